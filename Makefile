@@ -1,0 +1,69 @@
+# Everything a fresh machine needs: Python 3.11+, git and make. `make help` lists the targets.
+PYTHON ?= python3
+BIN := .venv/bin
+UV := $(BIN)/uv
+INSTALL = $(UV) pip install --quiet --python $(BIN)/python --compile-bytecode
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+          --no-header --no-emit-index-url --no-emit-find-links
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-faults lint format bench docs lock clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+setup: .venv/.ready ## Make the venv with the program at .venv/bin/aiflow
+
+demo: .venv/.ready ## Show the selection at work on a made-up backlog
+	@demo/selection.sh $(BIN)/aiflow
+
+test: .venv/.dev ## Run all tests but the long fault tests
+	@$(BIN)/python -m pytest -q -n 2 -m "not faults"
+
+test-faults: .venv/.dev ## Run the long fault tests
+	@$(BIN)/python -m pytest -q -m faults
+
+lint: .venv/.dev ## Check style, types, import directions and generated docs
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: .venv/.dev ## Format the code
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: .venv/.dev ## Measure the speed goals (PRF), as ratios within one run
+	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python bench/run.py
+
+docs: .venv/.dev ## Write the generated reference pages anew
+	@$(BIN)/python docs/generate.py
+
+lock: .venv/.uv ## Resolve the pinned versions anew
+	@$(COMPILE) pyproject.toml --group dev --upgrade -o requirements/dev.lock
+	@$(COMPILE) pyproject.toml --group build -c requirements/dev.lock -o requirements/runtime.lock
+	@echo uv | $(COMPILE) - --upgrade -o requirements/bootstrap.lock
+
+clean: ## Remove the venv and everything made by tools
+	@rm -rf .venv build dist .bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.uv: requirements/bootstrap.lock
+	@command -v $(PYTHON) >/dev/null || { echo "aiflow needs Python 3.11 or newer (set PYTHON=/path/to/python)"; exit 3; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "aiflow needs Python 3.11 or newer, this is $$($(PYTHON) -V) (set PYTHON=/path/to/python)"; exit 3; }
+	@echo "Setting up .venv ..."
+	@$(PYTHON) -m venv .venv || { echo "Python's venv module is missing (Debian: apt install python3-venv)"; exit 3; }
+	@$(BIN)/python -m pip install --quiet --require-hashes --disable-pip-version-check -r requirements/bootstrap.lock
+	@touch $@
+
+.venv/.ready: .venv/.uv requirements/runtime.lock pyproject.toml
+	@$(INSTALL) --require-hashes -r requirements/runtime.lock
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q src/aiflow
+	@touch $@
+
+.venv/.dev: .venv/.ready requirements/dev.lock
+	@$(INSTALL) --require-hashes -r requirements/dev.lock
+	@touch $@

@@ -1,0 +1,1 @@
+"""Write the generated reference pages."""

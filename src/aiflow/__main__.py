@@ -1,0 +1,5 @@
+"""`python -m aiflow`."""
+
+from aiflow.cli.main import main
+
+main()

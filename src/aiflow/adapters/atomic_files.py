@@ -1,0 +1,125 @@
+"""Writing files so that a kill, a full disk or a second process never leaves half of one (REQ-3, LCK-2)."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from aiflow.errors import as_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+STATE_DIR = ".aiflow"
+
+
+def state_dir(root: Path, *parts: str) -> Path:
+    """Return a folder of the checkout's own state, made if missing and hidden from git."""
+    base = root / STATE_DIR
+    base.mkdir(exist_ok=True)
+    ignore = base / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
+    folder = base.joinpath(*parts)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextlib.contextmanager
+def guarded(guard: Path) -> Iterator[None]:
+    """Hold a permanent guard file for the moment of read-check-write; the kernel frees it if we die."""
+    import fcntl
+
+    fd = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def translated(path: Path | str) -> Iterator[None]:
+    """Turn the operating system's errors into ours, naming the file."""
+    try:
+        yield
+    except OSError as error:
+        raise as_problem(error, path) from error
+
+
+def replace_file(path: Path, data: bytes, scratch: Path, expected: bytes | None = None) -> bool:
+    """Put new content in a file's place in one step, on disk before it is seen; keeps the file's mode.
+
+    With `expected`, the file is looked at once more right before, and False returned if it says something else by
+    now: an editor that saved meanwhile is not overwritten.
+    """
+    if data == expected:
+        return True
+    temporary = _write_temporary(path, data, scratch)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            status = path.stat()
+            temporary.chmod(status.st_mode & 0o7777)
+            with contextlib.suppress(PermissionError):
+                os.chown(temporary, status.st_uid, status.st_gid)
+        if expected is not None and path.read_bytes() != expected:
+            return False
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+    return True
+
+
+def create_file(path: Path, data: bytes, scratch: Path) -> bool:
+    """Create a file whole, or return False if the name is taken; nobody ever sees it half-written."""
+    temporary = _write_temporary(path, data, scratch)
+    try:
+        _link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+    return True
+
+
+def _link(temporary: Path, path: Path) -> None:
+    """Give a complete file its name if that is free, also where the file system has no hard links."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+        temporary.replace(path)
+
+
+def _write_temporary(path: Path, data: bytes, scratch: Path) -> Path:
+    """Write and flush a complete temporary file on the same file system as its target."""
+    folder = scratch if scratch.stat().st_dev == path.parent.stat().st_dev else path.parent
+    temporary = folder / f".{path.name[:100]}.{os.urandom(6).hex()}.tmp"
+    try:
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush a folder, so that a rename survives a power cut."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,205 @@
+"""The metadata block of a request file (REQ-1): where it is, and what each key says at which characters.
+
+This is the exact reader, on PyYAML's events: it knows every key's line and span, so that a write can replace just the
+value. `scan.py` is the fast reader for the plain cases; both must read a file alike.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiflow.domain.metadata import KNOWN_KEYS, NULLS
+from aiflow.domain.request import Problem, ProblemKind, Value
+
+_FENCE = re.compile(r"---[ \t]*(?:\r\n|\n|\r|\Z)")
+_CLOSING = re.compile(r"^---[ \t]*(?:\r\n|\n|\r|\Z)", re.MULTILINE)
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_BLANK_LINE = re.compile(r"(?:\A|(?<=\n)|(?<=\r))[ \t]*(?:\r\n|\n|\r|\Z)")
+_KEY_LINE = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:(?:[ \t]|$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a block lies: [start, end) are its lines, [body, …) is what follows."""
+
+    start: int
+    end: int
+    body: int
+    is_fenced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key: its value as text, its line, and where key and value stand in the file."""
+
+    value: Value
+    line: int
+    colon: int
+    start: int
+    end: int
+    style: str = ""
+    problem: Problem | None = None
+
+
+@dataclass(slots=True)
+class Block:
+    """A whole metadata block; `span` is None if the file has none."""
+
+    span: Span | None
+    entries: dict[str, Entry] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_block(text: str) -> Block:
+    """Read the metadata block at the start of a file's text, whichever of the two forms it has."""
+    start = 1 if text.startswith("\ufeff") else 0
+    if opening := _FENCE.match(text, start):
+        closing = _CLOSING.search(text, opening.end())
+        if closing is None:
+            return Block(None, problems=[Problem(ProblemKind.NOT_CLOSED, 1)])
+        span = Span(opening.end(), closing.start(), closing.end(), is_fenced=True)
+    else:
+        plain = _plain_span(text, start)
+        if plain is None:
+            return Block(None)
+        span = plain
+    block = Block(span)
+    _read_events(text, block, span)
+    return block
+
+
+def _plain_span(text: str, start: int) -> Span | None:
+    """Find the older form: `key: value` lines up to the first empty line, at least one key of ours among them."""
+    if _KEY_LINE.match(text, start) is None:
+        return None
+    blank = _BLANK_LINE.search(text, start)
+    end = blank.start() if blank else len(text)
+    keys = {match[1] for match in _KEY_LINE.finditer(text, start, end) if _starts_line(text, match.start(), start)}
+    if not keys & KNOWN_KEYS:
+        return None
+    return Span(start, end, blank.end() if blank else len(text), is_fenced=False)
+
+
+def _starts_line(text: str, at: int, start: int) -> bool:
+    return at == start or text[at - 1] in "\r\n"
+
+
+def line_at(text: str, index: int) -> int:
+    """Return the line number, from 1, of a character."""
+    return 1 + len(_LINE_END.findall(text, 0, index))
+
+
+def _read_events(text: str, block: Block, span: Span) -> None:
+    """Let YAML read the block and note every top-level key; what is wrong becomes a problem with its line."""
+    import yaml
+
+    source = text[span.start : span.end]
+    try:
+        reader = _EventReader(text, block, span.start)
+        for event in yaml.parse(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            reader.take(event)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = line_at(text, span.start + mark.index) if mark else None
+        facts = (("problem", str(error.problem or error.context or "")),)
+        block.problems.append(Problem(ProblemKind.BAD_YAML, line, facts))
+    except (yaml.YAMLError, ValueError) as error:
+        facts = (("problem", str(error).splitlines()[0]),)
+        block.problems.append(Problem(ProblemKind.BAD_YAML, line_at(text, span.start), facts))
+
+
+class _EventReader:
+    """Takes YAML events one by one and keeps the top-level keys and their values."""
+
+    def __init__(self, text: str, block: Block, offset: int) -> None:
+        self._text = text
+        self._block = block
+        self._offset = offset
+        self._depth = 0
+        self._key: Any = None
+        self._opened: Any = None
+        self._items: list[str] = []
+        self._items_end = 0
+        self._problem: ProblemKind | None = None
+
+    def take(self, event: Any) -> None:
+        """Take the next event."""
+        name = type(event).__name__
+        if name in ("MappingStartEvent", "SequenceStartEvent"):
+            self._open(event, name)
+        elif name in ("MappingEndEvent", "SequenceEndEvent"):
+            self._close(event)
+        elif name in ("ScalarEvent", "AliasEvent"):
+            self._value(event, name)
+
+    def _open(self, event: Any, name: str) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            if name != "MappingStartEvent":
+                self._complain(ProblemKind.NOT_A_MAPPING, event.start_mark.index)
+        elif self._depth == 2:
+            self._opened, self._items, self._problem = event, [], None
+            self._items_end = event.end_mark.index
+            if self._key is None:
+                self._key = event
+            if name == "MappingStartEvent":
+                self._problem = ProblemKind.NOT_A_VALUE
+        else:
+            self._problem = ProblemKind.NOT_A_VALUE
+
+    def _close(self, event: Any) -> None:
+        self._depth -= 1
+        if self._depth == 1 and self._key is self._opened:
+            return  # a key that is itself a list or mapping: never one of ours
+        if self._depth == 1:
+            # A block list ends, for YAML, where the next key begins; comments between the two are not its own.
+            end = event.end_mark.index if self._opened.flow_style else self._items_end
+            self._keep(tuple(self._items), self._opened, end)
+
+    def _value(self, event: Any, name: str) -> None:
+        if self._depth == 0:
+            self._complain(ProblemKind.NOT_A_MAPPING, event.start_mark.index)
+        elif self._depth == 1 and self._key is None:
+            self._key = event
+        elif self._depth == 1:
+            self._problem = ProblemKind.ALIASED if name == "AliasEvent" else None
+            self._keep(self._scalar(event), event, event.end_mark.index)
+        elif name == "AliasEvent":
+            self._problem = ProblemKind.ALIASED
+        elif self._depth == 2:
+            self._items.append(event.value)
+            self._items_end = event.end_mark.index
+
+    @staticmethod
+    def _scalar(event: Any) -> str | None:
+        """Return a scalar as text, never as YAML's idea of a number, date or truth value."""
+        value = getattr(event, "value", "")
+        is_plain = not getattr(event, "style", "")
+        return None if is_plain and value in NULLS else value
+
+    def _keep(self, value: Value, event: Any, end: int) -> None:
+        key_event, self._key = self._key, None
+        key = getattr(key_event, "value", None)
+        if key not in KNOWN_KEYS:
+            return
+        key_at, start = self._offset + key_event.start_mark.index, self._offset + event.start_mark.index
+        line = line_at(self._text, key_at)
+        if key in self._block.entries:
+            facts = (("key", key), ("first_line", str(self._block.entries[key].line)))
+            self._block.problems.append(Problem(ProblemKind.REPEATED_KEY, line, facts))
+            return
+        if getattr(event, "anchor", None) or getattr(event, "tag", None) not in (None, "!"):
+            self._problem = ProblemKind.ALIASED
+        problem = Problem(self._problem, line, (("key", key),)) if self._problem else None
+        if problem is not None:
+            self._block.problems.append(problem)
+        colon = self._text.index(":", self._offset + key_event.end_mark.index)
+        # What follows a block value, YAML counts to it: cut the white space at its end.
+        end = start + len(self._text[start : self._offset + end].rstrip())
+        style = getattr(event, "style", None) or ("-" if getattr(event, "flow_style", None) is False else "")
+        self._block.entries[key] = Entry(value, line, colon, start, end, style, problem)
+
+    def _complain(self, kind: ProblemKind, index: int) -> None:
+        self._block.problems.append(Problem(kind, line_at(self._text, self._offset + index)))

@@ -1,0 +1,192 @@
+"""The folder of request files as a request source (REQ-3, REQ-4): load all, edit one, create one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.atomic_files import translated
+from aiflow.adapters.markdown_requests.scan import MAX_FILE_BYTES, invalid, read_request
+from aiflow.domain.request import InvalidRequest, Problem, ProblemKind, Request, RequestId, is_valid_id, normalize_id
+from aiflow.errors import EnvironmentProblemError, NotFoundError, as_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from aiflow.domain.request import Value
+    from aiflow.ports import Change
+
+FOLDER = "requests"
+SUFFIX = ".md"
+# A link is refused here and looked at closer; a pipe nobody writes to does not keep us waiting.
+_READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+_CHUNK = 65536
+
+
+class MarkdownRequests:
+    """Reads and writes `requests/*.md` below one root."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._folder = root / FOLDER
+
+    def load(self) -> tuple[list[Request], list[InvalidRequest]]:
+        """Read every request file; a broken one is told apart and stops nothing (REQ-4)."""
+        valid: list[Request] = []
+        broken: list[InvalidRequest] = []
+        folder_fd = self._open_folder()
+        try:
+            for name in sorted([name for name in os.listdir(folder_fd) if name.endswith(SUFFIX)]):
+                if name[0] == ".":  # hidden: an editor's, or a temporary one of ours
+                    continue
+                result = self._read(name, folder_fd)
+                if isinstance(result, Request):
+                    valid.append(result)
+                else:
+                    broken.append(result)
+        finally:
+            os.close(folder_fd)
+        return _separate_duplicates(valid, broken)
+
+    def read_text(self, request_id: RequestId) -> str:
+        """Return one file's whole text, for showing it."""
+        path = self.find(request_id)
+        with translated(path):
+            return path.read_bytes().decode("utf-8", "replace")
+
+    def body(self, request_id: RequestId) -> str:
+        """Return one file's body, without its metadata."""
+        from aiflow.adapters.markdown_requests.patch import body_start
+
+        text = self.read_text(request_id)
+        return text[body_start(text) :]
+
+    @staticmethod
+    def check_text(text: str) -> Request | InvalidRequest:
+        """Read a text as if it were a request file, before it is one."""
+        return read_request("new", f"{FOLDER}/new{SUFFIX}", text.encode("utf-8", "surrogateescape"))
+
+    def edit(
+        self, request_id: RequestId, changes: Mapping[str, Change], body: tuple[str, str] | None = None
+    ) -> dict[str, tuple[Value, Value]]:
+        """Change keys, and the body if given as (expected, new); return what changed as key -> (old, new)."""
+        from aiflow.adapters.markdown_requests.edit import Edit, edit_file
+
+        return edit_file(self._root, self.find(request_id).resolve(), Edit(request_id, changes, body))
+
+    def create(self, propose: Callable[[frozenset[str]], RequestId], text: str, values: Mapping[str, Value]) -> str:
+        """Create a file under the id that `propose` chooses beside those taken; return its path below the root."""
+        from aiflow.adapters.markdown_requests.edit import create_request_file
+
+        os.close(self._open_folder())  # says what is wrong with it, if anything
+        return f"{FOLDER}/{create_request_file(self._root, self._folder, propose, text, values)}"
+
+    def _open_folder(self) -> int:
+        """Open the folder itself, or say what is wrong with it."""
+        try:
+            if self._folder.is_symlink() and not self._is_inside(self._folder):
+                raise EnvironmentProblemError(reason_code="REQUESTS_DIR_MISSING", path=str(self._folder))
+            return os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            raise EnvironmentProblemError(reason_code="REQUESTS_DIR_MISSING", path=str(self._folder)) from None
+        except OSError as error:
+            raise as_problem(error, self._folder) from error
+
+    def _read(self, name: str, folder_fd: int) -> Request | InvalidRequest:
+        """Read one directory entry as the plain file it most often is; anything odd gets a closer look."""
+        try:
+            fd = os.open(name, _READ_FLAGS, dir_fd=folder_fd)
+            try:
+                data = os.read(fd, _CHUNK)
+                if len(data) == _CHUNK:
+                    data = _read_rest(fd, data)
+            finally:
+                os.close(fd)
+        except OSError:
+            return self._look_closer(name)
+        if data and name.isprintable():
+            return read_request(name[:-3], f"{FOLDER}/{name}", data)
+        return self._look_closer(name)
+
+    def _look_closer(self, name: str) -> Request | InvalidRequest:
+        """Read an entry that is a link, no file, unreadable, too large, empty or badly named, or say which it is."""
+        stem, path = name[: -len(SUFFIX)], f"{FOLDER}/{name}"
+        if not name.isprintable():
+            return invalid(ascii(stem), ascii(path), ProblemKind.BAD_ID, key="id", value=ascii(stem))
+        try:
+            kind = self._why_unusable(self._root / path)
+            if kind is None:
+                return read_request(stem, path, (self._root / path).read_bytes())
+        except OSError as error:
+            return invalid(stem, path, ProblemKind.UNREADABLE, problem=os.strerror(error.errno or errno.EIO))
+        return invalid(stem, path, kind, limit=str(MAX_FILE_BYTES))
+
+    def _why_unusable(self, target: Path) -> ProblemKind | None:
+        """Say why an entry cannot be read as a file of ours, or None if it can."""
+        try:
+            status = target.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return ProblemKind.BROKEN_LINK
+        if not self._is_inside(target):
+            return ProblemKind.LINK_OUTSIDE
+        if not stat.S_ISREG(status.st_mode):
+            return ProblemKind.NOT_A_FILE
+        return ProblemKind.TOO_LARGE if status.st_size > MAX_FILE_BYTES else None
+
+    def _is_inside(self, path: Path) -> bool:
+        return path.resolve().is_relative_to(self._root.resolve())
+
+    def find(self, request_id: RequestId) -> Path:
+        """Look an id up among the files that exist; an id is never used as a path unseen (SEC)."""
+        if is_valid_id(request_id):
+            path = self._folder / f"{request_id}{SUFFIX}"
+            if path.is_file() and self._is_inside(path):
+                return path
+            for name in self._folder.iterdir() if self._folder.is_dir() else ():
+                if is_request(name.name) and normalize_id(name.stem) == request_id and name.is_file():
+                    return name
+        raise NotFoundError(request_id=request_id)
+
+
+def is_request(name: str) -> bool:
+    """Tell a request file by its name; hidden files are editors' and our own temporary ones."""
+    return name.endswith(SUFFIX) and not name.startswith(".")
+
+
+def _read_rest(fd: int, data: bytes) -> bytes:
+    """Read on to the end of a large file; nothing at all if it is too large."""
+    chunks, size = [data], len(data)
+    while chunk := os.read(fd, 1 << 20):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_FILE_BYTES:
+            return b""
+    return b"".join(chunks)
+
+
+def _separate_duplicates(
+    valid: list[Request], broken: list[InvalidRequest]
+) -> tuple[list[Request], list[InvalidRequest]]:
+    """Exclude every file that shares its id with another: nobody can know which one is meant."""
+    ids = {request.id for request in valid}
+    ids.update(file.declared_id or file.id for file in broken)
+    if len(ids) == len(valid) + len(broken):
+        return valid, broken
+    claims: defaultdict[str, list[str]] = defaultdict(list)
+    for request in valid:
+        claims[request.id].append(request.path)
+    for file in broken:
+        claims[file.declared_id or file.id].append(file.path)
+    shared = {request_id: paths for request_id, paths in claims.items() if len(paths) > 1}
+    unique = [request for request in valid if request.id not in shared]
+    rest = [file for file in broken if (file.declared_id or file.id) not in shared]
+    for request_id, paths in shared.items():
+        for path in paths:
+            others = ", ".join(other for other in paths if other != path)
+            problem = Problem(ProblemKind.SAME_ID, None, (("others", others),))
+            rest.append(InvalidRequest(RequestId(request_id), path, (problem,)))
+    return unique, sorted(rest, key=lambda file: file.path)

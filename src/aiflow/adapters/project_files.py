@@ -1,0 +1,69 @@
+"""The project's own folder: where its root is, and the files that `init` makes there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.atomic_files import create_file, guarded, replace_file, state_dir, translated
+from aiflow.errors import EnvironmentProblemError
+from aiflow.settings import FILE_NAME
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def find_root(start: Path) -> Path:
+    """Find the project at or above a folder: where `aiflow.toml` is, else the repository, else a `requests/` here."""
+    here = _existing_folder(start)
+    for marker in (FILE_NAME, ".git"):
+        for folder in (here, *here.parents):
+            if (folder / marker).exists():
+                return folder
+    if (here / "requests").is_dir():
+        return here
+    raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=str(here))
+
+
+def find_repository(start: Path) -> Path:
+    """Find the git repository at or above a folder."""
+    here = _existing_folder(start)
+    for folder in (here, *here.parents):
+        if (folder / ".git").exists():
+            return folder
+    raise EnvironmentProblemError(reason_code="NOT_A_REPOSITORY", path=str(here))
+
+
+def _existing_folder(start: Path) -> Path:
+    with translated(start):
+        folder = start.resolve(strict=True)
+    if not folder.is_dir():
+        raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=str(folder))
+    return folder
+
+
+class ProjectFolder:
+    """Makes files in a project, never over existing ones."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def create(self, path: str, text: str) -> bool:
+        """Create a file with its folders; False if it exists already."""
+        target = self._root / path
+        with translated(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            return create_file(target, text.encode("utf-8"), state_dir(self._root, "tmp"))
+
+    def add_lines(self, path: str, lines: tuple[str, ...]) -> tuple[str, ...]:
+        """Add the lines that a text file lacks, in its own line endings; return those added."""
+        target = self._root / path
+        with translated(target), guarded(state_dir(self._root, "locks") / "project.guard"):
+            before = target.read_bytes() if target.exists() else b""
+            eol = b"\r\n" if b"\r\n" in before else b"\n"
+            present = {line.strip().strip(b"/") for line in before.splitlines()}
+            missing = tuple(line for line in lines if line.encode().strip(b"/") not in present)
+            if missing:
+                gap = eol if before and not before.endswith(b"\n") else b""
+                after = before + gap + b"".join(line.encode() + eol for line in missing)
+                replace_file(target, after, state_dir(self._root, "tmp"))
+        return missing

@@ -1,0 +1,93 @@
+"""Reading `runs/<request-id>/<run-id>/stage.json` (RUN-1, REQ-7): the folder may be missing, a file may be broken."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from aiflow.domain.lifecycle import RunState
+from aiflow.domain.request import RequestId, parse_instant
+from aiflow.domain.run import RunSummary, latest_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+FOLDER = "runs"
+STAGE = "stage.json"
+_STATES = {state.value: state for state in RunState}
+
+
+class RunFiles:
+    """Reads the runs below one root."""
+
+    def __init__(self, root: Path) -> None:
+        self._folder = root / FOLDER
+
+    def latest(self, request_ids: Iterable[RequestId] | None = None) -> dict[RequestId, RunSummary]:
+        """Return the run that speaks for each request, for those asked for or all."""
+        found = self._names(self._folder)
+        wanted = found if request_ids is None else sorted(set(found) & set(request_ids))
+        latest: dict[RequestId, RunSummary] = {}
+        for name in wanted:
+            run = latest_run(self._summaries(name))
+            if run is not None:
+                latest[RequestId(name)] = run
+        return latest
+
+    def all_of(self, request_id: RequestId) -> tuple[RunSummary, ...]:
+        """Return every run of one request, newest first."""
+        if request_id not in self._names(self._folder):
+            return ()
+        return tuple(sorted(self._summaries(request_id), key=lambda run: run.run_id, reverse=True))
+
+    def _summaries(self, request_id: str) -> Iterator[RunSummary]:
+        folder = self._folder / request_id
+        for run_id in self._names(folder):
+            yield _summary(run_id, _read_stage(f"{folder}/{run_id}/{STAGE}"))
+
+    @staticmethod
+    def _names(folder: Path) -> list[str]:
+        try:
+            return os.listdir(folder)
+        except OSError:
+            return []
+
+
+def _read_stage(path: str) -> dict[str, Any] | None:
+    """Read one stage.json; None if it is missing, unreadable or not what it should be."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(fd, "rb") as file:
+            stage = json.loads(file.read())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return stage if isinstance(stage, dict) and stage.get("state") in _STATES else None
+
+
+def _summary(run_id: str, stage: dict[str, Any] | None) -> RunSummary:
+    """Sum up a run; one whose file cannot be read is a failed one that was lost (REQ-5)."""
+    if stage is None:
+        return RunSummary(run_id, RunState.FAILED, "RUN_LOST")
+    error = stage.get("error")
+    error = error if isinstance(error, dict) else {}
+    return RunSummary(
+        run_id,
+        _STATES[stage["state"]],
+        _text(error.get("reason_code")),
+        _text(error.get("cause")),
+        _changed_at(stage.get("history")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _changed_at(history: object) -> datetime | None:
+    """Return when the last entry of the history was written."""
+    if not isinstance(history, list) or not history or not isinstance(history[-1], dict):
+        return None
+    return parse_instant(str(history[-1].get("at", "")))

@@ -1,0 +1,128 @@
+"""Reading settings from `aiflow.toml`, the environment and flags (CFG); a mistake names file, key and line."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from aiflow.errors import SettingsError, as_problem
+from aiflow.settings import (
+    BY_NAME,
+    FILE_NAME,
+    TABLE,
+    Mistake,
+    MistakeKind,
+    Settings,
+    SettingValue,
+    Source,
+    check_tables,
+    check_text,
+    settle,
+    unknown,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+
+def load_settings(root: Path, environ: Mapping[str, str], flags: Iterable[str] = ()) -> Settings:
+    """Read all sources; flag over environment over file over default. Every mistake is reported at once."""
+    layers: dict[Source, Mapping[str, SettingValue]] = {}
+    problems: list[dict[str, object]] = []
+    layers[Source.FILE] = _read_file(root / FILE_NAME, problems)
+    layers[Source.ENVIRONMENT] = _read_environment(environ, problems)
+    layers[Source.FLAG] = _read_flags(flags, problems)
+    if problems:
+        raise SettingsError(problems=problems)
+    return settle(layers)
+
+
+def _read_file(path: Path, problems: list[dict[str, object]]) -> dict[str, SettingValue]:
+    """Read the file's settings; a file that is not there sets nothing."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise as_problem(error, path) from error
+    import tomllib
+
+    try:
+        text = data.decode("utf-8-sig")
+        tables = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        mistake = Mistake("", MistakeKind.SYNTAX, (("problem", "not UTF-8"),))
+        problems.append(_problem(FILE_NAME, mistake, data.count(b"\n", 0, error.start) + 1))
+        return {}
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        problem, line = _syntax(str(error))
+        problems.append(_problem(FILE_NAME, Mistake("", MistakeKind.SYNTAX, (("problem", problem),)), line))
+        return {}
+    values: dict[str, SettingValue] = {}
+    for result in check_tables(tables):
+        if isinstance(result, Mistake):
+            problems.append(_problem(FILE_NAME, result, line_of(text, result.name)))
+        else:
+            values[result[0]] = result[1]
+    return values
+
+
+def _syntax(message: str) -> tuple[str, int | None]:
+    """Split tomllib's message into what is wrong and the line."""
+    match = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", message, re.DOTALL)
+    if match is None:
+        return message.splitlines()[0], None
+    return match[1], int(match[2]) if match[2] else None
+
+
+def line_of(text: str, name: str) -> int | None:
+    """Find the line of a key: the first one with which the text, cut behind it, says the key."""
+    import tomllib
+
+    lines = text.splitlines(keepends=True)
+    last_without = 0
+    for count in range(1, len(lines) + 1):
+        try:
+            tables: object = tomllib.loads("".join(lines[:count]))
+        except tomllib.TOMLDecodeError:
+            continue  # in the middle of a value of several lines
+        for part in name.split("."):
+            tables = tables.get(part) if isinstance(tables, dict) else None
+        if tables is not None:
+            return last_without + 1
+        last_without = count
+    return None
+
+
+def _read_environment(environ: Mapping[str, str], problems: list[dict[str, object]]) -> dict[str, SettingValue]:
+    """Read `AIFLOW_<NAME>` variables; an empty one sets nothing."""
+    values: dict[str, SettingValue] = {}
+    for setting in TABLE:
+        for variable in setting.env_names:
+            if environ.get(variable):
+                result = check_text(setting, environ[variable])
+                if isinstance(result, Mistake):
+                    problems.append(_problem(variable, result, None))
+                else:
+                    values[setting.name] = result[1]
+                break
+    return values
+
+
+def _read_flags(flags: Iterable[str], problems: list[dict[str, object]]) -> dict[str, SettingValue]:
+    """Read `NAME=VALUE` flags."""
+    values: dict[str, SettingValue] = {}
+    for flag in flags:
+        name, _, text = flag.partition("=")
+        setting = BY_NAME.get(name.strip())
+        result = check_text(setting, text) if setting is not None else unknown(name.strip())
+        if isinstance(result, Mistake):
+            problems.append(_problem("-c", result, None))
+        else:
+            values[result[0]] = result[1]
+    return values
+
+
+def _problem(source: str, mistake: Mistake, line: int | None) -> dict[str, object]:
+    return {"file": source, "key": mistake.name, "line": line, "kind": mistake.kind.value, **dict(mistake.facts)}

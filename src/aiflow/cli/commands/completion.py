@@ -1,0 +1,29 @@
+"""`aiflow completion`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from click.shell_completion import get_completion_class
+
+from aiflow.cli.options import command as make_command
+from aiflow.cli.session import Session, print_json
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@make_command("completion")
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def command(ctx: click.Context, session: Session, as_json: bool, shell: str) -> None:  # noqa: FBT001
+    """Print the completion script for a shell."""
+    completion = get_completion_class(shell)
+    assert completion is not None
+    script = completion(ctx.find_root().command, {}, "aiflow", "_AIFLOW_COMPLETE").source()
+    if as_json:
+        print_json({"shell": shell, "script": script})
+        return
+    click.echo(script)
+    if sys.stdout.isatty():
+        click.echo(session.texts(f"completion.{shell}"), err=True)

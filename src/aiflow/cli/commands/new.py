@@ -1,0 +1,96 @@
+"""`aiflow new`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from aiflow.cli.options import command as make_command
+from aiflow.cli.options import option
+from aiflow.cli.session import Session, print_json
+from aiflow.domain.request import Priority, RequestStatus
+from aiflow.errors import BadInputError
+from aiflow.usecases.create_request import NewRequest, check_new, create_request, render_request
+
+
+@make_command("new")
+@click.argument("title", required=False, default="")
+@option("--id", "request_id", help="option.new.id", metavar="ID")
+@option(
+    "--priority", "-p", type=click.Choice([*Priority]), default=Priority.P2, show_default=True, help="option.priority"
+)
+@option("--ready", "is_ready", is_flag=True, help="option.new.ready")
+@option("--depends-on", "-d", multiple=True, metavar="ID", help="option.new.depends_on")
+@option("--label", "-l", "labels", multiple=True, metavar="TEXT", help="option.new.label")
+@option("--body", "-b", metavar="TEXT", help="option.new.body")
+@option("--body-file", "-F", metavar="FILE", help="option.new.body_file")
+@option("--edit/--no-edit", "-e", "wants_editor", default=None, help="option.new.edit")
+def command(session: Session, as_json: bool, **given: object) -> None:  # noqa: FBT001
+    """Create a request from a title, by flags or in the editor."""
+    project = session.project
+    new = _from_flags(session, given)
+    wants_editor = given["wants_editor"]
+    has_body = given["body"] is not None or given["body_file"] is not None
+    if wants_editor is None:
+        wants_editor = not new.title or (not has_body and not as_json and sys.stdin.isatty() and sys.stdout.isatty())
+    if wants_editor:
+        new = _edited(session, new)
+    request_id, path = create_request(new, project.requests, project.journal, session.now)
+    if as_json:
+        print_json({"request_id": request_id, "path": path, "status": new.status, "priority": new.priority})
+        return
+    click.echo(session.texts("new.created", request_id=request_id, path=path))
+    if new.status is RequestStatus.DRAFT:
+        click.echo(session.texts("new.next_draft", request_id=request_id))
+    else:
+        click.echo(session.texts("new.next_ready", request_id=request_id))
+
+
+def _from_flags(session: Session, given: dict[str, object]) -> NewRequest:
+    """Take what the flags say."""
+    body = given["body"]
+    if given["body_file"] is not None:
+        if body is not None:
+            raise click.UsageError(session.texts("new.two_bodies"))
+        body = _read_body(str(given["body_file"]))
+    depends_on, labels = given["depends_on"], given["labels"]
+    assert isinstance(depends_on, tuple)
+    assert isinstance(labels, tuple)
+    return NewRequest(
+        title=" ".join(str(given["title"]).split("\n")).strip(),
+        body=str(body) if body is not None else session.texts("new.body"),
+        priority=Priority(str(given["priority"])),
+        status=RequestStatus.READY if given["is_ready"] else RequestStatus.DRAFT,
+        depends_on=tuple(part.strip() for text in depends_on for part in text.split(",") if part.strip()),
+        labels=tuple(part.strip() for text in labels for part in text.split(",") if part.strip()),
+        request_id=str(given["request_id"]) if given["request_id"] else None,
+    )
+
+
+def _read_body(name: str) -> str:
+    """Read the body from a file, or from standard input for `-`."""
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadInputError(detail=f"{name}: UTF-8") from None
+
+
+def _edited(session: Session, new: NewRequest) -> NewRequest:
+    """Let the person write the request in their editor; what they wrote is kept as it is."""
+    from dataclasses import replace
+
+    from aiflow.domain.request import Request
+
+    proposed = new if new.title else replace(new, title=session.texts("new.title"))
+    check_new(proposed)
+    before = render_request(proposed, session.now())
+    after = click.edit(before, extension=".md", require_save=True)
+    if after is None or not after.strip() or (not new.title and after == before):
+        raise click.UsageError(session.texts("new.not_saved"))
+    read = session.project.requests.check_text(after)
+    if isinstance(read, Request):
+        return replace(proposed, title=read.title, status=read.status, priority=read.priority, text=after)
+    return replace(proposed, text=after)

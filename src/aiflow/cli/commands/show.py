@@ -1,0 +1,78 @@
+"""`aiflow show`."""
+
+from __future__ import annotations
+
+import click
+
+from aiflow.cli.options import command as make_command
+from aiflow.cli.options import request_id_argument
+from aiflow.cli.render import STATUS_COLOURS, ago, clean, heading, paint
+from aiflow.cli.session import Session, print_json
+from aiflow.domain.request import InvalidRequest, Request, RequestId, normalize_id
+from aiflow.domain.selection import Backlog, find_barriers
+from aiflow.errors import NotFoundError
+from aiflow.usecases.read_backlog import read_backlog
+from aiflow.usecases.shapes import describe, describe_problem, invalid_shape, request_shape, run_shape
+
+
+@make_command("show")
+@request_id_argument()
+def command(session: Session, as_json: bool, request_id: str) -> None:  # noqa: FBT001
+    """Show one request: metadata, runs, text."""
+    backlog = read_backlog(session.project.sources)
+    wanted = normalize_id(request_id)
+    request = backlog.by_id.get(wanted)
+    broken = [invalid for invalid in backlog.invalid if wanted in (invalid.id, invalid.declared_id)]
+    if request is not None:
+        _show(session, request, backlog, as_json=as_json)
+    elif broken:
+        _show_broken(session, wanted, broken, as_json=as_json)
+    else:
+        raise NotFoundError(request_id=request_id)
+
+
+def _show(session: Session, request: Request, backlog: Backlog, *, as_json: bool) -> None:
+    runs = session.project.runs.all_of(request.id)
+    body = session.project.requests.body(request.id)
+    if as_json:
+        shape = request_shape(request, backlog.runs.get(request.id))
+        print_json({**shape, "runs": [run_shape(run) for run in runs], "body": body})
+        return
+    texts = session.texts
+    heading(f"{request.id}  {clean(request.title)}")
+    status = paint(texts(f"status.{request.status}"), STATUS_COLOURS[request.status])
+    _fact(texts("column.status"), f"{status}  {request.priority}")
+    for barrier in find_barriers(request, backlog):
+        if barrier.reason_code != "NOT_READY":
+            _fact("", f"{barrier.reason_code}  {describe(barrier, texts)}")
+    for name, value in (
+        ("depends_on", ", ".join(request.depends_on)),
+        ("labels", ", ".join(request.labels)),
+        ("created_at", request.created_at.isoformat() if request.created_at else ""),
+        ("updated_at", request.updated_at.isoformat() if request.updated_at else ""),
+        ("path", request.path),
+    ):
+        if value:
+            _fact(texts(f"column.{name}"), clean(value))
+    for run in runs:
+        when = ago(run.changed_at, session.now(), texts) if run.changed_at else ""
+        _fact(texts("column.run"), "  ".join(filter(None, (run.run_id, run.state, run.reason_code, when))))
+    click.echo()
+    click.echo("\n".join(clean(line) for line in body.strip("\r\n").splitlines()))
+
+
+def _fact(name: str, value: str) -> None:
+    from aiflow.cli.render import display_width
+
+    click.echo("  " + name + " " * max(1, 14 - display_width(name)) + value)
+
+
+def _show_broken(session: Session, wanted: RequestId, broken: list[InvalidRequest], *, as_json: bool) -> None:
+    """Show a file that cannot be used, with everything that is wrong with it."""
+    if as_json:
+        print_json({"request_id": wanted, "invalid": [invalid_shape(file) for file in broken]})
+        return
+    for file in broken:
+        heading(session.texts("show.invalid", path=clean(file.path)))
+        for problem in file.problems:
+            click.echo(f"  {describe_problem(problem, session.texts)}")

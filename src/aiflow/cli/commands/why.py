@@ -1,0 +1,86 @@
+"""`aiflow why`."""
+
+from __future__ import annotations
+
+import click
+
+from aiflow.cli.options import command as make_command
+from aiflow.cli.options import request_id_argument
+from aiflow.cli.render import ago, clean, heading, paint
+from aiflow.cli.session import Session, print_json
+from aiflow.domain.explanation import Station, explain
+from aiflow.domain.request import RequestId, RequestStatus, normalize_id
+from aiflow.domain.selection import Backlog, select_next
+from aiflow.errors import NotFoundError
+from aiflow.usecases.read_backlog import read_backlog
+from aiflow.usecases.shapes import describe, why_result
+
+
+@make_command("why")
+@request_id_argument()
+def command(session: Session, as_json: bool, request_id: str) -> None:  # noqa: FBT001
+    """Say everything that keeps one request from running, down to the roots, and what mends it."""
+    backlog = read_backlog(session.project.sources)
+    stations = explain(normalize_id(request_id), backlog)
+    if not stations:
+        raise NotFoundError(request_id=request_id)
+    if as_json:
+        print_json(why_result(stations))
+    else:
+        _show(session, stations, backlog)
+
+
+def _show(session: Session, stations: tuple[Station, ...], backlog: Backlog) -> None:
+    first = stations[0]
+    heading(_headline(session, first, backlog))
+    for barrier in first.barriers:
+        click.echo(f"  {paint(barrier.reason_code, 'yellow')}  {describe(barrier, session.texts, first.invalid)}")
+    if first.command:
+        click.echo(f"    → {first.command}")
+    if len(stations) == 1:
+        return
+    click.echo()
+    by_id = {station.request_id: station for station in stations}
+    for station in stations[1:]:
+        click.echo("  " * station.depth + _sentence(session, station, by_id))
+        if station.command:
+            click.echo("  " * station.depth + f"  → {station.command}")
+
+
+def _headline(session: Session, first: Station, backlog: Backlog) -> str:
+    """Say in one line how it stands with the request."""
+    texts, request = session.texts, first.request
+    title = clean(request.title) if request else ""
+    facts = {"request_id": first.request_id, "title": title, "status": request.status if request else ""}
+    if request is None:
+        return texts("why.invalid", **facts)
+    if request.status is RequestStatus.READY and _is_held_only(first):
+        runnable = select_next(backlog).runnable
+        place = next(index for index, other in enumerate(runnable, 1) if other.id == request.id)
+        return texts("why.next" if place == 1 else "why.place", place=place, **facts)
+    if request.status in (RequestStatus.DONE, RequestStatus.ARCHIVED, RequestStatus.RUNNING):
+        return texts(f"why.{request.status}", **facts)
+    return texts("why.stopped", **facts)
+
+
+def _is_held_only(station: Station) -> bool:
+    """Tell whether nothing but a running auto-run stands before the request."""
+    return all(barrier.reason_code == "QUEUE_LOCKED" for barrier in station.barriers)
+
+
+def _sentence(session: Session, station: Station, by_id: dict[RequestId, Station]) -> str:
+    """Write one link of the chain: who waits for whom, and how it stands with that one (SEL-5)."""
+    texts = session.texts
+    facts = {"waiting": station.waited_for_by, "request_id": station.request_id}
+    if station.request is None:
+        key = "why.chain_invalid" if station.invalid else "why.chain_missing"
+        return texts(key, **facts)
+    state = texts(f"status.{station.request.status}")
+    run = station.run
+    if run is not None and run.reason_code and not run.is_active:
+        state += f": {run.reason_code}"
+        if run.changed_at is not None:
+            state += ", " + ago(run.changed_at, session.now(), texts)
+    sentence = texts("why.chain", state=state, **facts)
+    waits_for = [wanted for wanted in station.waits_for if wanted in by_id]
+    return sentence + (texts("why.chain_on", ids=", ".join(waits_for)) if waits_for else "")

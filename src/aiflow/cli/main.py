@@ -1,0 +1,123 @@
+"""The program (CLI): its commands, its global options, and what becomes of an error.
+
+Nothing heavy is imported before it is needed (PRF-6): a command's module only when that command runs, and `--help`
+draws the list of commands from the texts alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from aiflow import __version__
+from aiflow.cli.language import find_language
+from aiflow.cli.session import Session, current_texts, use_texts
+from aiflow.cli.words import WordedGroup, WordedOption, translate_click
+from aiflow.errors import AiflowError
+from aiflow.messages import Texts
+
+COMMANDS = ("init", "new", "list", "show", "next", "why", "forecast", "set", "settings", "completion")
+
+
+class LazyGroup(WordedGroup):
+    """Imports a command's module when the command is called for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names, in the order a newcomer needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"aiflow.cli.commands.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, or say which one may have been meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            import difflib
+
+            close = difflib.get_close_matches(name, COMMANDS, n=1)
+            text = current_texts()("cli.no_such_command", name=name)
+            hint = " " + current_texts()("cli.did_you_mean", name=close[0]) if close else ""
+            raise click.UsageError(text + hint, ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section(current_texts()("cli.commands")):
+            formatter.write_dl([(name, current_texts()(f"cli.{name}")) for name in COMMANDS])
+
+
+@click.group(cls=LazyGroup, name="aiflow", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--lang", cls=WordedOption, type=click.Choice(["ja", "en"]), help="option.lang")
+@click.option("-C", "--project", cls=WordedOption, type=click.Path(), metavar="DIR", help="option.project")
+@click.option("-c", "settings", cls=WordedOption, multiple=True, metavar="KEY=VALUE", help="option.setting")
+@click.version_option(__version__, prog_name="aiflow", cls=WordedOption, help="option.version")
+@click.pass_context
+def cli(ctx: click.Context, lang: str | None, project: str | None, settings: tuple[str, ...]) -> None:
+    """cli."""  # noqa: D403
+    ctx.obj = Session(Path(project or "."), settings, current_texts())
+
+
+def main(args: list[str] | None = None) -> NoReturn:
+    """Run the program and leave with an exit code of SPEC §13."""
+    # A backlog is tens of thousands of small objects that are all kept: looking for garbage among them again and
+    # again costs more than everything else (PRF-1).
+    gc.set_threshold(200_000, 20, 20)
+    argv = sys.argv[1:] if args is None else args
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    language = find_language(argv)
+    use_texts(Texts(language))
+    translate_click(language)
+    leave(run(argv))
+
+
+def leave(code: int) -> NoReturn:
+    """End the process at once: taking a large backlog apart object by object takes longer than reading it."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+def run(argv: list[str]) -> int:
+    """Run one command line and return its exit code."""
+    is_json = "--json" in argv
+    try:
+        _require_platform()
+        cli.main(argv, prog_name="aiflow", standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.Abort:
+        click.echo(current_texts()("cli.aborted"), err=True)
+        return 130
+    except BrokenPipeError:
+        # The reader has left, as `| head` does: nothing is wrong. Python must not try to flush again at its end.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 - the outermost loop: everything gets a reason code
+        from aiflow.cli.failure import report
+
+        return report(error, is_json=is_json)
+    return 0
+
+
+def _require_platform() -> None:
+    if sys.platform == "win32":
+        raise AiflowError(reason_code="PLATFORM_UNSUPPORTED")

@@ -1,0 +1,71 @@
+"""What every command shares: the project, the language, the settings, and where output goes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from aiflow.messages import Texts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from aiflow.settings import Settings
+    from aiflow.wiring import Project
+
+_texts = Texts("en")
+
+
+def use_texts(texts: Texts) -> None:
+    """Choose the language for this process."""
+    globals()["_texts"] = texts
+
+
+def current_texts() -> Texts:
+    """Return the words in the chosen language."""
+    return _texts
+
+
+class Session:
+    """One call of the program."""
+
+    def __init__(self, start: Path, flags: tuple[str, ...], texts: Texts) -> None:
+        self.start = start
+        self.flags = flags
+        self.texts = texts
+
+    @cached_property
+    def project(self) -> Project:
+        """The project at or above the folder we were called in; its settings must be right."""
+        from aiflow.wiring import open_project
+
+        project = open_project(self.start)
+        self.check_settings(project.root)
+        return project
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings of the project."""
+        return self.check_settings(self.project.root)
+
+    def check_settings(self, root: Path) -> Settings:
+        """Read the settings, or stop with file, key and line."""
+        from aiflow.wiring import read_settings
+
+        return read_settings(root, self.flags)
+
+    @staticmethod
+    def now() -> datetime:
+        """The time, with the user's own offset."""
+        return datetime.now().astimezone()
+
+
+def print_json(data: Any) -> None:
+    """Print one JSON document: indented for a person, on one line for a program."""
+    indent = 2 if sys.stdout.isatty() else None
+    click.echo(json.dumps(data, ensure_ascii=False, indent=indent))

@@ -1,0 +1,93 @@
+"""Help in two languages: options and commands name a text, which is looked up when it is shown."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from aiflow.cli.session import current_texts
+
+
+class WordedOption(click.Option):
+    """An option whose `help` is the key of a text."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option's line in the chosen language."""
+        key, self.help = self.help, current_texts()(self.help or "")
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.help = key
+
+
+class _Worded:
+    """A command whose help and epilog are the texts `cli.<name>` and `cli.<name>.more`."""
+
+    name: str | None
+    help: str | None
+    epilog: str | None
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """Return the command's one line."""
+        return current_texts()(f"cli.{self.name}")
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the command does."""
+        texts = current_texts()
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(texts(f"cli.{self.name}"))
+            if texts.has(f"cli.{self.name}.more"):
+                formatter.write_paragraph()
+                formatter.write_text(texts(f"cli.{self.name}.more"))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's examples."""
+        texts = current_texts()
+        if texts.has(f"cli.{self.name}.examples"):
+            with formatter.section(texts("cli.examples")):
+                for line in texts(f"cli.{self.name}.examples").splitlines():
+                    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return `--help` with its own words."""
+        option: click.Option | None = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.help = current_texts()("option.help")
+        return option
+
+
+class WordedCommand(_Worded, click.Command):
+    """A command in two languages."""
+
+
+class WordedGroup(_Worded, click.Group):
+    """A group of commands in two languages."""
+
+
+_CLICK_MODULES = ("core", "decorators", "exceptions", "formatting", "parser", "termui", "types")
+
+
+def translate_click(language: str) -> None:
+    """Let click's own words be in the chosen language too; it asks gettext, which has no catalogue for it."""
+    if language == "en":
+        return
+    table = json.loads(Path(__file__).with_name(f"click.{language}.json").read_bytes())
+
+    def translate(text: str) -> str:
+        found: str = table.get(text, text)
+        return found
+
+    def translate_plural(one: str, many: str, count: int) -> str:
+        return translate(one if count == 1 else many)
+
+    for name in _CLICK_MODULES:
+        module: Any = sys.modules.get(f"click.{name}")
+        if hasattr(module, "_"):
+            module._ = translate
+        if hasattr(module, "ngettext"):
+            module.ngettext = translate_plural

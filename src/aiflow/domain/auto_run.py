@@ -1,0 +1,96 @@
+"""Auto-run decisions (AUT-2, AUT-3): go on or stop, from what happened so far in this session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from aiflow.domain.health import Health
+from aiflow.domain.lifecycle import RunOutcome, RunState, outcome_of
+
+
+class StopRequest(StrEnum):
+    """What a person asked of a running auto-run."""
+
+    NONE = "none"
+    AFTER_RUN = "after_run"
+    NOW = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When auto-run stops by itself; 0 is never."""
+
+    stop_after_needs_input: int = 2
+    stop_after_failed: int = 1
+    session_runs: int = 0
+    session_minutes: int = 0
+    session_cost_usd: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The counters of one auto-run; they survive a crash of its process (AUT-4)."""
+
+    started_at: datetime
+    runs: int = 0
+    done: int = 0
+    needs_input_in_a_row: int = 0
+    failed_in_a_row: int = 0
+    cost_usd: float = 0
+    not_again: frozenset[str] = frozenset()
+    stop_request: StopRequest = StopRequest.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How one run of the session ended: once per run, by its final outcome, also if it was resumed after a crash."""
+
+    request_id: str
+    state: RunState
+    reason_code: str | None = None
+    cost_usd: float = 0
+
+
+def record_end(session: Session, ended: Ended) -> Session:
+    """Count a run that ended; a cancelled one is neither a failure nor a success (RUN-12)."""
+    outcome = outcome_of(ended.state, ended.reason_code)
+    counted = replace(session, runs=session.runs + 1, cost_usd=session.cost_usd + ended.cost_usd)
+    if outcome is RunOutcome.CANCELLED:
+        return counted
+    if outcome is RunOutcome.NEEDS_INPUT:
+        return replace(counted, needs_input_in_a_row=session.needs_input_in_a_row + 1, failed_in_a_row=0)
+    if ended.state is RunState.FAILED:
+        return replace(counted, failed_in_a_row=session.failed_in_a_row + 1, needs_input_in_a_row=0)
+    return replace(counted, done=session.done + 1, needs_input_in_a_row=0, failed_in_a_row=0)
+
+
+def record_failed_start(session: Session, request_id: str) -> Session:
+    """Count a start that failed before a run existed as FAILED, and never try it again in this session (AUT-2)."""
+    return replace(
+        session,
+        failed_in_a_row=session.failed_in_a_row + 1,
+        needs_input_in_a_row=0,
+        not_again=session.not_again | {request_id},
+    )
+
+
+def why_stop(session: Session, limits: Limits, now: datetime, health: Health = Health.PASS) -> str | None:
+    """Return the reason code for which auto-run stops now, before the next selection, or None to go on (AUT-3)."""
+    elapsed = now - session.started_at
+    checks = (
+        (session.stop_request is not StopRequest.NONE, "AUTO_STOPPED_BY_PERSON"),
+        (health is Health.FAIL, "DOCTOR_FAILED"),
+        (_reached(session.failed_in_a_row, limits.stop_after_failed), "AUTO_FAILED_LIMIT"),
+        (_reached(session.needs_input_in_a_row, limits.stop_after_needs_input), "AUTO_NEEDS_INPUT_LIMIT"),
+        (_reached(session.runs, limits.session_runs), "AUTO_RUNS_LIMIT"),
+        (_reached(elapsed / timedelta(minutes=1), limits.session_minutes), "AUTO_MINUTES_LIMIT"),
+        (_reached(session.cost_usd, limits.session_cost_usd), "AUTO_COST_LIMIT"),
+    )
+    return next((code for is_met, code in checks if is_met), None)
+
+
+def _reached(value: float, limit: float) -> bool:
+    """Tell whether a limit is set and reached."""
+    return limit > 0 and value >= limit

@@ -1,0 +1,118 @@
+"""Why a request does not run (SEL-5): every barrier at once, followed down its dependencies to the roots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aiflow.domain.lifecycle import RunState
+from aiflow.domain.reasons import mending_command
+from aiflow.domain.request import InvalidRequest, Request, RequestId, RequestStatus
+from aiflow.domain.selection import Backlog, Barrier, find_barriers, queue_barrier
+
+if TYPE_CHECKING:
+    from aiflow.domain.run import RunSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """One request on the way down: what keeps it, whom it waits for, and the command that mends it."""
+
+    request_id: RequestId
+    depth: int
+    waited_for_by: RequestId | None
+    request: Request | None
+    invalid: InvalidRequest | None
+    barriers: tuple[Barrier, ...]
+    waits_for: tuple[RequestId, ...]
+    run: RunSummary | None
+    command: str | None
+
+    @property
+    def is_root(self) -> bool:
+        """Whether what keeps this request is its own, not another request's."""
+        return not self.waits_for
+
+
+def explain(request_id: RequestId, backlog: Backlog) -> tuple[Station, ...]:
+    """Return the request itself and everything it waits for, depth first, each once; empty if it does not exist."""
+    stations: list[Station] = []
+    seen: set[RequestId] = set()
+    stack: list[tuple[RequestId, int, RequestId | None]] = [(request_id, 0, None)]
+    broken = {invalid.id: invalid for invalid in backlog.invalid}
+    while stack:
+        current, depth, parent = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if current not in backlog.by_id and current not in broken and parent is None:
+            return ()
+        station = _station(current, depth, parent, backlog, broken.get(current))
+        stations.append(station)
+        stack.extend((wanted, depth + 1, current) for wanted in reversed(station.waits_for))
+    return tuple(stations)
+
+
+def _station(
+    request_id: RequestId,
+    depth: int,
+    parent: RequestId | None,
+    backlog: Backlog,
+    invalid: InvalidRequest | None,
+) -> Station:
+    """Describe one request on the way down."""
+    request = backlog.by_id.get(request_id)
+    run = backlog.runs.get(request_id)
+    if request is None:
+        code = ("DUPLICATE_ID" if invalid.is_duplicate else "REQUEST_INVALID") if invalid else "DEPENDS_NOT_FOUND"
+        facts = () if invalid else (("ids", str(request_id)),)
+        return Station(request_id, depth, parent, None, invalid, (Barrier(code, facts),), (), run, None)
+    barriers = () if request.status is RequestStatus.DONE else tuple(find_barriers(request, backlog))
+    if not barriers and request.status is not RequestStatus.DONE and (held := queue_barrier(backlog)):
+        barriers = (held,)
+    waits_for = tuple(wanted for wanted in request.depends_on if _is_open(wanted, backlog)) if barriers else ()
+    return Station(request_id, depth, parent, request, None, barriers, waits_for, run, _command(request, run, barriers))
+
+
+def _is_open(request_id: RequestId, backlog: Backlog) -> bool:
+    """Tell whether a dependency still keeps others waiting."""
+    request = backlog.by_id.get(request_id)
+    return request is None or request.status is not RequestStatus.DONE
+
+
+def _command(request: Request, run: RunSummary | None, barriers: tuple[Barrier, ...]) -> str | None:
+    """Return the one command that mends what keeps a request, or None if there is nothing to type."""
+    if not barriers or request.status is RequestStatus.RUNNING:
+        return None
+    codes = [barrier.reason_code for barrier in barriers]
+    stopped_for = _stopped_for(request, run)
+    if stopped_for is not None:
+        return mending_command(stopped_for, request.id, run.cause if run else None)
+    if "NOT_READY" in codes:
+        return f"aiflow set {request.id} status=ready"
+    if "DEPENDS_NOT_FOUND" in codes or "DEPENDS_CYCLE" in codes:
+        return f"aiflow set {request.id} depends_on={_without_trouble(request, barriers)}"
+    return None
+
+
+def _stopped_for(request: Request, run: RunSummary | None) -> str | None:
+    """Return the reason code for which a request's run waits for a person, if it does."""
+    if run is None or run.is_active:
+        return None
+    if run.state is RunState.NEEDS_INPUT:
+        return run.reason_code or "LATEST_RUN_NEEDS_INPUT"
+    if request.status is not RequestStatus.BLOCKED:
+        return None
+    return "AWAITING_ACCEPTANCE" if run.state is RunState.DONE else run.reason_code or "RUN_LOST"
+
+
+def _without_trouble(request: Request, barriers: tuple[Barrier, ...]) -> str:
+    """Return the dependency list without those that do not exist or lead round in a circle."""
+    bad: set[str] = set()
+    for barrier in barriers:
+        facts = dict(barrier.facts)
+        if barrier.reason_code == "DEPENDS_NOT_FOUND":
+            bad.update(facts["ids"].split(", "))
+        elif barrier.reason_code == "DEPENDS_CYCLE":
+            bad.add(facts["cycle"].split(" -> ")[1])
+    return ",".join(wanted for wanted in request.depends_on if wanted not in bad) or "[]"

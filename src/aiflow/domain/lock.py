@@ -1,0 +1,117 @@
+"""Locks (LCK-1, 3, 4, 5): what a lock file says, and whether its holder still counts.
+
+Whether a process lives is found out elsewhere and comes in as `OwnerFacts`; this module only judges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+LOCK_VERSION = "1.0"
+# D39's own example names the host so: a lock written that way is of this machine.
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class LockType(StrEnum):
+    """The two kinds of lock (D39 §1)."""
+
+    REQUEST = "request"
+    QUEUE = "queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A lock file's content; what an older or damaged file lacks is None."""
+
+    lock_type: LockType
+    request_id: str | None = None
+    run_id: str | None = None
+    pid: int | None = None
+    host: str | None = None
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+    token: str | None = None
+    fence: int | None = None
+    boot_id: str | None = None
+    process_started_at: float | None = None
+    is_readable: bool = True
+    written_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerFacts:
+    """What this machine knows about itself and the process that a lock names."""
+
+    host: str
+    boot_id: str | None
+    process_started_at: float | None
+    is_zombie: bool = False
+
+
+class Liveness(StrEnum):
+    """Whether a lock's holder lives, as far as this machine can tell."""
+
+    ALIVE = "alive"
+    DEAD = "dead"
+    UNKNOWN = "unknown"
+
+
+class Verdict(StrEnum):
+    """What may be done with a lock: nothing, or reclaim it, and why."""
+
+    HELD = "held"
+    HELD_EXPIRED = "held_expired"
+    STALE_DEAD = "stale_dead"
+    STALE_EXPIRED = "stale_expired"
+    STALE_DAMAGED = "stale_damaged"
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the lock may be reclaimed."""
+        return self not in (Verdict.HELD, Verdict.HELD_EXPIRED)
+
+
+def liveness(lock: Lock, facts: OwnerFacts) -> Liveness:
+    """Tell whether the holder lives: another boot, a gone pid, another start time or a zombie is dead (LCK-4)."""
+    if lock.host is None or lock.pid is None or lock.host not in {facts.host, *LOOPBACK_HOSTS}:
+        return Liveness.UNKNOWN
+    if lock.boot_id and facts.boot_id and lock.boot_id != facts.boot_id:
+        return Liveness.DEAD
+    if facts.process_started_at is None or facts.is_zombie:
+        return Liveness.DEAD
+    if lock.process_started_at is not None and lock.process_started_at != facts.process_started_at:
+        return Liveness.DEAD
+    return Liveness.ALIVE
+
+
+def judge(lock: Lock, alive: Liveness, now: datetime, ttl_seconds: float) -> Verdict:
+    """Decide whether a lock may be reclaimed (LCK-4, LCK-5).
+
+    Dead: at once. Alive: never, also when expired. Unknown: once expired. Damaged: once older than the TTL.
+    """
+    if not lock.is_readable:
+        written = lock.written_at
+        is_old = written is not None and now - written > timedelta(seconds=ttl_seconds)
+        return Verdict.STALE_DAMAGED if is_old else Verdict.HELD
+    if alive is Liveness.DEAD:
+        return Verdict.STALE_DEAD
+    if lock.expires_at is None or lock.expires_at > now:
+        return Verdict.HELD
+    return Verdict.HELD_EXPIRED if alive is Liveness.ALIVE else Verdict.STALE_EXPIRED
+
+
+def may_write(current: Lock | None, token: str) -> bool:
+    """Tell whether the holder of `token` still owns the lock, the only case in which it may write (LCK-3)."""
+    return current is not None and current.token is not None and current.token == token
+
+
+def renewed_until(now: datetime, ttl_seconds: float) -> datetime:
+    """Return the new expiry of a lock renewed now."""
+    return now + timedelta(seconds=ttl_seconds)
+
+
+def heartbeat_seconds(ttl_seconds: float) -> float:
+    """Return how often a holder renews: often enough that two missed beats do no harm."""
+    return ttl_seconds / 4

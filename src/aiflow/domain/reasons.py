@@ -1,0 +1,221 @@
+"""The catalogue of reason codes (ERR-1): what every stop, refusal and exclusion is called and what follows from it.
+
+API, CLI, UI, comments and the reference page are drawn from this table; the words are in `messages/`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING
+
+from aiflow.domain.lifecycle import RunState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Category(StrEnum):
+    """The kind of trouble, as the API names it."""
+
+    INPUT = "INPUT"
+    SELECTION = "SELECTION"
+    ENVIRONMENT = "ENVIRONMENT"
+    EXECUTION = "EXECUTION"
+    AGENT = "AGENT"
+    GIT = "GIT"
+    QUEUE = "QUEUE"
+    INTERNAL = "INTERNAL"
+
+
+class ExitCode(IntEnum):
+    """What the program's exit code says (SPEC §13)."""
+
+    OK = 0
+    BAD_INPUT = 2
+    ENVIRONMENT = 3
+    CONFLICT = 4
+    AGENT = 5
+    GIT = 6
+    TESTS = 7
+    INTERNAL = 9
+
+
+class WayOn(StrEnum):
+    """The recommended way on after a stop (RUN-8, D34 §6.2)."""
+
+    RESUME = "resume"
+    RETRY_STEP = "retry_step"
+    REPLAN = "replan"
+    ANSWER = "answer"
+    UPDATE = "update"
+    ACCEPT = "accept"
+    NEW_RUN = "new_run"
+    ISSUE_RETRY = "issue_retry"
+    WAIT = "wait"
+    MEND = "mend"
+    NONE = "none"
+
+
+# The command that takes each way; what a person mends by hand has none.
+COMMANDS: Mapping[WayOn, str] = {
+    WayOn.RESUME: "aiflow resume {request_id}",
+    WayOn.RETRY_STEP: "aiflow retry-step {request_id}",
+    WayOn.REPLAN: "aiflow replan {request_id}",
+    WayOn.ANSWER: 'aiflow resume {request_id} --answer "…"',
+    WayOn.UPDATE: "aiflow resume {request_id} --update",
+    WayOn.ACCEPT: "aiflow accept {request_id}",
+    WayOn.NEW_RUN: "aiflow set {request_id} status=ready",
+}
+
+
+class BlockedReason(StrEnum):
+    """Why an issue is blocked, in the words of ISSUE (ISS-5)."""
+
+    QUALITY_RULE_VIOLATION = "quality_rule_violation"
+    RETRY_CONDITION_UNMET = "retry_condition_unmet"
+    ENVIRONMENT_FAILURE = "environment_failure"
+    DECISION_NEEDED = "decision_needed"
+    LOCK_MISMATCH = "lock_mismatch"
+    POLICY_DENIED = "policy_denied"
+    RESOURCE_EXCEEDED = "resource_exceeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One row of the catalogue."""
+
+    code: str
+    category: Category
+    http_status: int
+    exit_code: ExitCode
+    way_on: WayOn
+    stops_as: RunState | None = None
+    blocked_reason: BlockedReason | None = None
+    is_retryable: bool = False
+
+
+_STOPS = {"-": None, "N": RunState.NEEDS_INPUT, "F": RunState.FAILED}
+
+# code | category | HTTP | exit | way on | stops a run as (N, F, -) | blocked reason of an issue | retryable
+_TABLE = """
+NOT_READY                SELECTION    409 CONFLICT    MEND        - -                      no
+DEPENDS_NOT_DONE         SELECTION    409 CONFLICT    WAIT        - -                      yes
+DEPENDS_NOT_FOUND        SELECTION    409 BAD_INPUT   MEND        - -                      no
+DEPENDS_CYCLE            SELECTION    409 BAD_INPUT   MEND        - -                      no
+REQUEST_LOCKED           SELECTION    409 CONFLICT    WAIT        - -                      yes
+QUEUE_LOCKED             SELECTION    409 CONFLICT    WAIT        - -                      yes
+LATEST_RUN_NEEDS_INPUT   SELECTION    409 CONFLICT    RESUME      - -                      no
+REQUEST_INVALID          SELECTION    422 BAD_INPUT   MEND        - -                      no
+DUPLICATE_ID             SELECTION    422 BAD_INPUT   MEND        - -                      no
+
+INPUT_INVALID            INPUT        422 BAD_INPUT   MEND        - -                      no
+SETTINGS_INVALID         INPUT        422 BAD_INPUT   MEND        N environment_failure    no
+REQUEST_NOT_FOUND        INPUT        404 BAD_INPUT   MEND        - -                      no
+RUN_NOT_FOUND            INPUT        404 BAD_INPUT   MEND        - -                      no
+REQUEST_EXISTS           INPUT        409 CONFLICT    MEND        - -                      no
+STATUS_NOT_ALLOWED       INPUT        422 BAD_INPUT   MEND        - -                      no
+EDIT_CONFLICT            INPUT        409 CONFLICT    MEND        - -                      yes
+
+PROJECT_NOT_FOUND        ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
+REQUESTS_DIR_MISSING     ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
+PLATFORM_UNSUPPORTED     ENVIRONMENT  503 ENVIRONMENT NONE        - -                      no
+NETWORK_FILE_SYSTEM      ENVIRONMENT  503 ENVIRONMENT MEND        N environment_failure    no
+DISK_FULL                ENVIRONMENT  507 ENVIRONMENT RESUME      N environment_failure    yes
+IO_ERROR                 ENVIRONMENT  503 ENVIRONMENT RESUME      N environment_failure    yes
+DOCTOR_FAILED            ENVIRONMENT  409 ENVIRONMENT RESUME      N environment_failure    yes
+
+RUN_IN_PROGRESS          EXECUTION    409 CONFLICT    WAIT        - -                      yes
+QUEUE_IN_PROGRESS        EXECUTION    409 CONFLICT    WAIT        - -                      yes
+LOCK_STALE_RECOVERED     EXECUTION    200 OK          NONE        - -                      no
+LOCK_LOST                EXECUTION    409 CONFLICT    RESUME      N lock_mismatch          yes
+LOCK_MISMATCH            EXECUTION    409 CONFLICT    NONE        - lock_mismatch          no
+RUN_LOST                 EXECUTION    409 ENVIRONMENT NEW_RUN     N environment_failure    yes
+PROCESS_CRASHED          EXECUTION    500 ENVIRONMENT RESUME      N environment_failure    yes
+CANCELLED                EXECUTION    409 CONFLICT    RESUME      N decision_needed        yes
+SENT_BACK                EXECUTION    200 OK          NONE        F decision_needed        no
+REPLANNED                EXECUTION    200 OK          NONE        F -                      no
+AWAITING_ACCEPTANCE      EXECUTION    200 OK          ACCEPT      - -                      no
+RUN_NOT_RESUMABLE        EXECUTION    409 CONFLICT    NEW_RUN     - -                      no
+REPLAN_REQUIRED          EXECUTION    409 CONFLICT    REPLAN      - -                      no
+RETRY_LIMIT_EXCEEDED     EXECUTION    409 AGENT       REPLAN      N retry_condition_unmet  no
+STEP_TOO_LARGE           EXECUTION    422 AGENT       REPLAN      N quality_rule_violation no
+UNIT_TEST_FAILED         EXECUTION    422 TESTS       RETRY_STEP  N quality_rule_violation yes
+E2E_TEST_FAILED          EXECUTION    422 TESTS       RETRY_STEP  N quality_rule_violation yes
+TEST_TIMEOUT             EXECUTION    504 TESTS       RETRY_STEP  N quality_rule_violation yes
+QA_REJECTED              EXECUTION    422 AGENT       RETRY_STEP  N quality_rule_violation yes
+NEEDS_CLARIFICATION      EXECUTION    200 AGENT       ANSWER      N decision_needed        no
+COST_LIMIT_REACHED       EXECUTION    429 CONFLICT    RESUME      N resource_exceeded      yes
+
+JSON_PARSE_ERROR         AGENT        502 AGENT       RETRY_STEP  N quality_rule_violation yes
+JSON_SCHEMA_INVALID      AGENT        502 AGENT       RETRY_STEP  N quality_rule_violation yes
+AGENT_FAILED             AGENT        502 AGENT       RETRY_STEP  N environment_failure    yes
+AGENT_TIMEOUT            AGENT        504 AGENT       RETRY_STEP  N resource_exceeded      yes
+AGENT_QUOTA              AGENT        429 ENVIRONMENT RESUME      N resource_exceeded      yes
+AGENT_AUTH_REQUIRED      AGENT        401 ENVIRONMENT RESUME      N environment_failure    no
+AGENT_PERMISSION_DENIED  AGENT        403 AGENT       RETRY_STEP  N policy_denied          no
+
+WORKTREE_DIRTY           GIT          409 GIT         RESUME      N environment_failure    yes
+ORIGIN_MISSING           GIT          200 OK          RESUME      - -                      no
+REMOTE_NOT_GITHUB        GIT          200 OK          RESUME      - -                      no
+NOT_A_REPOSITORY         GIT          503 GIT         MEND        - environment_failure    no
+MERGE_CONFLICT           GIT          409 GIT         UPDATE      - decision_needed        yes
+CHECKOUT_IN_THE_WAY      GIT          409 GIT         ACCEPT      - decision_needed        yes
+
+RUNNER_LOST              QUEUE        503 ENVIRONMENT RESUME      - environment_failure    yes
+RUNNER_STOPPED           QUEUE        503 ENVIRONMENT RESUME      - environment_failure    yes
+ISSUE_RETRY_ONLY         QUEUE        409 CONFLICT    ISSUE_RETRY - retry_condition_unmet  no
+
+AUTO_NEEDS_INPUT_LIMIT   EXECUTION    200 OK          MEND        - -                      no
+AUTO_FAILED_LIMIT        EXECUTION    200 OK          MEND        - -                      no
+AUTO_STOPPED_BY_PERSON   EXECUTION    200 OK          NONE        - -                      no
+AUTO_RUNS_LIMIT          EXECUTION    200 OK          NONE        - resource_exceeded      no
+AUTO_MINUTES_LIMIT       EXECUTION    200 OK          NONE        - resource_exceeded      no
+AUTO_COST_LIMIT          EXECUTION    200 OK          NONE        - resource_exceeded      no
+AUTO_NOTHING_RUNNABLE    EXECUTION    200 OK          NONE        - -                      no
+
+TRANSITION_NOT_ALLOWED   INTERNAL     500 INTERNAL    NONE        F -                      no
+INTERNAL_ERROR           INTERNAL     500 INTERNAL    RESUME      F environment_failure    no
+"""
+
+
+def _read(row: str) -> Reason:
+    code, category, http, exit_code, way_on, stops_as, blocked, retryable = row.split()
+    return Reason(
+        code=code,
+        category=Category(category),
+        http_status=int(http),
+        exit_code=ExitCode[exit_code],
+        way_on=WayOn[way_on],
+        stops_as=_STOPS[stops_as],
+        blocked_reason=None if blocked == "-" else BlockedReason(blocked),
+        is_retryable=retryable == "yes",
+    )
+
+
+CATALOGUE: Mapping[str, Reason] = {reason.code: reason for reason in map(_read, filter(None, _TABLE.splitlines()))}
+
+
+def reason_for(code: str) -> Reason:
+    """Return a code's row; an unknown code is itself an internal error."""
+    return CATALOGUE.get(code, CATALOGUE["INTERNAL_ERROR"])
+
+
+def way_on(code: str, cause: str | None = None) -> WayOn:
+    """Return the recommended way on; a limit that was reached takes that of its cause (RUN-4)."""
+    if code == "RETRY_LIMIT_EXCEEDED" and cause is not None and cause in CATALOGUE:
+        return CATALOGUE[cause].way_on
+    return reason_for(code).way_on
+
+
+def exit_code(code: str, cause: str | None = None) -> ExitCode:
+    """Return the exit code; a limit that was reached takes that of its cause (RUN-4)."""
+    if code == "RETRY_LIMIT_EXCEEDED" and cause is not None and cause in CATALOGUE:
+        return CATALOGUE[cause].exit_code
+    return reason_for(code).exit_code
+
+
+def mending_command(code: str, request_id: str, cause: str | None = None) -> str | None:
+    """Return the command that takes the recommended way on, or None if a person has to mend something first."""
+    command = COMMANDS.get(way_on(code, cause))
+    return command.format(request_id=request_id) if command else None

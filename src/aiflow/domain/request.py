@@ -1,0 +1,161 @@
+"""A request (REQ-1, REQ-2): one item of the backlog, read from a file or an issue."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import UTC, datetime
+from enum import Enum, StrEnum
+from typing import NamedTuple, NewType
+
+RequestId = NewType("RequestId", str)
+# A metadata value as written: text, a list of texts, or nothing.
+Value = str | tuple[str, ...] | None
+
+
+class Priority(StrEnum):
+    """How urgent a request is; the text order is the order of urgency (D59 §4.1)."""
+
+    P0 = "P0"
+    P1 = "P1"
+    P2 = "P2"
+    P3 = "P3"
+
+
+class RequestStatus(StrEnum):
+    """Where a request stands (REQ-2)."""
+
+    DRAFT = "draft"
+    READY = "ready"
+    RUNNING = "running"
+    BLOCKED = "blocked"
+    DONE = "done"
+    ARCHIVED = "archived"
+
+
+class MetadataKey(StrEnum):
+    """The metadata keys aiflow reads; any other key is the user's own and is never touched."""
+
+    ID = "id"
+    TITLE = "title"
+    PRIORITY = "priority"
+    STATUS = "status"
+    DEPENDS_ON = "depends_on"
+    LABELS = "labels"
+    CREATED_AT = "created_at"
+    UPDATED_AT = "updated_at"
+
+
+LIST_KEYS = frozenset({MetadataKey.DEPENDS_ON, MetadataKey.LABELS})
+DATE_KEYS = frozenset({MetadataKey.CREATED_AT, MetadataKey.UPDATED_AT})
+EDITABLE_KEYS = tuple(key for key in MetadataKey if key is not MetadataKey.ID)
+
+DEFAULT_PRIORITY = Priority.P3
+DEFAULT_STATUS = RequestStatus.DRAFT
+
+
+class Request(NamedTuple):
+    """One valid backlog item; a named tuple because a backlog has tens of thousands of them (PRF-1)."""
+
+    id: RequestId
+    path: str
+    title: str
+    priority: Priority = DEFAULT_PRIORITY
+    status: RequestStatus = DEFAULT_STATUS
+    depends_on: tuple[RequestId, ...] = ()
+    labels: tuple[str, ...] = ()
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    missing: tuple[MetadataKey, ...] = ()
+
+
+class ProblemKind(Enum):
+    """What can be wrong with a request file (REQ-4); the words are in `messages/`."""
+
+    EMPTY = "empty"
+    TOO_LARGE = "too_large"
+    NOT_TEXT = "not_text"
+    NOT_A_FILE = "not_a_file"
+    UNREADABLE = "unreadable"
+    BROKEN_LINK = "broken_link"
+    LINK_OUTSIDE = "link_outside"
+    NOT_CLOSED = "not_closed"
+    BAD_YAML = "bad_yaml"
+    NOT_A_MAPPING = "not_a_mapping"
+    REPEATED_KEY = "repeated_key"
+    NOT_A_LIST = "not_a_list"
+    NOT_A_VALUE = "not_a_value"
+    ALIASED = "aliased"
+    BAD_ID = "bad_id"
+    OTHER_ID = "other_id"
+    BAD_STATUS = "bad_status"
+    BAD_PRIORITY = "bad_priority"
+    BAD_DATE = "bad_date"
+    BAD_TITLE = "bad_title"
+    BAD_KEY = "bad_key"
+    SAME_ID = "same_id"
+
+
+class Problem(NamedTuple):
+    """One thing wrong with a request file, with its line where there is one."""
+
+    kind: ProblemKind
+    line: int | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+class InvalidRequest(NamedTuple):
+    """A request file that cannot be used: listed with what is wrong, never run (REQ-4)."""
+
+    id: RequestId
+    path: str
+    problems: tuple[Problem, ...]
+    declared_id: RequestId | None = None
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the trouble is another file with the same id."""
+        return any(problem.kind is ProblemKind.SAME_ID for problem in self.problems)
+
+
+MAX_ID_BYTES = 180
+# What git refuses in a ref, what a file name cannot hold, and what a shell or an option parser would trip over.
+# The usual ids, which need no closer look.
+PLAIN_ID = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}"
+_PLAIN_ID = re.compile(PLAIN_ID)
+_FORBIDDEN_IN_ID = re.compile(r"""[\s/\\~^:?*\[\]'"`$<>|&;(){}!#%]|\.\.|@\{|^[-.@]|\.$|\.lock$""", re.IGNORECASE)
+
+
+def normalize_id(text: str) -> RequestId:
+    """Give an id the one spelling it is compared in (Unicode NFC)."""
+    return RequestId(text if text.isascii() else unicodedata.normalize("NFC", text))
+
+
+def is_valid_id(text: str) -> bool:
+    """Tell whether an id is usable as a file name, a lock name and a git ref (REQ-2)."""
+    if _PLAIN_ID.fullmatch(text):
+        return True
+    return (
+        bool(text)
+        and text.isprintable()
+        and len(text.encode("utf-8", "surrogatepass")) <= MAX_ID_BYTES
+        and _FORBIDDEN_IN_ID.search(text) is None
+    )
+
+
+_SPACE_BEFORE_OFFSET = re.compile(r"\s+(?=(?:[+-]\d\d:?\d\d|[Zz])$)")
+
+
+def parse_instant(text: str) -> datetime | None:
+    """Read a date or timestamp as an instant, or None if it is neither.
+
+    Without an offset it is UTC, a bare date its first moment: never the local zone, so that every machine agrees.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            moment = datetime.fromisoformat(_SPACE_BEFORE_OFFSET.sub("", text.strip()))
+        except ValueError:
+            return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

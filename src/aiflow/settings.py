@@ -1,0 +1,270 @@
+"""Settings (CFG): one table of names, defaults and limits that the parser, `--help`, `aiflow.toml` and the docs share.
+
+Pure: texts and parsed TOML in, a frozen `Settings` or a list of mistakes out. What each setting means, in both
+languages, is in `messages/` under `setting.<name>`.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow import SETTINGS_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SettingValue = str | int | float | bool | tuple[str, ...]
+
+FILE_NAME = SETTINGS_FILE
+ENV_PREFIX = "AIFLOW_"
+ROLES = ("planner", "implementer", "qa")
+
+
+class Kind(StrEnum):
+    """What a setting's value is."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    LIST = "list"
+
+
+class Setting(NamedTuple):
+    """One row: the dotted name, its default, what it may be. An empty default is worked out where it is used."""
+
+    name: str
+    default: SettingValue
+    choices: tuple[str, ...] = ()
+    minimum: float = 0
+    maximum: float = math.inf
+    env_alias: str | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of value, told by the default."""
+        return _KINDS[type(self.default)]
+
+    @property
+    def env_names(self) -> tuple[str, ...]:
+        """The environment variables that set it, the first one found counts."""
+        own = ENV_PREFIX + self.name.replace(".", "_").upper()
+        return (self.env_alias, own) if self.env_alias else (own,)
+
+
+_KINDS = {str: Kind.TEXT, bool: Kind.BOOLEAN, int: Kind.INTEGER, float: Kind.NUMBER, tuple: Kind.LIST}
+
+_AGENT = (
+    Setting("agent.kind", "claude-code", ("claude-code", "codex", "acp", "command", "demo")),
+    Setting("agent.argv", ()),
+    Setting("agent.model", ""),
+    Setting("agent.timeout_seconds", 1800, minimum=1),
+    Setting("agent.idle_seconds", 600, minimum=1),
+)
+
+
+def _for_role(row: Setting, role: str) -> Setting:
+    """Return a row of `[agent]` again, for one role."""
+    name = row.name.replace("agent.", f"agent.roles.{role}.", 1)
+    return Setting(name, row.default, row.choices, row.minimum, row.maximum)
+
+
+TABLE: tuple[Setting, ...] = (
+    Setting("namespace", ""),
+    Setting("base_branch", ""),
+    Setting("accept", "manual", ("manual", "auto")),
+    Setting("commit_requests", default=False),
+    Setting("language", "", ("", "ja", "en"), env_alias="AIFLOW_LANG"),
+    *_AGENT,
+    *(_for_role(row, role) for role in ROLES for row in _AGENT),
+    Setting("tests.unit", ""),
+    Setting("tests.e2e", ""),
+    Setting("tests.timeout_seconds", 900, minimum=1),
+    Setting("worktree.setup", ""),
+    Setting("worktree.copy", ()),
+    Setting("git.dirty_checkout", "fail", ("fail", "warn")),
+    Setting("git.push", default=False),
+    Setting("limits.role_attempts", 2, minimum=1),
+    Setting("limits.step_retries", 3),
+    Setting("limits.step_files", 20, minimum=1),
+    Setting("limits.step_lines", 400, minimum=1),
+    Setting("limits.issue_retries", 5),
+    Setting("limits.quota_wait_hours", 24),
+    Setting("limits.run_cost_usd", 0.0),
+    Setting("limits.session_cost_usd", 0.0),
+    Setting("limits.session_runs", 0),
+    Setting("limits.session_minutes", 0),
+    Setting("auto.stop_after_needs_input", 2),
+    Setting("auto.stop_after_failed", 1),
+    Setting("locks.ttl_seconds", 1800, minimum=1),
+    Setting("queue.store", "local"),
+    Setting("queue.poll_ms", 1000, minimum=1),
+    Setting("queue.heartbeat_timeout_seconds", 120, minimum=1),
+    Setting("server.host", "127.0.0.1"),
+    Setting("server.port", 4310, maximum=65535),
+    Setting("server.auth", "token", ("token", "none")),
+    Setting("github.repo", ""),
+    Setting("github.api_url", ""),
+    Setting("github.token_env", "GITHUB_TOKEN"),
+    Setting("github.webhook_secret_env", "GITHUB_WEBHOOK_SECRET"),
+    Setting("github.service_account", ""),
+)
+
+BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in TABLE}
+SECTIONS = frozenset(
+    ".".join(parts[:depth])
+    for parts in (setting.name.split(".") for setting in TABLE)
+    for depth in range(1, len(parts))
+)
+
+
+class MistakeKind(StrEnum):
+    """What can be wrong with a setting; the words are in `messages/` under `settings_mistake.<kind>`."""
+
+    UNKNOWN = "unknown"
+    WRONG_TYPE = "wrong_type"
+    NOT_A_CHOICE = "not_a_choice"
+    OUT_OF_RANGE = "out_of_range"
+    NOT_A_SECTION = "not_a_section"
+    SYNTAX = "syntax"
+
+
+class Mistake(NamedTuple):
+    """One mistake: which setting, what is wrong, and the facts for its message."""
+
+    name: str
+    kind: MistakeKind
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+class Source(StrEnum):
+    """Where a value came from, weakest first."""
+
+    DEFAULT = "default"
+    FILE = "file"
+    ENVIRONMENT = "environment"
+    FLAG = "flag"
+
+
+class Settings(NamedTuple):
+    """Every setting's value, and where each came from."""
+
+    values: Mapping[str, SettingValue]
+    sources: Mapping[str, Source]
+
+    def text(self, name: str) -> str:
+        """Return a text setting."""
+        value = self.values[name]
+        assert isinstance(value, str), name
+        return value
+
+    def integer(self, name: str) -> int:
+        """Return a whole-number setting."""
+        value = self.values[name]
+        assert isinstance(value, int), name
+        return value
+
+    def number(self, name: str) -> float:
+        """Return a number setting."""
+        value = self.values[name]
+        assert isinstance(value, (int, float)), name
+        return float(value)
+
+    def flag(self, name: str) -> bool:
+        """Return a yes-or-no setting."""
+        return self.values[name] is True
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list setting."""
+        value = self.values[name]
+        assert isinstance(value, tuple), name
+        return value
+
+    def for_role(self, role: str, key: str) -> SettingValue:
+        """Return a key of `[agent]` as it holds for one role: its own if set, else the general one."""
+        own = f"agent.roles.{role}.{key}"
+        return self.values[own if self.sources[own] is not Source.DEFAULT else f"agent.{key}"]
+
+
+def settle(layers: Mapping[Source, Mapping[str, SettingValue]]) -> Settings:
+    """Lay the sources over the defaults: flag over environment over file over default."""
+    values: dict[str, SettingValue] = {setting.name: setting.default for setting in TABLE}
+    sources = dict.fromkeys(values, Source.DEFAULT)
+    for source in Source:
+        for name, value in layers.get(source, {}).items():
+            values[name], sources[name] = value, source
+    return Settings(values, sources)
+
+
+def check_tables(tables: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, SettingValue] | Mistake]:
+    """Walk a parsed TOML document and yield each setting's name and value, or what is wrong with it."""
+    for key, raw in tables.items():
+        name = f"{prefix}{key}"
+        if name in SECTIONS:
+            if isinstance(raw, dict):
+                yield from check_tables(raw, f"{name}.")
+            else:
+                yield Mistake(name, MistakeKind.NOT_A_SECTION)
+        elif name in BY_NAME:
+            yield check_value(BY_NAME[name], raw)
+        else:
+            yield unknown(name)
+
+
+def unknown(name: str) -> Mistake:
+    """Say that there is no such setting, and which one may have been meant."""
+    import difflib
+
+    close = difflib.get_close_matches(name, [*BY_NAME, *SECTIONS], n=1)
+    return Mistake(name, MistakeKind.UNKNOWN, (("suggestion", close[0] if close else ""),))
+
+
+def check_value(setting: Setting, raw: object) -> tuple[str, SettingValue] | Mistake:
+    """Check one value of a file against its row."""
+    value = _of_kind(setting.kind, raw)
+    if value is None:
+        return Mistake(setting.name, MistakeKind.WRONG_TYPE, (("kind", setting.kind.value), ("value", repr(raw))))
+    if setting.choices and value not in setting.choices:
+        allowed = ", ".join(choice for choice in setting.choices if choice)
+        return Mistake(setting.name, MistakeKind.NOT_A_CHOICE, (("value", str(value)), ("allowed", allowed)))
+    if isinstance(value, (int, float)) and not setting.minimum <= value <= setting.maximum:
+        allowed = f"{setting.minimum:g} … " + ("" if math.isinf(setting.maximum) else f"{setting.maximum:g}")
+        return Mistake(setting.name, MistakeKind.OUT_OF_RANGE, (("value", str(value)), ("allowed", allowed.strip())))
+    return setting.name, value
+
+
+def _of_kind(kind: Kind, raw: object) -> SettingValue | None:
+    """Return a value if it is of the kind, else None."""
+    if kind is Kind.LIST:
+        is_texts = isinstance(raw, (list, tuple)) and all(isinstance(item, str) for item in raw)
+        return tuple(raw) if is_texts else None  # type: ignore[arg-type]
+    if isinstance(raw, bool) or kind is Kind.BOOLEAN:
+        return raw if isinstance(raw, bool) and kind is Kind.BOOLEAN else None
+    if kind is Kind.NUMBER:
+        return float(raw) if isinstance(raw, (int, float)) else None
+    wanted = int if kind is Kind.INTEGER else str
+    return raw if isinstance(raw, wanted) else None
+
+
+_TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+def check_text(setting: Setting, text: str) -> tuple[str, SettingValue] | Mistake:
+    """Check one value given as text, in an environment variable or on the command line."""
+    raw: object = text
+    try:
+        if setting.kind is Kind.INTEGER:
+            raw = int(text)
+        elif setting.kind is Kind.NUMBER:
+            raw = float(text)
+        elif setting.kind is Kind.BOOLEAN:
+            raw = _TRUTH.get(text.strip().lower(), text)
+        elif setting.kind is Kind.LIST:
+            import shlex
+
+            raw = shlex.split(text)
+    except ValueError:
+        raw = text
+    return check_value(setting, raw)

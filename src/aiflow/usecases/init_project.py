@@ -1,0 +1,95 @@
+"""Make a project ready for aiflow (CLI `init`): settings, an example backlog, lines for git to ignore."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.settings import FILE_NAME, ROLES, TABLE, Setting, SettingValue
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from aiflow.messages import Texts
+    from aiflow.ports import Clock, Journal
+
+IGNORED = (".aiflow/", "runs/")
+
+
+class Folder(Protocol):
+    """A place to make files in, never over existing ones."""
+
+    def create(self, path: str, text: str) -> bool:
+        """Create a file; False if it exists."""
+
+    def add_lines(self, path: str, lines: tuple[str, ...]) -> tuple[str, ...]:
+        """Add the lines a file lacks, return those added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Initialised:
+    """What was made, and what was there already."""
+
+    made: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def init_project(folder: Folder, has_requests: bool, texts: Texts, record: tuple[Journal, Clock]) -> Initialised:  # noqa: FBT001
+    """Make what is missing and keep what is there; examples only where there is no backlog yet."""
+    journal, clock = record
+    files = {FILE_NAME: settings_file(texts)}
+    if not has_requests:
+        files |= example_requests(texts, clock())
+    made: list[str] = []
+    kept: list[str] = []
+    for path, text in files.items():
+        (made if folder.create(path, text) else kept).append(path)
+    if has_requests:
+        kept.append("requests/")
+    (made if folder.add_lines(".gitignore", IGNORED) else kept).append(".gitignore")
+    if made:
+        journal.append(Activity(clock(), ActivityKind.PROJECT_INITIALISED, Actor.PERSON, data={"made": made}))
+    return Initialised(tuple(made), tuple(kept))
+
+
+def settings_file(texts: Texts) -> str:
+    """Write `aiflow.toml` from the table: every setting with its meaning and default, all commented out."""
+    lines = [f"# {line}" for line in texts("init.settings_head").splitlines()]
+    section = ""
+    for setting in TABLE:
+        parent, _, key = setting.name.rpartition(".")
+        if parent.startswith("agent.roles."):
+            continue
+        if parent != section:
+            section = parent
+            lines += ["", f"[{section}]"]
+        elif not parent:
+            lines.append("")
+        lines += [f"# {meaning(setting, texts)}", f"# {key} = {to_toml(setting.default)}"]
+        if setting.name == "agent.idle_seconds":
+            lines += ["", f"# {texts('setting.agent.roles', roles=', '.join(ROLES))}"]
+            lines += ["# [agent.roles.planner]", '# model = ""']
+    return "\n".join(lines) + "\n"
+
+
+def meaning(setting: Setting, texts: Texts) -> str:
+    """Return what a setting means, with what it may be."""
+    parts = setting.name.split(".")
+    key = f"setting.agent.{parts[-1]}" if parts[:2] == ["agent", "roles"] else f"setting.{setting.name}"
+    choices = " | ".join(choice for choice in setting.choices if choice)
+    return texts(key) + (f" ({choices})" if choices else "")
+
+
+def to_toml(value: SettingValue) -> str:
+    """Write a value as TOML; JSON's texts, numbers and lists are TOML's too."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+
+
+def example_requests(texts: Texts, now: datetime) -> dict[str, str]:
+    """Write two commented requests, both drafts: nothing runs before a person says so."""
+    stamp = now.isoformat(timespec="seconds")
+    return {
+        f"requests/EXAMPLE-{number}.md": texts(f"init.example_{number}", now=stamp).lstrip("\n") for number in (1, 2)
+    }

@@ -1,0 +1,69 @@
+"""Fixtures for every test: a program to call, a repository to call it in, no settings from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("aiflow", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("aiflow")
+
+
+class Program:
+    """Calls `aiflow` as its users do: as a process of its own."""
+
+    def __init__(self, cwd: Path) -> None:
+        self.cwd = cwd
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIFLOW", "LC_", "LANG"))}
+        self.environ = {**kept, "LANG": "C.UTF-8", "GIT_CONFIG_GLOBAL": os.devnull}
+
+    def __call__(
+        self, *args: str, code: int = 0, stdin: str = "", env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Call the program and check its exit code."""
+        done = subprocess.run(
+            [sys.executable, "-m", "aiflow", *args],
+            cwd=self.cwd,
+            env={**self.environ, **(env or {})},
+            input=stdin,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        return done
+
+    def json(self, *args: str, code: int = 0, env: dict[str, str] | None = None) -> Any:
+        """Call the program with --json and read its answer."""
+        return json.loads(self(*args, "--json", code=code, env=env).stdout)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Make an empty git repository."""
+    root = tmp_path / "repository"
+    root.mkdir()
+    subprocess.run(["git", "init", "-q", "-b", "main"], cwd=root, check=True)
+    return root
+
+
+@pytest.fixture
+def aiflow(repository: Path) -> Program:
+    """Give the program, called in an empty repository."""
+    return Program(repository)
+
+
+@pytest.fixture
+def aiflow_in() -> Callable[[Path], Program]:
+    """Give a way to call the program anywhere."""
+    return Program
