@@ -1,1 +1,130 @@
-"""Placeholder replaced in this change."""
+"""Measures the speed goals of SPEC §18: whole processes, side by side in one run, as ratios to a floor.
+
+Every round starts each program once, so that a slow moment of the machine hits all of them; the fastest round counts.
+Exits with 1 if a goal is missed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from backlog import make_backlog
+
+FLOOR = "import os\nfor entry in os.scandir('requests'): entry.stat()"
+NAIVE = """
+import os, yaml
+loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+for entry in os.scandir("requests"):
+    with open(entry.path, encoding="utf-8") as file:
+        yaml.load(file.read().split("---\\n")[1], Loader=loader)
+"""
+PYTHON = sys.executable
+AIFLOW = str(Path(PYTHON).with_name("aiflow"))
+
+
+class Goal(NamedTuple):
+    """One ratio and its limit."""
+
+    name: str
+    ours: float
+    floor: float
+    limit: float | None
+
+    @property
+    def ratio(self) -> float:
+        """Ours in floors."""
+        return self.ours / self.floor
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether there is a limit and we are over it."""
+        return self.limit is not None and self.ratio > self.limit
+
+
+def time_once(folder: Path, *arguments: str) -> float:
+    """Time one whole process."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("AIFLOW")}
+    begin = time.perf_counter()
+    subprocess.run(arguments, cwd=folder, env=environ, stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - begin
+
+
+Program = tuple[Path, tuple[str, ...]]
+
+
+def fastest(rounds: int, programs: dict[str, Program]) -> dict[str, float]:
+    """Return each program's fastest time, all of them started in turn in every round."""
+    best = dict.fromkeys(programs, float("inf"))
+    for _ in range(rounds):
+        for name, (folder, arguments) in programs.items():
+            best[name] = min(best[name], time_once(folder, *arguments))
+    return best
+
+
+def make_projects(scratch: Path) -> tuple[Path, Path, Path]:
+    """Make a project with 10,000 requests, one with 100,000 and one with none, each set up by `aiflow init`."""
+    small, large, empty = scratch / "small", scratch / "large", scratch / "empty"
+    make_backlog(small, 10_000, 500)
+    make_backlog(large, 100_000, 500)
+    (empty / "requests").mkdir(parents=True)
+    for root in (small, large, empty):
+        (root / ".git").mkdir()
+        subprocess.run([AIFLOW, "init"], cwd=root, stdout=subprocess.DEVNULL, check=True)
+    return small, large, empty
+
+
+def measure(scratch: Path, rounds: int) -> list[Goal]:
+    """Measure everything."""
+    small, large, empty = make_projects(scratch)
+    times = fastest(
+        rounds,
+        {
+            "floor": (small, (PYTHON, "-c", FLOOR)),
+            "next": (small, (AIFLOW, "next", "--json")),
+            "start": (empty, (AIFLOW, "next", "--json")),
+            "help": (empty, (AIFLOW, "--help")),
+            "click": (empty, (PYTHON, "-c", "import click")),
+        },
+    )
+    slow = fastest(
+        max(3, rounds // 5),
+        {
+            "small": (small, (AIFLOW, "next", "--json")),
+            "large": (large, (AIFLOW, "next", "--json")),
+            "naive": (small, (PYTHON, "-c", NAIVE)),
+        },
+    )
+    per_small = (slow["small"] - times["start"]) / 10_000
+    per_large = (slow["large"] - times["start"]) / 100_000
+    return [
+        Goal("PRF-1  next, 10,000 requests / start + scandir + stat", times["next"], times["floor"], 6.0),
+        Goal("PRF-1  per request, 100,000 / 10,000 requests", per_large, per_small, 1.15),
+        Goal("       naive YAML reader, 10,000 / the same floor", slow["naive"], times["floor"], None),
+        Goal("       next, no requests / the same floor", times["start"], times["floor"], None),
+        Goal("PRF-6  aiflow --help / import click", times["help"], times["click"], 1.8),
+    ]
+
+
+def main() -> int:
+    """Print the ratios and say whether every goal is met."""
+    rounds = int(os.environ.get("BENCH_ROUNDS", "20"))
+    with tempfile.TemporaryDirectory(prefix="aiflow-bench-") as scratch:
+        goals = measure(Path(scratch), rounds)
+    print(f"{'':60} {'ours':>11} {'floor':>11} {'ratio':>7} {'goal':>7}")
+    for goal in goals:
+        limit = "" if goal.limit is None else f"≤ {goal.limit:g}"
+        print(
+            f"{goal.name:60} {goal.ours * 1e3:8.3f} ms {goal.floor * 1e3:8.3f} ms {goal.ratio:7.2f} {limit:>7}"
+            f"{'  MISSED' if goal.is_missed else ''}"
+        )
+    return int(any(goal.is_missed for goal in goals))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

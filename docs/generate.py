@@ -1,1 +1,378 @@
-"""Write the generated reference pages."""
+"""Write the generated reference pages: every fact in them comes from the code, so that they cannot drift from it.
+
+`make docs` writes them; `docs/generate.py --check` only says which ones are out of date.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from aiflow.cli.main import COMMANDS, cli
+from aiflow.cli.session import current_texts, use_texts
+from aiflow.domain import lifecycle, reasons
+from aiflow.messages import Texts
+from aiflow.settings import ENV_PREFIX, ROLES, TABLE, Kind, Setting
+from aiflow.usecases.init_project import to_toml
+
+DOCS = Path(__file__).resolve().parent
+ENGLISH, JAPANESE = Texts("en"), Texts("ja")
+NOTE = "<!-- Written by docs/generate.py (`make docs`): change the code, not this page. -->\n"
+NONE = "–"
+
+State = TypeVar("State", bound=StrEnum)
+Event = TypeVar("Event", bound=StrEnum)
+
+
+def pages() -> dict[str, str]:
+    """Return every generated page: path below docs/ -> text. The same on every machine, whatever its locale."""
+    with _in_english():
+        return {
+            "reference/cli.md": cli_page(),
+            "reference/settings.md": settings_page(),
+            "reference/reason-codes.md": reasons_page(),
+            "reference/lifecycle.md": lifecycle_page(),
+            "reference/json.md": json_page(),
+        }
+
+
+def main(args: Sequence[str]) -> int:
+    """Write the pages, or with --check name those that differ."""
+    is_check = "--check" in args
+    stale = {path: text for path, text in pages().items() if _current(path) != text}
+    for path, text in stale.items():
+        print(f"docs/{path}: " + ("out of date, run `make docs`" if is_check else "written"))
+        if not is_check:
+            (DOCS / path).parent.mkdir(parents=True, exist_ok=True)
+            (DOCS / path).write_text(text, encoding="utf-8", newline="\n")
+    return 1 if is_check and stale else 0
+
+
+def _current(path: str) -> str | None:
+    file = DOCS / path
+    return file.read_text(encoding="utf-8") if file.exists() else None
+
+
+@contextmanager
+def _in_english() -> Iterator[None]:
+    """Let the program's help be English, whatever was chosen before."""
+    before = current_texts()
+    use_texts(ENGLISH)
+    try:
+        yield
+    finally:
+        use_texts(before)
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a Markdown table."""
+    lines = [headers, ["---"] * len(headers), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def page(title: str, intro: str, *sections: str) -> str:
+    """Put a page together."""
+    return "\n".join([NOTE, f"# {title}\n", f"{intro.strip()}\n", *sections])
+
+
+def code(text: object) -> str:
+    """Write a value as code; nothing at all as a dash."""
+    return f"`{text}`" if text not in (None, "") else NONE
+
+
+def prose(text: str) -> str:
+    """Keep Markdown from taking `<id>` in a sentence for HTML; in code it stands as it is."""
+    parts = " ".join(text.split()).split("`")
+    return "`".join(part if index % 2 else part.replace("<", "\\<") for index, part in enumerate(parts))
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+CLI_INTRO = """
+Every command takes `--help`, `--json` ([shapes](json.md)) and `--lang`, and leaves with an exit code of the table
+below. `list`, `show`, `next`, `why`, `forecast`, `settings` and `completion` only look: they never write anything.
+Options of `aiflow` itself stand before the command: `aiflow -C ../shop next`.
+"""
+EXIT_MEANINGS = {
+    "OK": "Done. Also when nothing is runnable: that is an answer, not an error.",
+    "BAD_INPUT": "Bad input: an unknown command, id, key or value, a mistake in the settings or in a request file.",
+    "ENVIRONMENT": "The environment: no project here, no `requests/`, a file that cannot be read, a full disk.",
+    "CONFLICT": "A lock or a conflict: somebody else holds it, changed it, or has that id already.",
+    "AGENT": "The agent's output (used once runs exist).",
+    "GIT": "Git: not a repository.",
+    "TESTS": "Tests failed (used once runs exist).",
+    "INTERNAL": "A defect of aiflow. `AIFLOW_DEBUG=1` shows where.",
+}
+
+
+def cli_page() -> str:
+    """Return the page of all commands."""
+    root = click.Context(cli, info_name="aiflow", **cli.context_settings)
+    sections = [_command("aiflow", cli, root)]
+    for name in COMMANDS:
+        command = cli.get_command(root, name)
+        assert command is not None, name
+        sections.append(
+            _command(f"aiflow {name}", command, click.Context(command, root, name, **command.context_settings))
+        )
+    exits = [[str(int(exit_code)), EXIT_MEANINGS[exit_code.name]] for exit_code in reasons.ExitCode]
+    exits.append(["130", "Interrupted (Ctrl-C)."])
+    return page("Commands", CLI_INTRO, "## Exit codes\n", table(["code", "meaning"], exits), *sections)
+
+
+def _command(title: str, command: click.Command, ctx: click.Context) -> str:
+    """Write one command: usage, what it does, options, examples."""
+    name = command.name
+    words = [ENGLISH(f"cli.{name}{part}") for part in ("", ".more") if ENGLISH.has(f"cli.{name}{part}")]
+    lines = [f"## {title}\n", prose(" ".join(words))]
+    usage = " ".join([title, *command.collect_usage_pieces(ctx)])
+    lines += ["", f"```text\n{usage}\n```\n"]
+    options = [param for param in command.get_params(ctx) if isinstance(param, click.Option)]
+    records = [record for option in options if (record := option.get_help_record(ctx))]
+    lines += [f"- `{names}`: {prose(meaning)}" for names, meaning in records]
+    if ENGLISH.has(f"cli.{name}.examples"):
+        lines += ["", f"```sh\n{ENGLISH(f'cli.{name}.examples')}\n```"]
+    return "\n".join(lines) + "\n"
+
+
+# --- settings --------------------------------------------------------------------------------------------------------
+
+SETTINGS_INTRO = f"""
+Settings are in `aiflow.toml` at the root of your repository; `aiflow init` writes one with every setting commented
+out. A flag (`aiflow -c accept=auto …`) counts before an environment variable, that before the file, that before the
+default. `aiflow settings` lists what holds and where it comes from.
+
+An unknown key or a bad value stops with SETTINGS_INVALID, the file, the key and the line. In an
+environment variable or a flag a list is written as in a shell (`./my-agent --fast`), a boolean as `true` or `false`;
+an empty variable sets nothing. The variable of `agent.kind` is `{ENV_PREFIX}AGENT_KIND`, and so on.
+
+In this version `language` is the only setting that changes anything: the others are read and checked, and wait for
+the runs, the queue and the server that they are about.
+"""
+
+
+def settings_page() -> str:
+    """Return the page of all settings."""
+    sections: dict[str, list[Setting]] = {}
+    for row in TABLE:
+        parent = row.name.rpartition(".")[0]
+        sections.setdefault("agent.roles" if parent.startswith("agent.roles") else parent, []).append(row)
+    headers = ["name", "kind", "default", "allowed", "environment variable", "meaning"]
+    parts: list[str] = []
+    for name, rows in sections.items():
+        parts.append(f"## {f'[{name}]' if name else 'At the top of the file'}\n")
+        if name == "agent.roles":
+            parts.append(f"{ENGLISH('setting.agent.roles', roles=', '.join(ROLES))}.\n")
+        parts.append(table(headers, map(_setting, rows)))
+    return page("Settings", SETTINGS_INTRO, *parts)
+
+
+def _setting(row: Setting) -> list[str]:
+    is_role = row.name.startswith("agent.roles.")
+    key = f"agent.{row.name.rpartition('.')[2]}" if is_role else row.name
+    default = f"that of `{key}`" if is_role else code(to_toml(row.default))
+    variables = ", ".join(map(code, row.env_names))
+    return [code(row.name), row.kind.value, default, _allowed(row), variables, ENGLISH(f"setting.{key}")]
+
+
+def _allowed(row: Setting) -> str:
+    """Say what a setting may be."""
+    if row.choices:
+        return ", ".join(code(to_toml(choice)) for choice in row.choices)
+    if row.kind not in (Kind.INTEGER, Kind.NUMBER):
+        return "any"
+    is_open = row.maximum == float("inf")
+    return f"{row.minimum:g} or more" if is_open else f"{row.minimum:g} to {row.maximum:g}"
+
+
+# --- reason codes ----------------------------------------------------------------------------------------------------
+
+REASONS_INTRO = """
+Every stop, refusal and exclusion has a reason code. The code is the same everywhere and in both languages: on the
+terminal and in `--json`. A name in angle brackets stands for a fact that is filled in when the message is shown.
+"""
+WAYS_INTRO = "What aiflow recommends after a stop, and the command that takes that way, where there is one.\n"
+
+
+def reasons_page() -> str:
+    """Return the catalogue of reason codes."""
+    headers = ["code", "category", "HTTP", "exit", "stops a run as", "way on", "retryable", "blocked reason (issues)"]
+    overview = table(headers, map(_reason_row, reasons.CATALOGUE.values()))
+    commands = {way: command.format(request_id="<ID>") for way, command in reasons.COMMANDS.items()}
+    ways = table(["way on", "command"], ([code(way), code(commands.get(way))] for way in reasons.WayOn))
+    details = [_reason_detail(reason) for reason in reasons.CATALOGUE.values()]
+    return page(
+        "Reason codes",
+        REASONS_INTRO + _missing_commands(),
+        "## Overview\n",
+        overview,
+        "## Ways on\n",
+        WAYS_INTRO,
+        ways,
+        "## What each one says\n",
+        *details,
+    )
+
+
+def _missing_commands() -> str:
+    """Say which commands the messages name that this version does not have yet."""
+    said = [action for reason in reasons.CATALOGUE for action in ENGLISH.message(reason, {}).actions]
+    said += [f"`{command}`" for command in reasons.COMMANDS.values()]
+    named = set(re.findall(r"`aiflow ([a-z-]+)", "\n".join(said)))
+    missing = sorted(named - set(COMMANDS))
+    if not missing:
+        return ""
+    return f"\nThe catalogue is ahead of the program. Commands named here that come later: {', '.join(missing)}.\n"
+
+
+def _reason_row(reason: reasons.Reason) -> list[str]:
+    return [
+        f"[{reason.code}](#{reason.code.lower()})",
+        reason.category,
+        str(reason.http_status),
+        str(int(reason.exit_code)),
+        reason.stops_as or NONE,
+        reason.way_on if reason.way_on is not reasons.WayOn.NONE else NONE,
+        "yes" if reason.is_retryable else "no",
+        reason.blocked_reason or NONE,
+    ]
+
+
+def _reason_detail(reason: reasons.Reason) -> str:
+    """Write what a reason code says in both languages."""
+    lines = [f"### {reason.code}\n"]
+    for texts in (ENGLISH, JAPANESE):
+        title, summary, actions = texts.message(reason.code, {})
+        lines += [f"**{prose(title)}**: {prose(summary)}\n", *(f"- {prose(action)}" for action in actions), ""]
+    return "\n".join(lines)
+
+
+# --- lifecycle -------------------------------------------------------------------------------------------------------
+
+LIFECYCLE_INTRO = """
+All states and all transitions. A transition that is not in these tables does not exist: aiflow refuses it
+(TRANSITION_NOT_ALLOWED). States that no row leads out of are final.
+
+In this version you change request statuses (the second table); the other machines are decided and tested here and go
+to work with the runs, the queue and the issues.
+"""
+
+
+def lifecycle_page() -> str:
+    """Return the tables of `domain/lifecycle.py`."""
+    people = lifecycle.PERSON_EVENTS.items()
+    outcomes = lifecycle.PROJECTIONS.items()
+    return page(
+        "Lifecycle",
+        LIFECYCLE_INTRO,
+        _machine("Request, by aiflow", lifecycle.ENGINE_TRANSITIONS, has_end=False),
+        "## Request, by a person\n",
+        "With `aiflow set` or in the file, from any status to one of these; only a run makes a request `running`.\n",
+        table(["to", "event"], ([code(status), code(event)] for status, event in people)),
+        _machine("Run", lifecycle.RUN_TRANSITIONS),
+        _machine("Task in the queue store", lifecycle.TASK_TRANSITIONS),
+        _machine("Label of an issue", lifecycle.ISSUE_TRANSITIONS),
+        _machine("Auto-run", lifecycle.AUTO_RUN_TRANSITIONS),
+        "## How a run shows elsewhere\n",
+        "What a run means to the request, the task and the issue it belongs to. Nothing else translates.\n",
+        table(
+            ["outcome of the run", "request", "task", "label"],
+            ([code(name), code(shown.request), code(shown.task), _state(shown.label)] for name, shown in outcomes),
+        ),
+    )
+
+
+def _machine(title: str, transitions: Mapping[tuple[State, Event], State], *, has_end: bool = True) -> str:
+    """Write one machine: a row per transition, grouped by the state it leaves, and the final states."""
+    order = list(dict.fromkeys(state for state, _ in transitions))
+    rows = sorted(transitions.items(), key=lambda row: order.index(row[0][0]))
+    lines = table(["from", "event", "to"], ([_state(a), code(event), _state(b)] for (a, event), b in rows))
+    final = ", ".join(sorted(map(_state, lifecycle.final_states(transitions))))
+    ending = f"\nFinal: {final or 'none'}.\n" if has_end else ""
+    return f"## {title}\n\n{lines}{ending}"
+
+
+def _state(state: StrEnum) -> str:
+    return code(state) if state.value else "no label"
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+JSON_INTRO = """
+`--json` prints one JSON document on standard output: on one line in a pipe, indented on a terminal. The documents below
+are what the program printed for the small project at the end of this page.
+
+- Details are English in every language, so that scripts can rely on them. Only the words of an error (`message`,
+  `detail`, `actions`) are in the language you chose.
+- Times are ISO 8601 with an offset, as the file says them; a date or a time without an offset is UTC.
+- A value that is not there is `null`.
+- An error goes to standard output too, with the exit code of its reason.
+- More keys may be added; the ones shown here stay.
+"""
+JSON_CALLS: tuple[tuple[str, str], ...] = (
+    ("next", "`next` is `null` if nothing is runnable. `--all` adds the requests that are not ready to `excluded`."),
+    ("list", "In selection order, then the files that cannot be used. `reason_code` says why a ready one cannot run."),
+    ("show RQ-3", "One request with its runs, newest first, and its body."),
+    ("show RQ-5", "A file that cannot be used, with everything that is wrong with it."),
+    ("why RQ-4", "The request itself, then everything it waits for, depth first. `command` mends it, if one does."),
+    ("forecast", "`running` is under way, `order` follows if every run succeeds, `never` is not reached."),
+    ("new Refunds --id RQ-6 --ready", "The new request."),
+    ("set RQ-3 priority=P0", "`changed` is `false` if it said so already."),
+    ("-c accept=auto settings --changed", "`source` is `default`, `file`, `environment` or `flag`."),
+    ("set RQ-3 status=done --expect ready", "An error, with exit code 4 (see [reason codes](reason-codes.md))."),
+    ("why RQ-99", "Another one, with exit code 2."),
+)
+JSON_PROJECT = {
+    "aiflow.toml": "",
+    "requests/RQ-1.md": "---\npriority: P1\nstatus: done\nupdated_at: 2026-11-02\n---\n\n# Pay by card\n",
+    "requests/RQ-2.md": "---\npriority: P1\nstatus: ready\ndepends_on: [RQ-1]\nlabels: [shop]\n"
+    "created_at: 2026-11-02\nupdated_at: 2026-11-03T09:00:00+09:00\n---\n\n# Print a receipt\n",
+    "requests/RQ-3.md": "---\npriority: P2\nstatus: blocked\nupdated_at: 2026-11-03\n---\n\n# Pay by invoice\n",
+    "requests/RQ-4.md": "---\npriority: P1\nstatus: ready\ndepends_on: [RQ-3]\n---\n\n# Remind of open invoices\n",
+    "requests/RQ-5.md": "---\npriority: P9\nstatus: ready\n---\n\n# Round to whole yen\n",
+    "runs/RQ-3/RUN-20261104-013000-5e1f0a/stage.json": '{"state": "NEEDS_INPUT", "error": {"reason_code": '
+    '"NEEDS_CLARIFICATION"}, "history": [{"at": "2026-11-04T01:42:00+00:00"}]}\n',
+}
+
+
+def json_page() -> str:
+    """Return the page of JSON shapes, as the program really prints them."""
+    sections: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in JSON_PROJECT.items():
+            file = Path(folder, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="\n")
+        for call, words in JSON_CALLS:
+            sections.append(f"## aiflow {call}\n\n{words}\n\n```json\n{_answer(folder, call)}\n```\n")
+    sections.append("## aiflow init, aiflow completion\n\n`{root, made, kept}` and `{shell, script}`.\n")
+    files = "\n".join(f"```text\n{name}\n\n{text}```\n" for name, text in JSON_PROJECT.items() if text)
+    return page("JSON", JSON_INTRO, *sections, f"## The project\n\n{files}")
+
+
+def _answer(folder: str, call: str) -> str:
+    """Call the program in a folder, with nothing from outside, and return its JSON, indented."""
+    done = subprocess.run(
+        [sys.executable, "-m", "aiflow", *call.split(), "--json"],
+        cwd=folder,
+        env={"LANG": "C.UTF-8", "TZ": "UTC"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    return json.dumps(json.loads(done.stdout), ensure_ascii=False, indent=2)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

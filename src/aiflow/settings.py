@@ -225,7 +225,7 @@ def check_value(setting: Setting, raw: object) -> tuple[str, SettingValue] | Mis
     """Check one value of a file against its row."""
     value = _of_kind(setting.kind, raw)
     if value is None:
-        return Mistake(setting.name, MistakeKind.WRONG_TYPE, (("kind", setting.kind.value), ("value", repr(raw))))
+        return Mistake(setting.name, MistakeKind.WRONG_TYPE, (("wanted", setting.kind.value), ("value", repr(raw))))
     if setting.choices and value not in setting.choices:
         allowed = ", ".join(choice for choice in setting.choices if choice)
         return Mistake(setting.name, MistakeKind.NOT_A_CHOICE, (("value", str(value)), ("allowed", allowed)))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FOLDER = "activity"
 MAX_FILE_BYTES = 4_000_000
 MAX_FILES = 50
+_flush = getattr(os, "fdatasync", os.fsync)  # macOS has only the latter
 _NAME = re.compile(r"(\d{8})\.jsonl")
 
 
@@ -81,7 +82,7 @@ class ActivityLog:
             size = os.fstat(fd).st_size
             is_torn = size > 0 and os.pread(fd, 1, size - 1) != b"\n"
             _write_all(fd, b"\n" + line if is_torn else line, size)
-            os.fdatasync(fd)
+            _flush(fd)
         finally:
             os.close(fd)
 

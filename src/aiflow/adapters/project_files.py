@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.atomic_files import create_file, guarded, replace_file, state_dir, translated
@@ -13,12 +14,11 @@ if TYPE_CHECKING:
 
 
 def find_root(start: Path) -> Path:
-    """Find the project at or above a folder: where `aiflow.toml` is, else the repository, else a `requests/` here."""
+    """Find the nearest project at or above a folder: an `aiflow.toml` or a repository; else a `requests/` here."""
     here = _existing_folder(start)
-    for marker in (FILE_NAME, ".git"):
-        for folder in (here, *here.parents):
-            if (folder / marker).exists():
-                return folder
+    for folder in (here, *here.parents):
+        if (folder / FILE_NAME).exists() or (folder / ".git").exists():
+            return folder
     if (here / "requests").is_dir():
         return here
     raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=str(here))
@@ -51,6 +51,8 @@ class ProjectFolder:
         """Create a file with its folders; False if it exists already."""
         target = self._root / path
         with translated(target):
+            if os.path.lexists(target):
+                return False
             target.parent.mkdir(parents=True, exist_ok=True)
             return create_file(target, text.encode("utf-8"), state_dir(self._root, "tmp"))
 

@@ -64,7 +64,9 @@ def _read_stage(path: str) -> dict[str, Any] | None:
             stage = json.loads(file.read())
     except (OSError, ValueError, RecursionError):
         return None
-    return stage if isinstance(stage, dict) and stage.get("state") in _STATES else None
+    if not isinstance(stage, dict) or not isinstance(stage.get("state"), str):
+        return None
+    return stage if stage["state"] in _STATES else None
 
 
 def _summary(run_id: str, stage: dict[str, Any] | None) -> RunSummary:

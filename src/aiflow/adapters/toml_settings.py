@@ -9,6 +9,7 @@ from aiflow.errors import SettingsError, as_problem
 from aiflow.settings import (
     BY_NAME,
     FILE_NAME,
+    SECTIONS,
     TABLE,
     Mistake,
     MistakeKind,
@@ -24,6 +25,9 @@ from aiflow.settings import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+
+_EMPTY_SECTIONS = frozenset(f"[{section}]".encode() for section in SECTIONS)
 
 
 def load_settings(root: Path, environ: Mapping[str, str], flags: Iterable[str] = ()) -> Settings:
@@ -46,6 +50,8 @@ def _read_file(path: Path, problems: list[dict[str, object]]) -> dict[str, Setti
         return {}
     except OSError as error:
         raise as_problem(error, path) from error
+    if says_nothing(data):
+        return {}
     import tomllib
 
     try:
@@ -66,6 +72,12 @@ def _read_file(path: Path, problems: list[dict[str, object]]) -> dict[str, Setti
         else:
             values[result[0]] = result[1]
     return values
+
+
+def says_nothing(data: bytes) -> bool:
+    """Tell whether a file, such as the one that `init` writes, sets nothing: then TOML need not be loaded."""
+    lines = (line.strip() for line in data.splitlines())
+    return all(not line or line.startswith(b"#") or line in _EMPTY_SECTIONS for line in lines)
 
 
 def _syntax(message: str) -> tuple[str, int | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from pathlib import Path
@@ -14,25 +15,23 @@ _SECTION = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 def find_language(argv: list[str]) -> str:
-    """Choose by `--lang`, AIFLOW_LANG, the project's settings, the locale, in this order."""
-    return choose_language(_option(argv, "--lang"), os.environ, _project_language(argv))
+    """Choose by `--lang`, `-c language=…`, AIFLOW_LANG, the project's settings, the locale, in this order."""
+    flags = [value.partition("=")[2] for value in _options(argv, "-c") if value.startswith("language=")]
+    wanted = (*_options(argv, "--lang"), *flags, None)
+    return choose_language(wanted[0], os.environ, _project_language(argv))
 
 
-def _option(argv: list[str], name: str) -> str | None:
-    """Look for an option before click does."""
-    for index, word in enumerate(argv):
-        if word == "--":
-            return None
-        if word == name and index + 1 < len(argv):
-            return argv[index + 1]
-        if word.startswith(f"{name}="):
-            return word.partition("=")[2]
-    return None
+def _options(argv: list[str], *names: str) -> list[str]:
+    """Look for an option's values before click does."""
+    own = argv[: argv.index("--")] if "--" in argv else argv
+    found = [after for word, after in itertools.pairwise(own) if word in names]
+    found += [word.partition("=")[2] for word in own if word.startswith(tuple(f"{name}=" for name in names))]
+    return found
 
 
 def _project_language(argv: list[str]) -> str | None:
     """Look only at the language in the settings at or above the project's folder; mistakes are for later."""
-    here = Path(_option(argv, "--project") or _option(argv, "-C") or ".").absolute()
+    here = Path((*_options(argv, "--project", "-C"), ".")[0]).absolute()
     for folder in (here, *here.parents):
         try:
             text = (folder / SETTINGS_FILE).read_text(encoding="utf-8-sig", errors="replace")

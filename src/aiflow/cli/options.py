@@ -9,9 +9,13 @@ import click
 
 from aiflow.cli.session import Session
 from aiflow.cli.words import WordedCommand, WordedOption
+from aiflow.domain.request import Priority, RequestStatus
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+STATUS_CHOICE = click.Choice([status.value for status in RequestStatus])
+PRIORITY_CHOICE = click.Choice([priority.value for priority in Priority])
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -73,8 +73,7 @@ def _rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]], colour_co
         grid.add_column(header, no_wrap=not is_last, overflow="fold" if is_last else "ellipsis")
     for row in rows:
         colour = STATUS_COLOURS.get(row[colour_column]) if colour_column is not None else None
-        style = (colour or "").replace("bright_black", "bright_black")
-        grid.add_row(*(Text(cell, style=style if i == colour_column else "") for i, cell in enumerate(row)))
+        grid.add_row(*(Text(cell, style=colour or "" if i == colour_column else "") for i, cell in enumerate(row)))
     Console(highlight=False).print(grid)
 
 

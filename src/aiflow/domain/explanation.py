@@ -71,7 +71,8 @@ def _station(
     if not barriers and request.status is not RequestStatus.DONE and (held := queue_barrier(backlog)):
         barriers = (held,)
     waits_for = tuple(wanted for wanted in request.depends_on if _is_open(wanted, backlog)) if barriers else ()
-    return Station(request_id, depth, parent, request, None, barriers, waits_for, run, _command(request, run, barriers))
+    command = _command(request, run, barriers, backlog)
+    return Station(request_id, depth, parent, request, None, barriers, waits_for, run, command)
 
 
 def _is_open(request_id: RequestId, backlog: Backlog) -> bool:
@@ -80,7 +81,7 @@ def _is_open(request_id: RequestId, backlog: Backlog) -> bool:
     return request is None or request.status is not RequestStatus.DONE
 
 
-def _command(request: Request, run: RunSummary | None, barriers: tuple[Barrier, ...]) -> str | None:
+def _command(request: Request, run: RunSummary | None, barriers: tuple[Barrier, ...], backlog: Backlog) -> str | None:
     """Return the one command that mends what keeps a request, or None if there is nothing to type."""
     if not barriers or request.status is RequestStatus.RUNNING:
         return None
@@ -91,7 +92,7 @@ def _command(request: Request, run: RunSummary | None, barriers: tuple[Barrier, 
     if "NOT_READY" in codes:
         return f"aiflow set {request.id} status=ready"
     if "DEPENDS_NOT_FOUND" in codes or "DEPENDS_CYCLE" in codes:
-        return f"aiflow set {request.id} depends_on={_without_trouble(request, barriers)}"
+        return f"aiflow set {request.id} depends_on={_without_trouble(request, backlog)}"
     return None
 
 
@@ -103,16 +104,20 @@ def _stopped_for(request: Request, run: RunSummary | None) -> str | None:
         return run.reason_code or "LATEST_RUN_NEEDS_INPUT"
     if request.status is not RequestStatus.BLOCKED:
         return None
-    return "AWAITING_ACCEPTANCE" if run.state is RunState.DONE else run.reason_code or "RUN_LOST"
+    return run.reason_code or ("AWAITING_ACCEPTANCE" if run.state is RunState.DONE else "RUN_LOST")
 
 
-def _without_trouble(request: Request, barriers: tuple[Barrier, ...]) -> str:
+def _without_trouble(request: Request, backlog: Backlog) -> str:
     """Return the dependency list without those that do not exist or lead round in a circle."""
-    bad: set[str] = set()
-    for barrier in barriers:
-        facts = dict(barrier.facts)
-        if barrier.reason_code == "DEPENDS_NOT_FOUND":
-            bad.update(facts["ids"].split(", "))
-        elif barrier.reason_code == "DEPENDS_CYCLE":
-            bad.add(facts["cycle"].split(" -> ")[1])
+    bad = {wanted for wanted in request.depends_on if wanted not in backlog.by_id and wanted not in backlog.invalid_ids}
+    bad |= _round_in_a_circle(request, backlog)
     return ",".join(wanted for wanted in request.depends_on if wanted not in bad) or "[]"
+
+
+def _round_in_a_circle(request: Request, backlog: Backlog) -> set[RequestId]:
+    """Return the dependencies to give up so that a request no longer waits for itself."""
+    cycle = backlog.cycles.get(request.id, ())
+    if cycle[:1] == (request.id,):
+        return {cycle[1 % len(cycle)]}
+    # A large knot names one cycle for all its members: whoever shares it leads back here.
+    return {wanted for wanted in request.depends_on if cycle and backlog.cycles.get(wanted) is cycle}

@@ -25,7 +25,7 @@ class Forecast:
 def forecast(backlog: Backlog) -> Forecast:
     """Foresee the whole order: at each turn the first runnable request, as if all before it were done."""
     running = tuple(sorted((r for r in backlog.requests if _is_under_way(r, backlog)), key=queue_order))
-    order = _order(backlog, {request.id for request in running})
+    order = _order(_as_if_done(backlog, {request.id for request in running}))
     reached = {request.id for request in (*running, *order)}
     after = _as_if_done(backlog, reached)
     never = [
@@ -46,15 +46,15 @@ def _is_under_way(request: Request, backlog: Backlog) -> bool:
     return any(barrier.reason_code == "REQUEST_LOCKED" for barrier in find_barriers(request, backlog))
 
 
-def _order(backlog: Backlog, running: set[RequestId]) -> tuple[Request, ...]:
+def _order(backlog: Backlog) -> tuple[Request, ...]:
     """Simulate: a request becomes runnable the moment the last one it waits for is done."""
     waiting: dict[RequestId, int] = {}
     dependants: dict[RequestId, list[Request]] = {}
     heap: list[tuple[tuple[object, ...], Request]] = []
     for request in backlog.requests:
-        if request.id in running or not _can_run_some_day(request, backlog):
+        if not _can_run_some_day(request, backlog):
             continue
-        open_ids = {wanted for wanted in request.depends_on if _is_open(wanted, backlog, running)}
+        open_ids = {wanted for wanted in request.depends_on if _is_open(wanted, backlog)}
         waiting[request.id] = len(open_ids)
         for wanted in open_ids:
             dependants.setdefault(wanted, []).append(request)
@@ -78,10 +78,10 @@ def _can_run_some_day(request: Request, backlog: Backlog) -> bool:
     return all(barrier.reason_code in _PASSING for barrier in find_barriers(request, backlog))
 
 
-def _is_open(wanted: RequestId, backlog: Backlog, running: set[RequestId]) -> bool:
-    """Tell whether a dependency is neither done nor under way."""
+def _is_open(wanted: RequestId, backlog: Backlog) -> bool:
+    """Tell whether a dependency still keeps others waiting."""
     request = backlog.by_id.get(wanted)
-    return request is None or (request.status is not RequestStatus.DONE and wanted not in running)
+    return request is None or request.status is not RequestStatus.DONE
 
 
 def _as_if_done(backlog: Backlog, ids: set[RequestId]) -> Backlog:

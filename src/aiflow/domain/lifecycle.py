@@ -31,9 +31,6 @@ def final_states(table: Mapping[tuple[State, Event], State]) -> frozenset[State]
     return frozenset(table.values()) - {state for state, _ in table}
 
 
-# --- request (REQ-5) -------------------------------------------------------------------------------------------------
-
-
 class RequestEvent(StrEnum):
     """What changes a request's status; the first group is aiflow's, the second a person's."""
 
@@ -75,9 +72,6 @@ REQUEST_TRANSITIONS: Mapping[tuple[RequestStatus, RequestEvent], RequestStatus] 
     **ENGINE_TRANSITIONS,
     **{(state, event): target for state in _R for target, event in PERSON_EVENTS.items() if state is not target},
 }
-
-
-# --- run (RUN-2) -----------------------------------------------------------------------------------------------------
 
 
 class RunState(StrEnum):
@@ -144,9 +138,6 @@ RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
 ACTIVE_RUN_STATES = frozenset(state for state, event in RUN_TRANSITIONS if event is RunEvent.NEEDS_INPUT)
 
 
-# --- task (QUE-3) ----------------------------------------------------------------------------------------------------
-
-
 class TaskStatus(StrEnum):
     """Where a task in the queue store stands."""
 
@@ -175,9 +166,6 @@ TASK_TRANSITIONS: Mapping[tuple[TaskStatus, TaskEvent], TaskStatus] = {
     (_T.RUNNING, _K.FAILED): _T.ERROR,
     (_T.RUNNING, _K.CANCELLED): _T.CANCELLED,
 }
-
-
-# --- issue label (ISS-1, ISS-2, ISS-9) -------------------------------------------------------------------------------
 
 
 class IssueLabel(StrEnum):
@@ -216,9 +204,6 @@ ISSUE_TRANSITIONS: Mapping[tuple[IssueLabel, IssueEvent], IssueLabel] = {
     **{(label, _I.WITHDRAWN): _L.NONE for label in (_L.QUEUED, _L.RETRY, _L.RUNNING)},
     **{(label, _I.CLOSED): _L.NONE for label in _L if label},
 }
-
-
-# --- auto-run (AUT-1) ------------------------------------------------------------------------------------------------
 
 
 class AutoRunState(StrEnum):
@@ -261,9 +246,6 @@ AUTO_RUN_TRANSITIONS: Mapping[tuple[AutoRunState, AutoRunEvent], AutoRunState] =
     (_A.STOPPING, _O.RUN_ENDED): _A.STOPPING,
     **{(state, _O.STOPPED): _A.STOPPED for state in (_A.SELECTING, _A.RUNNING, _A.WAITING, _A.STOPPING)},
 }
-
-
-# --- how a run shows elsewhere ---------------------------------------------------------------------------------------
 
 
 class RunOutcome(StrEnum):

@@ -89,15 +89,17 @@ def liveness(lock: Lock, facts: OwnerFacts) -> Liveness:
 def judge(lock: Lock, alive: Liveness, now: datetime, ttl_seconds: float) -> Verdict:
     """Decide whether a lock may be reclaimed (LCK-4, LCK-5).
 
-    Dead: at once. Alive: never, also when expired. Unknown: once expired. Damaged: once older than the TTL.
+    Dead: at once. Alive: never, also when expired. Unknown: once expired. Damaged, or of nobody knows whom and until
+    when: once older than the TTL.
     """
-    if not lock.is_readable:
+    is_timeless = lock.expires_at is None and alive is Liveness.UNKNOWN
+    if not lock.is_readable or is_timeless:
         written = lock.written_at
         is_old = written is not None and now - written > timedelta(seconds=ttl_seconds)
         return Verdict.STALE_DAMAGED if is_old else Verdict.HELD
     if alive is Liveness.DEAD:
         return Verdict.STALE_DEAD
-    if lock.expires_at is None or lock.expires_at > now:
+    if lock.expires_at is None or lock.expires_at >= now:
         return Verdict.HELD
     return Verdict.HELD_EXPIRED if alive is Liveness.ALIVE else Verdict.STALE_EXPIRED
 

@@ -174,8 +174,8 @@ AUTO_MINUTES_LIMIT       EXECUTION    200 OK          NONE        - resource_exc
 AUTO_COST_LIMIT          EXECUTION    200 OK          NONE        - resource_exceeded      no
 AUTO_NOTHING_RUNNABLE    EXECUTION    200 OK          NONE        - -                      no
 
-TRANSITION_NOT_ALLOWED   INTERNAL     500 INTERNAL    NONE        F -                      no
-INTERNAL_ERROR           INTERNAL     500 INTERNAL    RESUME      F environment_failure    no
+TRANSITION_NOT_ALLOWED   INTERNAL     500 INTERNAL    NEW_RUN     F environment_failure    no
+INTERNAL_ERROR           INTERNAL     500 INTERNAL    NEW_RUN     F environment_failure    no
 """
 
 

@@ -79,6 +79,8 @@ class ProblemKind(Enum):
     UNREADABLE = "unreadable"
     BROKEN_LINK = "broken_link"
     LINK_OUTSIDE = "link_outside"
+    METADATA_TOO_LARGE = "metadata_too_large"
+    TOO_DEEP = "too_deep"
     NOT_CLOSED = "not_closed"
     BAD_YAML = "bad_yaml"
     NOT_A_MAPPING = "not_a_mapping"

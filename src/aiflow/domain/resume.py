@@ -125,12 +125,13 @@ def _current_step(run: StoppedRun) -> str | None:
 
 def _retry_step(run: StoppedRun, goal: Goal, step_retries: int) -> Decision:
     """Do the current step, or an earlier one, again from its start, at most `step_retries` times (RUN-4, RUN-6)."""
+    if goal.target_step_id is not None and goal.target_step_id not in run.step_ids:
+        known = ", ".join(run.step_ids) or "none"
+        return Refused("INPUT_INVALID", f"the plan has no step {goal.target_step_id}: it has {known}")
     if not run.step_ids:
         return GoOn(RunEvent.RESUMED_AT_PLANNING, is_from_start=True)
     current = _current_step(run) or run.step_ids[-1]
     target = goal.target_step_id or current
-    if target not in run.step_ids:
-        return Refused("INPUT_INVALID", f"the plan has no step {target}: it has {', '.join(run.step_ids)}")
     if run.step_ids.index(target) > run.step_ids.index(current):
         return Refused("INPUT_INVALID", f"{target} comes after the current step {current}", ResumeMode.RESUME)
     if run.retries.get(target, 0) >= step_retries:

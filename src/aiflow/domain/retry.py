@@ -35,7 +35,7 @@ def after_failure(failures: Sequence[str], role_attempts: int) -> TryAgain | Sto
     """Decide after a role's failure; `failures` are the reasons of this visit, oldest first, the last just now."""
     last = failures[-1]
     counted = [code for code in failures if code not in NOT_AN_ATTEMPT]
-    if last in NOT_AN_ATTEMPT or not reason_for(last).is_retryable:
+    if last in _NOT_THE_WORK or not reason_for(last).is_retryable:
         return StopRun(last)
     if len(counted) < role_attempts:
         return TryAgain(attempt=len(counted) + 1, feedback=last)
@@ -81,8 +81,8 @@ class StepStop:
 BROAD_TARGETS = frozenset({"", ".", "./", "*", "**", "**/*", "/"})
 MIXED_STOPS = 3
 
-# Not the step's doing: these say nothing about whether its plan is sound.
-_NOT_THE_PLAN = NOT_AN_ATTEMPT | {
+# Nobody's work failed: calling the role again mends nothing, and the plan may well be sound.
+_NOT_THE_WORK = NOT_AN_ATTEMPT | {
     "CANCELLED",
     "PROCESS_CRASHED",
     "RUN_LOST",
@@ -100,7 +100,7 @@ _NOT_THE_PLAN = NOT_AN_ATTEMPT | {
 
 def replan_signal(stops: Sequence[StepStop], target_paths: Sequence[str] = ()) -> ReplanSignal | None:
     """Say why a step's plan must change, from its stops so far (oldest first), or None if it need not."""
-    telling = [stop for stop in stops if stop.root_reason not in _NOT_THE_PLAN]
+    telling = [stop for stop in stops if stop.root_reason not in _NOT_THE_WORK]
     if not telling:
         return None
     if telling[-1].root_reason == "STEP_TOO_LARGE":

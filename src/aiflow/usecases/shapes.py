@@ -110,7 +110,9 @@ def invalid_shape(broken: InvalidRequest) -> dict[str, Any]:
         "request_id": broken.id,
         "path": broken.path,
         "reason_code": "DUPLICATE_ID" if broken.is_duplicate else "REQUEST_INVALID",
-        "problems": [{"line": p.line, "message": describe_problem(p, ENGLISH)} for p in broken.problems],
+        "problems": [
+            {"line": p.line, "message": describe_problem(p._replace(line=None), ENGLISH)} for p in broken.problems
+        ],
     }
 
 
@@ -190,7 +192,10 @@ def error_shape(error: AiflowError, texts: Texts) -> dict[str, Any]:
             "reason_code": error.reason_code,
             "message": message.title,
             "detail": message.summary,
-            "context": {name: value for name, value in error.context.items() if not isinstance(value, Problem)},
+            "context": {
+                name: describe_problem(value, ENGLISH) if isinstance(value, Problem) else value
+                for name, value in error.context.items()
+            },
             "actions": list(message.actions),
         }
     }
@@ -212,7 +217,8 @@ def _mistake(mistake: Mapping[str, object], texts: Texts) -> str:
     """Write one mistake in the settings: file, line, key, what is wrong."""
     place = ":".join(str(part) for part in (mistake["file"], mistake["line"]) if part)
     suffix = ".suggest" if mistake.get("suggestion") else ""
-    words = texts(f"settings_mistake.{mistake['kind']}{suffix}", **mistake)
+    facts = {**mistake, "wanted": texts(f"kind.{mistake['wanted']}")} if "wanted" in mistake else mistake
+    words = texts(f"settings_mistake.{mistake['kind']}{suffix}", **facts)
     return f"{place}: {mistake['key']}: {words}" if mistake["key"] else f"{place}: {words}"
 
 

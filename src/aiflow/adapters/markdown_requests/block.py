@@ -13,11 +13,26 @@ from typing import Any
 from aiflow.domain.metadata import KNOWN_KEYS, NULLS
 from aiflow.domain.request import Problem, ProblemKind, Value
 
-_FENCE = re.compile(r"---[ \t]*(?:\r\n|\n|\r|\Z)")
-_CLOSING = re.compile(r"^---[ \t]*(?:\r\n|\n|\r|\Z)", re.MULTILINE)
+_FENCE = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
+_CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_BLANK_LINE = re.compile(r"(?:\A|(?<=\n)|(?<=\r))[ \t]*(?:\r\n|\n|\r|\Z)")
-_KEY_LINE = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:(?:[ \t]|$)", re.MULTILINE)
+_BLANK_LINE = re.compile(r"^[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+_KEY_LINE = re.compile(r"([^\W\d][\w-]*)[ \t]*:(?:[ \t\r]|$)", re.MULTILINE)
+
+
+# With one of these, nothing else that was read of the block can be trusted.
+UNREADABLE = frozenset(
+    {
+        ProblemKind.NOT_CLOSED,
+        ProblemKind.BAD_YAML,
+        ProblemKind.NOT_A_MAPPING,
+        ProblemKind.METADATA_TOO_LARGE,
+        ProblemKind.TOO_DEEP,
+    }
+)
+# Far beyond anything a person writes, and where YAML's own cost begins to grow with the square.
+MAX_BLOCK_CHARACTERS = 65_536
+MAX_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +47,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key: its value as text, its line, and where key and value stand in the file."""
+    """One key: its value as text, its line, and where key, value and a list's items stand in the file."""
 
     value: Value
     line: int
@@ -41,6 +56,7 @@ class Entry:
     end: int
     style: str = ""
     problem: Problem | None = None
+    items: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(slots=True)
@@ -66,7 +82,14 @@ def read_block(text: str) -> Block:
             return Block(None)
         span = plain
     block = Block(span)
-    _read_events(text, block, span)
+    if span.end - span.start > MAX_BLOCK_CHARACTERS:
+        facts = (("limit", str(MAX_BLOCK_CHARACTERS)),)
+        block.problems.append(Problem(ProblemKind.METADATA_TOO_LARGE, line_at(text, span.start), facts))
+    else:
+        _read_events(text, block, span)
+    if any(problem.kind in UNREADABLE for problem in block.problems):
+        block.problems = [problem for problem in block.problems if problem.kind in UNREADABLE]
+        block.entries = {}
     return block
 
 
@@ -100,14 +123,27 @@ def _read_events(text: str, block: Block, span: Span) -> None:
         reader = _EventReader(text, block, span.start)
         for event in yaml.parse(source, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             reader.take(event)
+            if reader.depth > MAX_DEPTH:
+                at = span.start + event.start_mark.index
+                block.problems.append(Problem(ProblemKind.TOO_DEEP, line_at(text, at)))
+                break
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        mark = _telling_mark(error)
         line = line_at(text, span.start + mark.index) if mark else None
-        facts = (("problem", str(error.problem or error.context or "")),)
+        facts = (("problem", ", ".join(part for part in (error.context, error.problem) if part)),)
         block.problems.append(Problem(ProblemKind.BAD_YAML, line, facts))
     except (yaml.YAMLError, ValueError) as error:
         facts = (("problem", str(error).splitlines()[0]),)
         block.problems.append(Problem(ProblemKind.BAD_YAML, line_at(text, span.start), facts))
+
+
+_UNCLOSED = ("while scanning a simple key", "while scanning a quoted scalar", "while parsing a flow")
+
+
+def _telling_mark(error: Any) -> Any:
+    """Return where a person should look: YAML notices what is not closed only further down, often at the end."""
+    is_unclosed = str(error.context).startswith(_UNCLOSED)
+    return (error.context_mark if is_unclosed else error.problem_mark) or error.problem_mark or error.context_mark
 
 
 class _EventReader:
@@ -117,11 +153,11 @@ class _EventReader:
         self._text = text
         self._block = block
         self._offset = offset
-        self._depth = 0
+        self.depth = 0
         self._key: Any = None
         self._opened: Any = None
         self._items: list[str] = []
-        self._items_end = 0
+        self._spans: list[tuple[int, int]] = []
         self._problem: ProblemKind | None = None
 
     def take(self, event: Any) -> None:
@@ -135,13 +171,13 @@ class _EventReader:
             self._value(event, name)
 
     def _open(self, event: Any, name: str) -> None:
-        self._depth += 1
-        if self._depth == 1:
+        self.depth += 1
+        if self.depth == 1:
             if name != "MappingStartEvent":
                 self._complain(ProblemKind.NOT_A_MAPPING, event.start_mark.index)
-        elif self._depth == 2:
+        elif self.depth == 2:
             self._opened, self._items, self._problem = event, [], None
-            self._items_end = event.end_mark.index
+            self._spans = []
             if self._key is None:
                 self._key = event
             if name == "MappingStartEvent":
@@ -150,27 +186,27 @@ class _EventReader:
             self._problem = ProblemKind.NOT_A_VALUE
 
     def _close(self, event: Any) -> None:
-        self._depth -= 1
-        if self._depth == 1 and self._key is self._opened:
+        self.depth -= 1
+        if self.depth == 1 and self._key is self._opened:
             return  # a key that is itself a list or mapping: never one of ours
-        if self._depth == 1:
+        if self.depth == 1:
             # A block list ends, for YAML, where the next key begins; comments between the two are not its own.
-            end = event.end_mark.index if self._opened.flow_style else self._items_end
-            self._keep(tuple(self._items), self._opened, end)
+            last = self._spans[-1][1] - self._offset if self._spans else self._opened.end_mark.index
+            self._keep(tuple(self._items), self._opened, event.end_mark.index if self._opened.flow_style else last)
 
     def _value(self, event: Any, name: str) -> None:
-        if self._depth == 0:
+        if self.depth == 0:
             self._complain(ProblemKind.NOT_A_MAPPING, event.start_mark.index)
-        elif self._depth == 1 and self._key is None:
+        elif self.depth == 1 and self._key is None:
             self._key = event
-        elif self._depth == 1:
+        elif self.depth == 1:
             self._problem = ProblemKind.ALIASED if name == "AliasEvent" else None
             self._keep(self._scalar(event), event, event.end_mark.index)
         elif name == "AliasEvent":
             self._problem = ProblemKind.ALIASED
-        elif self._depth == 2:
+        elif self.depth == 2:
             self._items.append(event.value)
-            self._items_end = event.end_mark.index
+            self._spans.append((self._offset + event.start_mark.index, self._offset + event.end_mark.index))
 
     @staticmethod
     def _scalar(event: Any) -> str | None:
@@ -199,7 +235,8 @@ class _EventReader:
         # What follows a block value, YAML counts to it: cut the white space at its end.
         end = start + len(self._text[start : self._offset + end].rstrip())
         style = getattr(event, "style", None) or ("-" if getattr(event, "flow_style", None) is False else "")
-        self._block.entries[key] = Entry(value, line, colon, start, end, style, problem)
+        items = tuple(self._spans) if style == "-" else ()
+        self._block.entries[key] = Entry(value, line, colon, start, end, style, problem, items)
 
     def _complain(self, kind: ProblemKind, index: int) -> None:
         self._block.problems.append(Problem(kind, line_at(self._text, self._offset + index)))

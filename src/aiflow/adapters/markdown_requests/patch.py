@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
+import itertools
 import json
 import re
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.markdown_requests.block import Block, Entry, read_block
+from aiflow.adapters.markdown_requests.block import UNREADABLE, Block, Entry, read_block
 from aiflow.adapters.markdown_requests.scan import is_plain, is_plain_item
 from aiflow.domain.request import Problem, ProblemKind, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Where one of these is found, no span can be trusted.
-_UNREADABLE = frozenset({ProblemKind.NOT_CLOSED, ProblemKind.BAD_YAML, ProblemKind.NOT_A_MAPPING})
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+_NOT_IN_QUOTES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff'\"\\]")
+_REST_OF_LINE = re.compile(r"[^\r\n]*")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 class PatchError(Exception):
@@ -51,7 +53,7 @@ def _patch_one(text: str, key: str, value: Value) -> str:
     """Change or add one key."""
     block = read_block(text)
     for problem in block.problems:
-        if problem.kind in _UNREADABLE or dict(problem.facts).get("key") == key:
+        if problem.kind in UNREADABLE or dict(problem.facts).get("key") == key:
             raise PatchError(problem)
     entry = block.entries.get(key)
     if entry is None:
@@ -64,17 +66,30 @@ def _patch_one(text: str, key: str, value: Value) -> str:
 
 
 def _replace_block_list(text: str, entry: Entry, value: Value) -> str:
-    """Write a list of one item per line back in its own indentation."""
-    if not value or isinstance(value, str):
+    """Write a list of one item per line back item by item: those that stay keep their lines and comments."""
+    if not value or isinstance(value, str) or not isinstance(entry.value, tuple):
         return f"{text[: entry.colon + 1]} {_write(value)}{text[entry.end :]}"
     line_start = text.rfind("\n", 0, entry.start) + 1
-    separator = _line_end(text) + text[line_start : entry.start]
-    return text[: entry.start] + separator.join(f"- {_write_item(item)}" for item in value) + text[entry.end :]
+    eol, indent = _line_end(text[:line_start]), text[line_start : entry.start]
+    # Each item's piece reaches from its dash to the next one's; the last ends with its line, comment and all.
+    line_end = _REST_OF_LINE.match(text, entry.end)
+    end_of_list = line_end.end() if line_end else entry.end
+    dashes = [entry.start, *(text.rindex("-", end, start) for (_, end), (start, _) in itertools.pairwise(entry.items))]
+    pieces = [text[begin:end] for begin, end in zip(dashes, [*dashes[1:], end_of_list], strict=True)]
+    between = eol + indent
+    pieces[-1] += between
+    written: list[str] = []
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, entry.value, value, autojunk=False).get_opcodes():
+        if tag == "equal":
+            written += pieces[i1:i2]
+        else:
+            written += [f"- {_write_item(item)}{between}" for item in value[j1:j2]]
+    return text[: entry.start] + "".join(written).removesuffix(between) + text[end_of_list:]
 
 
 def _add(text: str, block: Block, line: str) -> str:
     """Add a key that is not there at the end of the block, or a block where there is none."""
-    eol = _line_end(text)
+    eol = _line_end(text if block.span is None else text[: block.span.end])
     if block.span is None:
         start = 1 if text.startswith("\ufeff") else 0
         gap = "" if text[start:].startswith(("\n", "\r")) or start == len(text) else eol
@@ -86,9 +101,8 @@ def _add(text: str, block: Block, line: str) -> str:
 
 
 def _line_end(text: str) -> str:
-    """Return the file's own line ending."""
-    at = text.find("\n")
-    return "\r\n" if at > 0 and text[at - 1] == "\r" else "\n"
+    """Return the line ending that a text itself uses last."""
+    return "\r\n" if text[: text.rfind("\n") + 1].endswith("\r\n") else "\n"
 
 
 def _write(value: Value, style: str = "") -> str:
@@ -97,7 +111,7 @@ def _write(value: Value, style: str = "") -> str:
         return ""
     if isinstance(value, tuple):
         return f"[{', '.join(map(_write_item, value))}]"
-    if style in ("'", '"') and "'" not in value and '"' not in value and "\\" not in value:
+    if style in ("'", '"') and not _NOT_IN_QUOTES.search(value):
         return f"{style}{value}{style}"
     return value if is_plain(value) else _quote(value)
 

@@ -103,7 +103,7 @@ def _scan(data: bytes) -> tuple[list[Any], int] | None:
     else:
         start, end = 0, data.find(b"\n\n")
         body = end + 2
-    if end < start:
+    if end < start or (start == 0 and data.startswith((b"#", b"\n"))):  # a heading, not a comment
         return None
     row = _EMPTY_ROW[:]
     has_any = start > 0

@@ -36,21 +36,22 @@ class MarkdownRequests:
 
     def load(self) -> tuple[list[Request], list[InvalidRequest]]:
         """Read every request file; a broken one is told apart and stops nothing (REQ-4)."""
-        valid: list[Request] = []
-        broken: list[InvalidRequest] = []
+        results: list[Request | InvalidRequest] = []
         folder_fd = self._open_folder()
         try:
-            for name in sorted([name for name in os.listdir(folder_fd) if name.endswith(SUFFIX)]):
-                if name[0] == ".":  # hidden: an editor's, or a temporary one of ours
+            for name in os.listdir(folder_fd):
+                if not name.endswith(SUFFIX) or name[0] == ".":
                     continue
-                result = self._read(name, folder_fd)
-                if isinstance(result, Request):
-                    valid.append(result)
+                data = _read_plain_file(name, folder_fd)
+                if data and name.isprintable():
+                    results.append(read_request(name[:-3], f"{FOLDER}/{name}", data))
                 else:
-                    broken.append(result)
+                    results.append(self._look_closer(name))
         finally:
             os.close(folder_fd)
-        return _separate_duplicates(valid, broken)
+        valid = [result for result in results if isinstance(result, Request)]
+        broken = [result for result in results if isinstance(result, InvalidRequest)]
+        return _separate_duplicates(valid, sorted(broken, key=lambda file: file.path))
 
     def read_text(self, request_id: RequestId) -> str:
         """Return one file's whole text, for showing it."""
@@ -96,22 +97,6 @@ class MarkdownRequests:
         except OSError as error:
             raise as_problem(error, self._folder) from error
 
-    def _read(self, name: str, folder_fd: int) -> Request | InvalidRequest:
-        """Read one directory entry as the plain file it most often is; anything odd gets a closer look."""
-        try:
-            fd = os.open(name, _READ_FLAGS, dir_fd=folder_fd)
-            try:
-                data = os.read(fd, _CHUNK)
-                if len(data) == _CHUNK:
-                    data = _read_rest(fd, data)
-            finally:
-                os.close(fd)
-        except OSError:
-            return self._look_closer(name)
-        if data and name.isprintable():
-            return read_request(name[:-3], f"{FOLDER}/{name}", data)
-        return self._look_closer(name)
-
     def _look_closer(self, name: str) -> Request | InvalidRequest:
         """Read an entry that is a link, no file, unreadable, too large, empty or badly named, or say which it is."""
         stem, path = name[: -len(SUFFIX)], f"{FOLDER}/{name}"
@@ -155,6 +140,21 @@ class MarkdownRequests:
 def is_request(name: str) -> bool:
     """Tell a request file by its name; hidden files are editors' and our own temporary ones."""
     return name.endswith(SUFFIX) and not name.startswith(".")
+
+
+def _read_plain_file(name: str, folder_fd: int) -> bytes | None:
+    """Read an entry as the plain file it most often is; None or nothing if it needs a closer look."""
+    try:
+        fd = os.open(name, _READ_FLAGS, dir_fd=folder_fd)
+    except OSError:
+        return None
+    try:
+        data = os.read(fd, _CHUNK)
+        return data if len(data) < _CHUNK else _read_rest(fd, data)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
 
 
 def _read_rest(fd: int, data: bytes) -> bytes:

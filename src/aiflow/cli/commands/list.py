@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from aiflow.cli.options import PRIORITY_CHOICE, STATUS_CHOICE, option
 from aiflow.cli.options import command as make_command
-from aiflow.cli.options import option
-from aiflow.cli.render import table
+from aiflow.cli.render import ago, table
 from aiflow.cli.session import Session, print_json
-from aiflow.domain.request import Priority, Request, RequestStatus
-from aiflow.domain.selection import Selection, select_next
+from aiflow.domain.request import RequestStatus
+from aiflow.domain.selection import describe_holder, select_next
 from aiflow.usecases.read_backlog import read_backlog
-from aiflow.usecases.shapes import describe, describe_problem, in_queue_order, request_list
+from aiflow.usecases.shapes import describe_problem, in_queue_order, request_list
+
+if TYPE_CHECKING:
+    from aiflow.domain.request import Request
+    from aiflow.domain.selection import Backlog, Selection
 
 
 @make_command("list")
-@option("--status", "-s", "statuses", multiple=True, type=click.Choice([*RequestStatus]), help="option.list.status")
-@option("--priority", "-p", "priorities", multiple=True, type=click.Choice([*Priority]), help="option.list.priority")
+@option(
+    "--status",
+    "-s",
+    "statuses",
+    multiple=True,
+    type=STATUS_CHOICE,
+    help="option.list.status",
+)
+@option(
+    "--priority",
+    "-p",
+    "priorities",
+    multiple=True,
+    type=PRIORITY_CHOICE,
+    help="option.list.priority",
+)
 @option("--label", "-l", "labels", multiple=True, metavar="TEXT", help="option.list.label")
 def command(
     session: Session,
@@ -43,31 +63,42 @@ def command(
     if not backlog.requests and not backlog.invalid:
         click.echo(texts("list.empty"))
         return
-    notes = _notes(session, selection)
-    rows = [[r.id, r.priority, r.status, notes.get(r.path, ""), r.title] for r in kept]
+    notes = _notes(session, backlog, selection)
+    rows = [[r.id, r.priority, r.status, r.title, notes.get(r.path, "")] for r in kept]
     if not is_filtered:
         rows += [
-            [broken.id, "-", "invalid", "", "; ".join(describe_problem(p, texts) for p in broken.problems)]
+            [broken.id, "-", "invalid", "-", "; ".join(describe_problem(p, texts) for p in broken.problems)]
             for broken in backlog.invalid
         ]
-    headers = [texts(f"column.{name}") for name in ("id", "priority", "status", "note", "title")]
+    headers = [texts(f"column.{name}") for name in ("id", "priority", "status", "title", "note")]
     table(headers, rows, colour_column=2)
     click.echo()
     click.echo(texts("list.count", shown=len(rows), total=selection.total, runnable=len(selection.runnable)))
 
 
-def _notes(session: Session, selection: Selection) -> dict[str, str]:
-    """Return by path what is worth a remark: which one is next, which place it has, why it cannot run."""
+def _notes(session: Session, backlog: Backlog, selection: Selection) -> dict[str, str]:
+    """Return by path what is worth a remark: which one is next, which place it has, what keeps it."""
     texts = session.texts
     notes = {
-        excluded.path: describe(excluded.barrier, texts) for excluded in selection.excluded if excluded.invalid is None
+        excluded.path: texts(f"note.{excluded.barrier.reason_code}", **dict(excluded.barrier.facts))
+        for excluded in selection.excluded
+        if excluded.invalid is None
     }
     for place, request in enumerate(selection.runnable):
-        notes[request.path] = _place(place, request, notes, session)
+        where = texts("list.next") if place == 0 else texts("list.place", place=place + 1)
+        notes[request.path] = f"{where} ({notes[request.path]})" if request.path in notes else where
+    for request in backlog.requests:
+        if request.status is not RequestStatus.READY:
+            notes[request.path] = _standing(session, request, backlog)
     return notes
 
 
-def _place(place: int, request: Request, notes: dict[str, str], session: Session) -> str:
-    where = session.texts("list.next") if place == 0 else session.texts("list.place", place=place + 1)
-    held = notes.get(request.path)
-    return f"{where} ({held})" if held else where
+def _standing(session: Session, request: Request, backlog: Backlog) -> str:
+    """Say how it stands with a request that is not ready: who works on it, or why its run stopped."""
+    lock, run = backlog.locks.get(request.id), backlog.runs.get(request.id)
+    if lock is not None:
+        return session.texts("note.REQUEST_LOCKED", holder=describe_holder(lock))
+    if request.status is not RequestStatus.BLOCKED or run is None or not run.reason_code:
+        return ""
+    when = f", {ago(run.changed_at, session.now(), session.texts)}" if run.changed_at else ""
+    return f"{run.reason_code}{when}"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from aiflow.cli.options import PRIORITY_CHOICE, option
 from aiflow.cli.options import command as make_command
-from aiflow.cli.options import option
 from aiflow.cli.session import Session, print_json
 from aiflow.domain.request import Priority, RequestStatus
 from aiflow.errors import BadInputError
@@ -18,9 +18,7 @@ from aiflow.usecases.create_request import NewRequest, check_new, create_request
 @make_command("new")
 @click.argument("title", required=False, default="")
 @option("--id", "request_id", help="option.new.id", metavar="ID")
-@option(
-    "--priority", "-p", type=click.Choice([*Priority]), default=Priority.P2, show_default=True, help="option.priority"
-)
+@option("--priority", "-p", type=PRIORITY_CHOICE, default="P2", show_default=True, help="option.priority")
 @option("--ready", "is_ready", is_flag=True, help="option.new.ready")
 @option("--depends-on", "-d", multiple=True, metavar="ID", help="option.new.depends_on")
 @option("--label", "-l", "labels", multiple=True, metavar="TEXT", help="option.new.label")
@@ -38,6 +36,7 @@ def command(session: Session, as_json: bool, **given: object) -> None:  # noqa: 
     if wants_editor:
         new = _edited(session, new)
     request_id, path = create_request(new, project.requests, project.journal, session.now)
+    _require_valid(session, new, request_id, path)
     if as_json:
         print_json({"request_id": request_id, "path": path, "status": new.status, "priority": new.priority})
         return
@@ -94,3 +93,15 @@ def _edited(session: Session, new: NewRequest) -> NewRequest:
     if isinstance(read, Request):
         return replace(proposed, title=read.title, status=read.status, priority=read.priority, text=after)
     return replace(proposed, text=after)
+
+
+def _require_valid(session: Session, new: NewRequest, request_id: str, path: str) -> None:
+    """Say so if what the person wrote cannot be used yet; it is kept all the same."""
+    from aiflow.domain.request import InvalidRequest
+    from aiflow.usecases.shapes import describe_problem
+
+    read = session.project.requests.check_text(new.text) if new.text is not None else None
+    if isinstance(read, InvalidRequest):
+        problem = "; ".join(describe_problem(each, session.texts) for each in read.problems)
+        detail = session.texts("new.broken", path=path, problem=problem)
+        raise BadInputError(reason_code="REQUEST_INVALID", request_id=request_id, path=path, detail=detail)

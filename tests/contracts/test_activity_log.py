@@ -1,0 +1,178 @@
+"""The journal (ERR-4): append-only, many processes at once, survives a torn line, rotated, followed by offset."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aiflow.adapters.activity_log import ActivityLog, Cursor
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.errors import EnvironmentProblemError
+from builders import NOW
+
+pytestmark = pytest.mark.spec("ERR-4")
+
+
+def entry(number: int, text: str = "") -> Activity:
+    return Activity(NOW, ActivityKind.DECISION, Actor.AUTO_RUN, f"RQ-{number}", data={"number": number, "text": text})
+
+
+def numbers(log: ActivityLog) -> list[int]:
+    return [each["data"]["number"] for each in log.read(limit=100_000).entries]
+
+
+def test_an_entry_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    log = ActivityLog(tmp_path)
+    log.append(
+        Activity(NOW, ActivityKind.REFUSAL, Actor.RUNNER, "RQ-1", "RUN-1", "LOCK_MISMATCH", {"who": "日本語\n😀"})
+    )
+    (read,) = log.read().entries
+    assert read == {
+        "cursor": "1:0",
+        "at": NOW.isoformat(),
+        "kind": "refusal",
+        "actor": "runner",
+        "request_id": "RQ-1",
+        "run_id": "RUN-1",
+        "reason_code": "LOCK_MISMATCH",
+        "pid": os.getpid(),
+        "data": {"who": "日本語\n😀"},
+    }
+
+
+def test_an_empty_journal_is_read_without_making_anything(tmp_path: Path) -> None:
+    log = ActivityLog(tmp_path)
+    assert log.read().entries == ()
+    assert log.end() == Cursor()
+    assert os.listdir(tmp_path) == []
+
+
+def test_it_is_followed_by_offset(tmp_path: Path) -> None:
+    log = ActivityLog(tmp_path)
+    for number in range(5):
+        log.append(entry(number))
+    first = log.read(limit=2)
+    assert [each["data"]["number"] for each in first.entries] == [0, 1]
+    rest = log.read(Cursor.parse(str(first.cursor)))
+    assert [each["data"]["number"] for each in rest.entries] == [2, 3, 4]
+    assert log.read(rest.cursor).entries == ()
+    assert rest.cursor == log.end()
+    log.append(entry(5))
+    assert [each["data"]["number"] for each in log.read(rest.cursor).entries] == [5]
+
+
+def test_a_torn_last_line_is_waited_for_then_closed_and_skipped(tmp_path: Path) -> None:
+    log = ActivityLog(tmp_path)
+    log.append(entry(1))
+    path = tmp_path / ".aiflow/activity/00000001.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"at": "2026-01-02T03:04:05+00:00", "kin')  # killed here
+    page = log.read()
+    assert (numbers(log), page.damaged) == ([1], 0)
+    log.append(entry(2))
+    page = log.read()
+    assert (numbers(log), page.damaged) == ([1, 2], 1)
+    assert [each["data"]["number"] for each in log.read(page.cursor).entries] == []
+
+
+def test_full_files_are_rotated_and_only_the_newest_kept(tmp_path: Path) -> None:
+    log = ActivityLog(tmp_path, max_file_bytes=500, max_files=3)
+    log.append(entry(0))
+    begin = log.read().cursor
+    for number in range(1, 40):
+        log.append(entry(number))
+    files = sorted(name for name in os.listdir(tmp_path / ".aiflow/activity") if name.endswith(".jsonl"))
+    assert len(files) == 3
+    kept = numbers(log)
+    assert kept == list(range(kept[0], 40))
+    page = log.read(begin)
+    assert page.has_gap
+    assert [each["data"]["number"] for each in page.entries] == kept
+    assert not log.read(page.cursor).has_gap
+
+
+def test_following_across_a_rotation_misses_nothing(tmp_path: Path) -> None:
+    log = ActivityLog(tmp_path, max_file_bytes=300, max_files=50)
+    seen: list[int] = []
+    cursor = log.end()
+    for number in range(30):
+        log.append(entry(number))
+        page = log.read(cursor, limit=1)
+        seen += [each["data"]["number"] for each in page.entries]
+        cursor = page.cursor
+    assert seen == list(range(30))
+
+
+WRITER = """
+import sys, pathlib, datetime
+from aiflow.adapters.activity_log import ActivityLog
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+log = ActivityLog(pathlib.Path(sys.argv[1]), max_file_bytes=20_000)
+for number in range(int(sys.argv[3])):
+    log.append(Activity(datetime.datetime.now(datetime.UTC), ActivityKind.DECISION, Actor.RUNNER, data={"writer": int(sys.argv[2]), "number": number, "pad": "x" * (number % 700)}))
+"""
+
+
+def test_eight_processes_write_at_once_and_nothing_is_lost_or_mixed(tmp_path: Path) -> None:
+    running = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), str(n), "60"]) for n in range(8)]
+    assert [process.wait(timeout=60) for process in running] == [0] * 8
+    page = ActivityLog(tmp_path).read(limit=100_000)
+    assert page.damaged == 0
+    for writer in range(8):
+        own = [each["data"]["number"] for each in page.entries if each["data"]["writer"] == writer]
+        assert own == list(range(60))
+
+
+def test_a_writer_killed_in_the_middle_spoils_at_most_its_own_line(tmp_path: Path) -> None:
+    for turn in range(5):
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), str(turn), "100000"]) as process:
+            log = ActivityLog(tmp_path)
+            before = len(log.read(limit=1_000_000).entries)
+            while len(log.read(limit=1_000_000).entries) < before + 5:
+                assert process.poll() is None
+            process.kill()
+    log.append(entry(7))
+    page = log.read(limit=1_000_000)
+    assert page.entries[-1]["data"]["number"] == 7
+    assert page.damaged <= 5
+    for turn in range(5):
+        own = [each["data"]["number"] for each in page.entries if each["data"].get("writer") == turn]
+        assert own == list(range(len(own)))
+
+
+def test_a_full_disk_leaves_no_part_of_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = ActivityLog(tmp_path)
+    log.append(entry(1))
+    real_write = os.write
+    calls: list[int] = []
+
+    def write_half(fd: int, data: bytes) -> int:
+        calls.append(len(data))
+        if len(calls) == 1:
+            return real_write(fd, data[: len(data) // 2])
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "write", write_half)
+    with pytest.raises(EnvironmentProblemError) as caught:
+        log.append(entry(2))
+    monkeypatch.undo()
+    assert caught.value.reason_code == "DISK_FULL"
+    log.append(entry(3))
+    assert numbers(log) == [1, 3]
+    assert log.read().damaged == 0
+
+
+def test_lines_that_are_not_entries_are_counted_not_raised(tmp_path: Path) -> None:
+    log = ActivityLog(tmp_path)
+    log.append(entry(1))
+    path = tmp_path / ".aiflow/activity/00000001.jsonl"
+    with path.open("ab") as file:
+        file.write(b"\xff\xfe\n[]\n\n" + json.dumps({"data": {"number": 2}}).encode() + b"\n")
+    page = log.read()
+    assert ([each["data"]["number"] for each in page.entries], page.damaged) == ([1, 2], 2)

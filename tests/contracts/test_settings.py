@@ -1,0 +1,163 @@
+"""Settings (CFG): one table, four sources, mistakes with file, key and line."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aiflow.adapters.toml_settings import line_of, load_settings
+from aiflow.errors import SettingsError
+from aiflow.messages import Texts
+from aiflow.settings import BY_NAME, ROLES, TABLE, Kind, Source
+from aiflow.usecases.init_project import settings_file
+from aiflow.usecases.shapes import error_facts
+
+pytestmark = pytest.mark.spec("CFG")
+
+
+def mistakes(root: Path, text: str = "", environ: dict[str, str] | None = None, flags: tuple[str, ...] = ()) -> Any:
+    (root / "aiflow.toml").write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        load_settings(root, environ or {}, flags)
+    return error_facts(caught.value, Texts("en"))["detail"]
+
+
+def test_everything_has_a_default(tmp_path: Path) -> None:
+    settings = load_settings(tmp_path, {})
+    assert set(settings.sources.values()) == {Source.DEFAULT}
+    assert settings.text("agent.kind") == "claude-code"
+    assert settings.integer("locks.ttl_seconds") == 1800
+
+
+def test_flag_over_environment_over_file_over_default(tmp_path: Path) -> None:
+    (tmp_path / "aiflow.toml").write_text("[limits]\nstep_files = 1\nstep_lines = 1\nrole_attempts = 1\n")
+    environ = {"AIFLOW_LIMITS_STEP_LINES": "2", "AIFLOW_LIMITS_ROLE_ATTEMPTS": "2"}
+    settings = load_settings(tmp_path, environ, ["limits.role_attempts=3"])
+    names = ("limits.step_retries", "limits.step_files", "limits.step_lines", "limits.role_attempts")
+    assert [settings.integer(name) for name in names] == [3, 1, 2, 3]
+    assert [settings.sources[name].value for name in names] == ["default", "file", "environment", "flag"]
+
+
+def test_a_role_has_its_own_value_or_the_general_one(tmp_path: Path) -> None:
+    (tmp_path / "aiflow.toml").write_text(
+        '[agent]\nmodel = "big"\n[agent.roles.qa]\nmodel = "small"\nidle_seconds = 5\n'
+    )
+    settings = load_settings(tmp_path, {})
+    assert settings.for_role("planner", "model") == "big"
+    assert settings.for_role("qa", "model") == "small"
+    assert settings.for_role("qa", "idle_seconds") == 5
+    assert settings.for_role("qa", "timeout_seconds") == 1800
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\n\nlangage = 'ja'\n", "aiflow.toml:3: langage: there is no such setting; did you mean language?"),
+        (
+            "[agent]\n# c\nkind = 'gpt'\n",
+            "aiflow.toml:3: agent.kind: 'gpt' is not one of claude-code, codex, acp, command, demo",
+        ),
+        ("[limits]\nstep_files = '20'\n", "aiflow.toml:2: limits.step_files: has to be a whole number, not '20'"),
+        ("[limits]\nrole_attempts = 0\n", "aiflow.toml:2: limits.role_attempts: 0 is not in the range 1 …"),
+        ("[server]\nport = 99999\n", "aiflow.toml:2: server.port: 99999 is not in the range 0 … 65535"),
+        ("[worktree]\n\ncopy = [\n  1,\n]\n", "aiflow.toml:3: worktree.copy: has to be a list of texts, not [1]"),
+        ("agent = 'codex'\n", "aiflow.toml:1: agent: is a section: write [agent]"),
+        ("commit_requests = 1\n", "aiflow.toml:1: commit_requests: has to be true or false, not 1"),
+        ("[limits]\nstep_lines = true\n", "aiflow.toml:2: limits.step_lines: has to be a whole number, not True"),
+        ("[agent]\nkind = \n", "aiflow.toml:2: Invalid value"),
+        ('x = """\n', "aiflow.toml: Unterminated string"),
+        ("[agent.roles.boss]\nmodel = ''\n", "aiflow.toml:1: agent.roles.boss: there is no such setting"),
+        ("[limits]\nrun_cost_usd = nan\n", "aiflow.toml:2: limits.run_cost_usd: nan is not in the range 0 …"),
+    ],
+)
+def test_a_mistake_names_file_line_and_key(tmp_path: Path, text: str, expected: str) -> None:
+    assert mistakes(tmp_path, text).startswith(expected)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    told = mistakes(tmp_path, "a = 1\nb = 2\n", {"AIFLOW_AGENT_KIND": "x"}, ("accept=maybe", "nothing=1"))
+    assert [line.split(":")[0] for line in told.splitlines()] == [
+        "aiflow.toml",
+        "aiflow.toml",
+        "AIFLOW_AGENT_KIND",
+        "-c",
+        "-c",
+    ]
+
+
+def test_a_line_is_found_also_behind_values_of_several_lines() -> None:
+    text = 'a = """\nx = 1\n"""\n[s]\nlist = [\n 1,\n 2,\n]\nx = 1\n[t]\n"quoted key" = 1\ndotted.name = 2\n'
+    assert [line_of(text, name) for name in ("a", "s", "s.list", "s.x", "t.quoted key", "t.dotted.name", "none")] == [
+        1,
+        4,
+        5,
+        9,
+        11,
+        12,
+        None,
+    ]
+
+
+def test_every_setting_can_be_set_by_its_variable(tmp_path: Path) -> None:
+    samples = {
+        Kind.TEXT: "x",
+        Kind.INTEGER: "7",
+        Kind.NUMBER: "1.5",
+        Kind.BOOLEAN: "true",
+        Kind.LIST: "./agent 'two words'",
+    }
+    for row in TABLE:
+        text = next(filter(None, row.choices)) if row.choices else samples[row.kind]
+        for variable in row.env_names:
+            settings = load_settings(tmp_path, {variable: text})
+            assert settings.sources[row.name] is Source.ENVIRONMENT, variable
+            assert load_settings(tmp_path, {variable: ""}).sources[row.name] is Source.DEFAULT
+    settings = load_settings(tmp_path, {"AIFLOW_AGENT_ARGV": "./agent 'two words'", "AIFLOW_GIT_PUSH": "yes"})
+    assert settings.texts("agent.argv") == ("./agent", "two words")
+    assert settings.flag("git.push")
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_the_file_that_init_writes_says_the_defaults(tmp_path: Path, language: str) -> None:
+    text = settings_file(Texts(language))
+    (tmp_path / "aiflow.toml").write_text(text)
+    assert set(load_settings(tmp_path, {}).sources.values()) == {Source.DEFAULT}
+    text = text.replace('# [agent.roles.planner]\n# model = ""\n', "")
+    switched_on = "\n".join(line[2:] if " = " in line and line.startswith("# ") else line for line in text.splitlines())
+    (tmp_path / "aiflow.toml").write_text(switched_on.replace('language = ""\n', ""))
+    settings = load_settings(tmp_path, {})
+    for name, row in BY_NAME.items():
+        assert settings.values[name] == row.default, name
+        if not name.startswith("agent.roles.") and name != "language":
+            assert settings.sources[name] is Source.FILE, name
+
+
+def test_the_names_are_those_of_the_specification() -> None:
+    spec = (Path(__file__).parents[2] / "docs/spec.md").read_text()
+    block = spec.split("```toml\n")[1].split("```")[0]
+
+    def flatten(tables: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+        flat: dict[str, Any] = {}
+        for key, value in tables.items():
+            flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
+        return flat
+
+    named = flatten(tomllib.loads(block))
+    ours = {name for name in BY_NAME if not any(f".{role}." in name for role in ROLES)} | {"agent.roles.planner.model"}
+    assert set(named) == ours
+    examples = {
+        "namespace",
+        "base_branch",
+        "language",
+        "agent.argv",
+        "tests.unit",
+        "worktree.setup",
+        "worktree.copy",
+        "github.repo",
+    }
+    for name, value in named.items():
+        if name not in examples:
+            assert BY_NAME[name].default == value, name

@@ -1,0 +1,525 @@
+"""Writing request files (REQ-3): only the value's bytes change, and nobody's change is lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aiflow.adapters.atomic_files import guarded, replace_file
+from aiflow.adapters.markdown_requests.block import read_block
+from aiflow.adapters.markdown_requests.patch import PatchError, patch
+from aiflow.adapters.markdown_requests.scan import read_request
+from aiflow.adapters.markdown_requests.store import MarkdownRequests
+from aiflow.domain.request import Request, RequestId
+from aiflow.errors import AiflowError, BadInputError, ConflictError, EnvironmentProblemError, NotFoundError
+from aiflow.ports import Change
+from builders import write_request
+
+RQ = RequestId("RQ-1")
+
+# --- one value, byte for byte ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("REQ-3")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("---\nstatus: ready\n---\n", "---\nstatus: blocked\n---\n"),
+        ("---\r\nstatus: ready\r\n---\r\n", "---\r\nstatus: blocked\r\n---\r\n"),
+        ("\ufeff---\nstatus: ready\n---\n", "\ufeff---\nstatus: blocked\n---\n"),
+        ("---\nstatus:   ready   # why\n---\nx", "---\nstatus:   blocked   # why\n---\nx"),
+        ('---\n"status" : "ready"\n---\n', '---\n"status" : "blocked"\n---\n'),
+        ("---\nstatus: 'ready'\n---\n", "---\nstatus: 'blocked'\n---\n"),
+        ("---\nstatus:\npriority: P1\n---\n", "---\nstatus: blocked\npriority: P1\n---\n"),
+        ("---\nstatus: # none\n---\n", "---\nstatus: blocked # none\n---\n"),
+        ("---\nstatus: ~\n---\n", "---\nstatus: blocked\n---\n"),
+        (
+            "---\nx: {a: [1, 2]}\nstatus: ready\ny: |\n  status: no\n---\n",
+            "---\nx: {a: [1, 2]}\nstatus: blocked\ny: |\n  status: no\n---\n",
+        ),
+        ("---\n題: 絵文字😀\nstatus: ready\n---\n本文😀", "---\n題: 絵文字😀\nstatus: blocked\n---\n本文😀"),
+        ("status: ready\n\nstatus: ready\n", "status: blocked\n\nstatus: ready\n"),
+        ("status: ready", "status: blocked"),
+        ("---\nstatus: >-\n  ready\n# c\npriority: P1\n---\n", "---\nstatus: blocked\n# c\npriority: P1\n---\n"),
+        # a key that is not there yet
+        ("---\npriority: P1\n---\nbody", "---\npriority: P1\nstatus: blocked\n---\nbody"),
+        ("---\r\npriority: P1\r\n---\r\n", "---\r\npriority: P1\r\nstatus: blocked\r\n---\r\n"),
+        ("---\n---\nbody", "---\nstatus: blocked\n---\nbody"),
+        ("priority: P1\n\nbody", "priority: P1\nstatus: blocked\n\nbody"),
+        ("priority: P1", "priority: P1\nstatus: blocked"),
+        ("# Title\n", "---\nstatus: blocked\n---\n\n# Title\n"),
+        ("\ufeff# Title\r\n", "\ufeff---\r\nstatus: blocked\r\n---\r\n\r\n# Title\r\n"),
+        ("\n# Title\n", "---\nstatus: blocked\n---\n\n# Title\n"),
+    ],
+)
+def test_only_the_value_changes(before: str, after: str) -> None:
+    assert patch(before, {"status": "blocked"}) == after
+
+
+@pytest.mark.spec("REQ-3")
+@pytest.mark.parametrize(
+    ("before", "value", "after"),
+    [
+        ("depends_on: [A] # c\n", ("B", "C"), "depends_on: [B, C] # c\n"),
+        ("depends_on: [A]\n", (), "depends_on: []\n"),
+        (
+            "depends_on:\n  - A # a\n  - B\n# c\nstatus: ready\n",
+            ("X", "Y", "Z"),
+            "depends_on:\n  - X\n  - Y\n  - Z\n# c\nstatus: ready\n",
+        ),
+        ("depends_on:\n- A\nstatus: ready\n", ("X",), "depends_on:\n- X\nstatus: ready\n"),
+        (
+            "depends_on:\n  - A # a\n  # between\n  - B # b\n",
+            ("A", "B", "C"),
+            "depends_on:\n  - A # a\n  # between\n  - B # b\n  - C\n",
+        ),
+        ("depends_on:\n  - A # a\n  - 'B' # b\n  - C\n", ("A", "B"), "depends_on:\n  - A # a\n  - 'B' # b\n"),
+        ("depends_on:\n  - A # a\n  - B-x # b\n  - C # c\n", ("A", "C"), "depends_on:\n  - A # a\n  - C # c\n"),
+        ("depends_on:\n  -   A\n  - B\n", ("N", "A", "B"), "depends_on:\n  - N\n  -   A\n  - B\n"),
+        ("depends_on:\r\n- A\r\n- B\r\n", ("X", "Y"), "depends_on:\r\n- X\r\n- Y\r\n"),
+        ("depends_on:\n  - A\n  - B\nstatus: ready\n", (), "depends_on: []\nstatus: ready\n"),
+        ("depends_on: [\n  A,\n  B ]\nstatus: ready\n", ("X",), "depends_on: [X]\nstatus: ready\n"),
+    ],
+)
+def test_lists_keep_their_form(before: str, value: tuple[str, ...], after: str) -> None:
+    assert patch(f"---\n{before}---\n", {"depends_on": value}) == f"---\n{after}---\n"
+
+
+@pytest.mark.spec("REQ-3")
+@given(
+    st.text(max_size=30).filter(lambda text: text == text.strip() and text not in ("",)),
+    st.sampled_from(["a", "'a'", '"a"', "|\n  a", ""]),
+)
+def test_any_text_can_be_a_value_and_is_read_back_as_it_was(title: str, old: str) -> None:
+    try:
+        title.encode()
+    except UnicodeEncodeError:
+        return
+    text = patch(f"---\ntitle: {old}\nstatus: ready\n---\nbody\n", {"title": title})
+    assert read_block(text).entries["title"].value == title
+    assert text.endswith("status: ready\n---\nbody\n")
+
+
+@pytest.mark.spec("REQ-3")
+@given(
+    st.lists(st.text(st.characters(codec="utf-8"), max_size=10), max_size=4),
+    st.sampled_from(["[a]", "", "\n  - a\n  - b"]),
+)
+def test_any_list_can_be_a_value(labels: list[str], old: str) -> None:
+    text = patch(f"---\nlabels: {old}\nstatus: ready\n---\nbody\n", {"labels": tuple(labels)})
+    assert read_block(text).entries["labels"].value == tuple(labels)
+
+
+comments = st.sampled_from(["", " # why", "   #x", " # 日本語"])
+other_lines = st.sampled_from(
+    [
+        "# comment",
+        "",
+        "owner: me",
+        "x: {a: 1}",
+        "notes: |\n  status: done\n  more",
+        "list:\n- a\n# c\n- b",
+        "題: 😀",
+        "priority: P1",
+        'title: "a: b"',
+        "depends_on: [A,\n  B]",
+    ]
+)
+bodies = st.sampled_from(
+    ["", "body", "# T\n\nstatus: ready\n", "---\nstatus: ready\n---\n", "日本語😀\n", "x" * 1_000_000]
+)
+
+
+@st.composite
+def files(draw: st.DrawFn) -> tuple[str, str, str]:
+    """A file as (before the value, the value, after it), in any of the forms."""
+    lines = draw(st.lists(other_lines, unique=True, max_size=4))
+    fenced = draw(st.booleans())
+    if not fenced:  # no empty line inside, and a first line with # would be a heading
+        lines = sorted((line for line in lines if line), key=lambda line: line.startswith("#"))
+    at = draw(st.integers(0, len([line for line in lines if not line.startswith("#")])))
+    head = "".join(f"{line}\n" for line in lines[:at]) + "status: "
+    tail = draw(comments) + "\n" + "".join(f"{line}\n" for line in lines[at:])
+    body = draw(bodies)
+    before, after = ("---\n" + head, tail + "---\n" + body) if fenced else (head, tail + "\n" + body)
+    eol = draw(st.sampled_from(["\n", "\r\n"]))
+    bom = draw(st.sampled_from(["", "\ufeff"]))
+    value = draw(st.sampled_from(["ready", "draft", "running", "done"]))
+    return bom + before.replace("\n", eol), value, after.replace("\n", eol)
+
+
+@pytest.mark.spec("REQ-3")
+@settings(max_examples=300)
+@given(files(), st.sampled_from(["ready", "blocked", "done", "archived"]))
+def test_for_any_file_and_any_status_only_the_bytes_of_the_value_differ(parts: tuple[str, str, str], new: str) -> None:
+    before, old, after = parts
+    assert patch(before + old + after, {"status": new}) == before + new + after
+
+
+@pytest.mark.spec("REQ-3")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nstatus: ready\n",
+        "---\nstatus: [\n---\n",
+        "---\nstatus: ready\nstatus: done\n---\n",
+        "---\nx: &a ready\nstatus: *a\n---\n",
+        "---\n- a\n---\n",
+        "---\n{priority: P1}\n---\n",
+    ],
+)
+def test_what_cannot_be_changed_safely_is_not_changed(text: str) -> None:
+    with pytest.raises(PatchError):
+        patch(text, {"status": "blocked"})
+
+
+@pytest.mark.spec("REQ-3")
+def test_a_wrong_value_can_be_mended() -> None:
+    assert (
+        patch("---\nstatus: wip\npriority: P9\n---\n", {"status": "ready"}) == "---\nstatus: ready\npriority: P9\n---\n"
+    )
+
+
+# --- the store -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("REQ-3")
+def test_a_write_keeps_the_mode_and_leaves_no_temporary_file(tmp_path: Path) -> None:
+    path = write_request(tmp_path, "RQ-1", status="ready")
+    path.chmod(0o640)
+    assert MarkdownRequests(tmp_path).edit(RQ, {"status": Change("done")}) == {"status": ("ready", "done")}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert os.listdir(tmp_path / "requests") == ["RQ-1.md"]
+    assert os.listdir(tmp_path / ".aiflow/tmp") == []
+    assert (tmp_path / ".aiflow/.gitignore").read_text() == "*\n"
+
+
+@pytest.mark.spec("REQ-3")
+def test_saying_the_same_again_writes_nothing(tmp_path: Path) -> None:
+    path = write_request(tmp_path, "RQ-1", status="ready")
+    before = path.stat()
+    assert MarkdownRequests(tmp_path).edit(RQ, {"status": Change("ready", expected="draft")}) == {}
+    assert path.stat().st_ino == before.st_ino
+
+
+@pytest.mark.spec("REQ-3")
+def test_only_a_change_of_that_very_key_is_a_conflict(tmp_path: Path) -> None:
+    path = write_request(tmp_path, "RQ-1", status="ready", priority="P1")
+    store = MarkdownRequests(tmp_path)
+    path.write_text(path.read_text().replace("P1", "P0").replace("Body", "Another body"))
+    store.edit(RQ, {"status": Change("running", expected="ready")})
+    assert "priority: P0" in path.read_text()
+    path.write_text(path.read_text().replace("running", "archived"))
+    with pytest.raises(ConflictError) as caught:
+        store.edit(RQ, {"status": Change("blocked", expected="running")})
+    assert (caught.value.reason_code, caught.value.context["key"], caught.value.context["found"]) == (
+        "EDIT_CONFLICT",
+        "status",
+        "archived",
+    )
+    assert "status: archived" in path.read_text()
+
+
+@pytest.mark.spec("REQ-3")
+def test_a_body_that_was_changed_meanwhile_is_a_conflict(tmp_path: Path) -> None:
+    path = write_request(tmp_path, "RQ-1", status="ready")
+    store = MarkdownRequests(tmp_path)
+    body = store.body(RQ)
+    store.edit(RQ, {}, body=(body, body + "More.\n"))
+    assert path.read_text().endswith("Body of RQ-1.\nMore.\n")
+    with pytest.raises(ConflictError) as caught:
+        store.edit(RQ, {"status": Change("done")}, body=(body, "\nMine.\n"))
+    assert caught.value.context["key"] == "body"
+    assert "status: ready" in path.read_text()
+
+
+@pytest.mark.spec("REQ-3")
+def test_an_editor_that_saves_in_the_last_moment_is_not_overwritten(tmp_path: Path) -> None:
+    path = write_request(tmp_path, "RQ-1", status="ready")
+    old = path.read_bytes()
+    path.write_bytes(b"saved by an editor")
+    assert not replace_file(path, b"ours", tmp_path, expected=old)
+    assert path.read_bytes() == b"saved by an editor"
+    assert sorted(os.listdir(tmp_path)) == ["requests"]
+
+
+@pytest.mark.spec("REQ-3")
+def test_a_link_inside_the_repository_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "requests").mkdir()
+    target = tmp_path / "docs/plan.md"
+    target.write_text("---\nstatus: ready\n---\n")
+    (tmp_path / "requests/RQ-1.md").symlink_to("../docs/plan.md")
+    MarkdownRequests(tmp_path).edit(RQ, {"status": Change("done")})
+    assert (tmp_path / "requests/RQ-1.md").is_symlink()
+    assert target.read_text() == "---\nstatus: done\n---\n"
+
+
+@pytest.mark.spec("REQ-3")
+@pytest.mark.parametrize("request_id", ["RQ-2", "../secret", "", "RQ-1.md/..", "/etc/passwd"])
+def test_an_id_is_looked_up_never_used_as_a_path(tmp_path: Path, request_id: str) -> None:
+    write_request(tmp_path, "RQ-1", status="ready")
+    (tmp_path / "secret.md").write_text("---\nstatus: ready\n---\n")
+    with pytest.raises(NotFoundError):
+        MarkdownRequests(tmp_path).edit(RequestId(request_id), {"status": Change("done")})
+
+
+@pytest.mark.spec("REQ-3")
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"---\nstatus: [\n---\n"])
+def test_a_broken_file_is_not_written(tmp_path: Path, data: bytes) -> None:
+    path = write_request(tmp_path, "RQ-1", data)
+    with pytest.raises(BadInputError) as caught:
+        MarkdownRequests(tmp_path).edit(RQ, {"status": Change("done")})
+    assert caught.value.reason_code == "REQUEST_INVALID"
+    assert path.read_bytes() == data
+
+
+@pytest.mark.spec("REQ-3")
+def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_request(tmp_path, "RQ-1", status="ready")
+    before = path.read_bytes()
+
+    def fail(_fd: int) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(EnvironmentProblemError) as caught:
+        MarkdownRequests(tmp_path).edit(RQ, {"status": Change("done")})
+    assert caught.value.reason_code == "DISK_FULL"
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path / ".aiflow/tmp") == []
+
+
+def run_together(script: str, count: int, *args: str) -> None:
+    """Start processes that wait for one another and then all work at once."""
+    running = [
+        subprocess.Popen([sys.executable, "-c", script, str(n), *args], stderr=subprocess.PIPE) for n in range(count)
+    ]
+    for process in running:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors.decode()
+
+
+WRITER = """
+import sys, pathlib, time
+from aiflow.adapters.markdown_requests.store import MarkdownRequests
+from aiflow.ports import Change
+number, root, same = int(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3] == "same"
+store = MarkdownRequests(root)
+keys = ["title", "priority", "status", "depends_on", "labels", "created_at", "updated_at", "id"]
+for turn in range(25):
+    key = keys[number] if same else ["title", "status"][turn % 2]
+    value = (f"V{turn}",) if key in ("depends_on", "labels") else f"V{number}-{turn}"
+    store.edit("RQ-1" if same else f"RQ-{number}", {key: Change(value)})
+"""
+
+
+@pytest.mark.spec("REQ-3")
+def test_eight_processes_writing_different_keys_of_one_file_lose_nothing(tmp_path: Path) -> None:
+    path = write_request(tmp_path, "RQ-1", "---\n# c\nowner: me\n---\n\nbody\r\n")
+    run_together(WRITER, 8, str(tmp_path), "same")
+    entries = read_block(path.read_bytes().decode()).entries
+    assert {key: entry.value for key, entry in entries.items()} == {
+        "title": "V0-24",
+        "priority": "V1-24",
+        "status": "V2-24",
+        "depends_on": ("V24",),
+        "labels": ("V24",),
+        "created_at": "V5-24",
+        "updated_at": "V6-24",
+        "id": "V7-24",
+    }
+    text = path.read_bytes()
+    assert text.startswith(b"---\n# c\nowner: me\n")
+    assert text.endswith(b"---\n\nbody\r\n")
+
+
+@pytest.mark.spec("REQ-3")
+def test_eight_processes_writing_different_files_lose_nothing(tmp_path: Path) -> None:
+    for number in range(8):
+        write_request(tmp_path, f"RQ-{number}", status="ready", title="x")
+    run_together(WRITER, 8, str(tmp_path), "different")
+    for number in range(8):
+        text = (tmp_path / f"requests/RQ-{number}.md").read_text()
+        assert f"title: V{number}-24\n" in text
+        assert f"status: V{number}-23\n" in text
+
+
+READER = """
+import sys, pathlib
+from aiflow.adapters.markdown_requests.store import MarkdownRequests
+from aiflow.ports import Change
+number, root = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+store = MarkdownRequests(root)
+for turn in range(150):
+    if number == 0:
+        store.edit("RQ-1", {"status": Change(["ready", "blocked"][turn % 2])})
+    else:
+        valid, broken = store.load()
+        assert len(valid) == 1 and not broken, broken
+"""
+
+
+@pytest.mark.spec("REQ-3")
+def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
+    write_request(tmp_path, "RQ-1", "---\nstatus: ready\n---\n" + "x" * 200_000)
+    run_together(READER, 3, str(tmp_path))
+
+
+CREATOR = """
+import sys, pathlib, datetime
+from aiflow.adapters.activity_log import ActivityLog
+from aiflow.adapters.markdown_requests.store import MarkdownRequests
+from aiflow.usecases.create_request import NewRequest, create_request
+root = pathlib.Path(sys.argv[2])
+for turn in range(10):
+    create_request(NewRequest(f"Title {sys.argv[1]}-{turn}", "body"), MarkdownRequests(root), ActivityLog(root), lambda: datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC))
+"""
+
+
+@pytest.mark.spec("REQ-3")
+def test_requests_created_at_once_get_different_ids(tmp_path: Path) -> None:
+    (tmp_path / "requests").mkdir()
+    run_together(CREATOR, 8, str(tmp_path))
+    valid, broken = MarkdownRequests(tmp_path).load()
+    assert not broken
+    assert sorted(r.id for r in valid) == [f"RQ-20260102-{number:03d}" for number in range(1, 81)]
+    assert len({r.title for r in valid}) == 80
+
+
+@pytest.mark.spec("REQ-3")
+def test_a_killed_writer_frees_the_guard(tmp_path: Path) -> None:
+    guard = tmp_path / "guard"
+    script = f"from pathlib import Path\nfrom aiflow.adapters.atomic_files import guarded\nimport time\nwith guarded(Path({str(guard)!r})):\n    print('held', flush=True)\n    time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        holder.kill()
+    with guarded(guard):
+        pass
+
+
+# --- loading ---------------------------------------------------------------------------------------------------------
+
+
+def loaded(root: Path) -> tuple[dict[str, Request], dict[str, Any]]:
+    valid, broken = MarkdownRequests(root).load()
+    return {r.id: r for r in valid}, {b.path: [p.kind.value for p in b.problems] for b in broken}
+
+
+@pytest.mark.spec("REQ-4")
+def test_a_broken_file_stops_nothing(tmp_path: Path) -> None:
+    write_request(tmp_path, "RQ-1", status="ready")
+    folder = tmp_path / "requests"
+    write_request(tmp_path, "broken", "---\nstatus: [\n---\n")
+    write_request(tmp_path, "empty", "")
+    write_request(tmp_path, "binary", b"\x00\xff")
+    write_request(tmp_path, "large", b"x" * 5_000_001)
+    (folder / "folder.md").mkdir()
+    (folder / "nowhere.md").symlink_to("gone.md")
+    (folder / "outside.md").symlink_to("/etc/passwd")
+    (folder / "inside.md").symlink_to("RQ-1.md")
+    os.mkfifo(folder / "pipe.md")
+    (folder / "notes.txt").write_text("not a request")
+    (folder / ".hidden.md").write_text("an editor's")
+    (folder / "sub").mkdir()
+    valid, broken = loaded(tmp_path)
+    assert set(valid) == {"RQ-1", "inside"}
+    assert broken == {
+        "requests/binary.md": ["not_text"],
+        "requests/broken.md": ["bad_yaml"],
+        "requests/empty.md": ["empty"],
+        "requests/folder.md": ["not_a_file"],
+        "requests/large.md": ["too_large"],
+        "requests/nowhere.md": ["broken_link"],
+        "requests/outside.md": ["link_outside"],
+        "requests/pipe.md": ["not_a_file"],
+    }
+
+
+@pytest.mark.spec("REQ-4")
+def test_an_unreadable_file_is_told_as_such(tmp_path: Path) -> None:
+    write_request(tmp_path, "RQ-1", status="ready")
+    write_request(tmp_path, "RQ-2", status="ready").chmod(0)
+    # Root may read everything: become somebody else for the moment of reading.
+    for folder in (tmp_path, *tmp_path.parents):
+        if (
+            folder.owner() == "root"
+            and os.geteuid() == 0
+            and str(folder).startswith(("/tmp", str(tmp_path.parents[2])))
+        ):
+            folder.chmod(folder.stat().st_mode | 0o555)
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(65534)
+    try:
+        valid, broken = loaded(tmp_path)
+    finally:
+        if is_root:
+            os.seteuid(0)
+    assert set(valid) == {"RQ-1"}
+    assert broken == {"requests/RQ-2.md": ["unreadable"]}
+
+
+@pytest.mark.spec("REQ-4")
+def test_files_that_share_an_id_are_all_excluded(tmp_path: Path) -> None:
+    write_request(tmp_path, "RQ-1", id="RQ-1", status="ready")
+    write_request(tmp_path, "copy", id="RQ-1", status="ready")
+    write_request(tmp_path, "RQ-2", status="ready")
+    write_request(tmp_path, "other", id="RQ-9", status="ready")
+    valid, broken = loaded(tmp_path)
+    assert set(valid) == {"RQ-2"}
+    assert broken == {
+        "requests/RQ-1.md": ["same_id"],
+        "requests/copy.md": ["same_id"],
+        "requests/other.md": ["other_id"],
+    }
+
+
+@pytest.mark.spec("REQ-2")
+def test_an_id_is_the_same_in_both_unicode_forms(tmp_path: Path) -> None:
+    composed, decomposed = "ガ-1", "カ\u3099-1"
+    write_request(tmp_path, decomposed, status="ready")
+    valid, _ = loaded(tmp_path)
+    assert set(valid) == {composed}
+    MarkdownRequests(tmp_path).edit(RequestId(composed), {"status": Change("done")})
+    assert loaded(tmp_path)[0][composed].status == "done"
+
+
+@pytest.mark.spec("REQ-4")
+@pytest.mark.parametrize("make", ["nothing", "file", "link"])
+def test_a_missing_folder_is_told_as_such(tmp_path: Path, make: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    if make == "file":
+        (root / "requests").write_text("")
+    elif make == "link":
+        (tmp_path / "elsewhere").mkdir()
+        (root / "requests").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(AiflowError) as caught:
+        MarkdownRequests(root).load()
+    assert caught.value.reason_code == "REQUESTS_DIR_MISSING"
+
+
+def test_what_create_writes_is_a_valid_request(tmp_path: Path) -> None:
+    (tmp_path / "requests").mkdir()
+    path = MarkdownRequests(tmp_path).create(
+        lambda _taken: RQ,
+        "---\nlabels: []\ndepends_on: []\n---\n# T\n",
+        {"labels": ("a b", "c: d", "[x]"), "depends_on": ("RQ-2",)},
+    )
+    request = read_request("RQ-1", path, (tmp_path / path).read_bytes())
+    assert isinstance(request, Request)
+    assert (request.labels, request.depends_on) == (("a b", "c: d", "[x]"), ("RQ-2",))
+    with pytest.raises(ConflictError) as caught:
+        MarkdownRequests(tmp_path).create(lambda _taken: RequestId("rq-1"), "x", {})
+    assert caught.value.reason_code == "REQUEST_EXISTS"

@@ -1,0 +1,203 @@
+"""Auto-run (AUT-2, AUT-3, RUN-12): it stops when it should, goes on when it should, and says which."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aiflow.domain.auto_run import (
+    Ended,
+    Limits,
+    Session,
+    StopRequest,
+    record_end,
+    record_failed_start,
+    why_stop,
+)
+from aiflow.domain.health import Health
+from aiflow.domain.lifecycle import RunState
+from aiflow.domain.reasons import CATALOGUE
+from builders import NOW
+
+NEVER = Limits(stop_after_needs_input=0, stop_after_failed=0)
+
+
+def session(**fields: Any) -> Session:
+    return Session(started_at=NOW, **fields)
+
+
+def ended(state: str, reason_code: str | None = None, cost_usd: float = 0) -> Ended:
+    return Ended("RQ-1", RunState(state), reason_code, cost_usd)
+
+
+def after(*states: str, start: Session | None = None) -> Session:
+    """The session after runs that ended so; CANCELLED is NEEDS_INPUT with that reason."""
+    current = start or session()
+    for state in states:
+        is_cancelled = state == "CANCELLED"
+        current = record_end(current, ended("NEEDS_INPUT", state) if is_cancelled else ended(state))
+    return current
+
+
+# --- each stop condition exactly at its limit ------------------------------------------------------------------------
+
+AT_LIMIT: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    # reason, limit, one before, at it
+    ("AUTO_NEEDS_INPUT_LIMIT", {"stop_after_needs_input": 2}, {"needs_input_in_a_row": 1}, {"needs_input_in_a_row": 2}),
+    ("AUTO_NEEDS_INPUT_LIMIT", {"stop_after_needs_input": 5}, {"needs_input_in_a_row": 4}, {"needs_input_in_a_row": 5}),
+    ("AUTO_FAILED_LIMIT", {"stop_after_failed": 1}, {"failed_in_a_row": 0}, {"failed_in_a_row": 1}),
+    ("AUTO_FAILED_LIMIT", {"stop_after_failed": 3}, {"failed_in_a_row": 2}, {"failed_in_a_row": 3}),
+    ("AUTO_RUNS_LIMIT", {"session_runs": 4}, {"runs": 3}, {"runs": 4}),
+    ("AUTO_COST_LIMIT", {"session_cost_usd": 2.5}, {"cost_usd": 2.49}, {"cost_usd": 2.5}),
+]
+
+
+@pytest.mark.spec("AUT-3")
+@pytest.mark.parametrize(("code", "limit", "before", "at"), AT_LIMIT)
+def test_it_stops_at_the_limit_and_not_one_before(
+    code: str, limit: dict[str, Any], before: dict[str, Any], at: dict[str, Any]
+) -> None:
+    limits = replace(NEVER, **limit)
+    assert why_stop(session(**before), limits, NOW) is None
+    assert why_stop(session(**at), limits, NOW) == code
+    assert why_stop(session(**{name: value + 1 for name, value in at.items()}), limits, NOW) == code
+    assert why_stop(session(**at), NEVER, NOW) is None
+
+
+@pytest.mark.spec("AUT-3")
+def test_it_stops_when_its_minutes_are_over_and_not_a_moment_before() -> None:
+    limits = replace(NEVER, session_minutes=30)
+    end = NOW + timedelta(minutes=30)
+    assert why_stop(session(), limits, end - timedelta(seconds=1)) is None
+    assert why_stop(session(), limits, end) == "AUTO_MINUTES_LIMIT"
+    assert why_stop(session(), NEVER, NOW + timedelta(days=365)) is None
+
+
+@pytest.mark.spec("AUT-3")
+@pytest.mark.parametrize(("stop_request", "is_stop"), [("none", False), ("after_run", True), ("now", True)])
+def test_it_stops_when_a_person_says_so(stop_request: str, is_stop: bool) -> None:
+    asked = session(stop_request=StopRequest(stop_request))
+    assert why_stop(asked, NEVER, NOW) == ("AUTO_STOPPED_BY_PERSON" if is_stop else None)
+
+
+@pytest.mark.spec("AUT-1", "AUT-3")
+def test_it_stops_when_the_doctor_finds_a_failure_and_not_for_a_warning() -> None:
+    assert [why_stop(session(), NEVER, NOW, health) for health in (Health.PASS, Health.WARN)] == [None, None]
+    assert why_stop(session(), NEVER, NOW, Health.FAIL) == "DOCTOR_FAILED"
+
+
+@pytest.mark.spec("AUT-3")
+def test_the_limits_are_two_and_one_unless_set_and_0_is_never() -> None:
+    assert Limits() == Limits(
+        stop_after_needs_input=2, stop_after_failed=1, session_runs=0, session_minutes=0, session_cost_usd=0
+    )
+    much = session(runs=999, needs_input_in_a_row=999, failed_in_a_row=999, cost_usd=999.0)
+    assert why_stop(much, NEVER, NOW + timedelta(days=9)) is None
+
+
+@pytest.mark.spec("AUT-3", "ERR-1")
+def test_of_several_reasons_the_persons_own_is_told_and_every_one_is_in_the_catalogue() -> None:
+    limits = Limits(1, 1, 1, 1, 1)
+    now = NOW + timedelta(minutes=1)
+    everything = session(
+        runs=1, needs_input_in_a_row=1, failed_in_a_row=1, cost_usd=1, stop_request=StopRequest.AFTER_RUN
+    )
+    steps: list[dict[str, Any]] = [
+        {"stop_request": StopRequest.NONE},
+        {"failed_in_a_row": 0},
+        {"needs_input_in_a_row": 0},
+        {"runs": 0},
+    ]
+    told = [why_stop(everything, limits, now)]
+    for step in steps:
+        everything = replace(everything, **step)
+        told.append(why_stop(everything, limits, now))
+    assert told == [
+        "AUTO_STOPPED_BY_PERSON",
+        "AUTO_FAILED_LIMIT",
+        "AUTO_NEEDS_INPUT_LIMIT",
+        "AUTO_RUNS_LIMIT",
+        "AUTO_MINUTES_LIMIT",
+    ]
+    assert all(code in CATALOGUE for code in told)
+
+
+# --- what is counted -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("AUT-2", "AUT-3", "RUN-12")
+@pytest.mark.parametrize(
+    ("states", "needs_input", "failed", "done"),
+    [
+        ("", 0, 0, 0),
+        ("DONE", 0, 0, 1),
+        ("NEEDS_INPUT", 1, 0, 0),
+        ("NEEDS_INPUT NEEDS_INPUT", 2, 0, 0),
+        ("NEEDS_INPUT DONE NEEDS_INPUT", 1, 0, 1),
+        ("NEEDS_INPUT FAILED", 0, 1, 0),
+        ("FAILED NEEDS_INPUT", 1, 0, 0),
+        ("FAILED FAILED DONE", 0, 0, 1),
+        ("FAILED FAILED", 0, 2, 0),
+        # a cancelled run is neither a failure nor a success
+        ("CANCELLED CANCELLED", 0, 0, 0),
+        ("NEEDS_INPUT CANCELLED NEEDS_INPUT", 2, 0, 0),
+        ("FAILED CANCELLED", 0, 1, 0),
+    ],
+)
+def test_how_runs_that_ended_are_counted(states: str, needs_input: int, failed: int, done: int) -> None:
+    counted = after(*states.split())
+    assert (counted.needs_input_in_a_row, counted.failed_in_a_row, counted.done) == (needs_input, failed, done)
+    assert counted.runs == len(states.split())
+
+
+@pytest.mark.spec("AUT-3")
+def test_with_the_usual_limits_it_stops_after_two_that_wait_in_a_row_or_one_that_failed() -> None:
+    assert why_stop(after("NEEDS_INPUT", "DONE", "NEEDS_INPUT"), Limits(), NOW) is None
+    assert why_stop(after("NEEDS_INPUT", "NEEDS_INPUT"), Limits(), NOW) == "AUTO_NEEDS_INPUT_LIMIT"
+    assert why_stop(after("FAILED"), Limits(), NOW) == "AUTO_FAILED_LIMIT"
+    assert why_stop(after(*["CANCELLED"] * 9), Limits(), NOW) is None
+
+
+@pytest.mark.spec("AUT-2")
+def test_a_start_that_failed_counts_as_failed_and_is_not_tried_again() -> None:
+    counted = record_failed_start(record_failed_start(after("NEEDS_INPUT"), "RQ-7"), "RQ-8")
+    assert (counted.failed_in_a_row, counted.needs_input_in_a_row) == (2, 0)
+    assert counted.not_again == {"RQ-7", "RQ-8"}
+    assert counted.runs == 1
+    assert why_stop(record_failed_start(session(), "RQ-7"), Limits(), NOW) == "AUTO_FAILED_LIMIT"
+    assert after("DONE", start=counted).not_again == {"RQ-7", "RQ-8"}
+
+
+@pytest.mark.spec("AUT-3")
+def test_the_cost_of_every_run_counts_however_it_ended() -> None:
+    counted = session()
+    for state, code in [("DONE", None), ("NEEDS_INPUT", "CANCELLED"), ("NEEDS_INPUT", None), ("FAILED", None)]:
+        counted = record_end(counted, ended(state, code, cost_usd=0.5))
+    assert counted.cost_usd == 2.0
+
+
+# --- properties ------------------------------------------------------------------------------------------------------
+
+endings = st.lists(st.sampled_from(["DONE", "NEEDS_INPUT", "FAILED", "CANCELLED", "start failed"]), max_size=12)
+
+
+@pytest.mark.spec("AUT-2", "AUT-3", "AUT-4")
+@settings(max_examples=60)
+@given(endings)
+def test_counters_never_fall_below_zero_and_done_resets_those_in_a_row(states: list[str]) -> None:
+    current = session()
+    for state in states:
+        before = current
+        current = record_failed_start(current, "RQ-1") if state == "start failed" else after(state, start=current)
+        assert min(current.runs, current.done, current.needs_input_in_a_row, current.failed_in_a_row) >= 0
+        assert not (current.needs_input_in_a_row and current.failed_in_a_row)
+        assert current.runs == before.runs + (state != "start failed")
+        assert current.done == before.done + (state == "DONE")
+        if state == "DONE":
+            assert current.needs_input_in_a_row == current.failed_in_a_row == 0
+        assert current.started_at == NOW

@@ -1,0 +1,219 @@
+"""Writers killed at every single step they take: each file is the old one or the new one, and the next call goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from aiflow.adapters.activity_log import ActivityLog
+from aiflow.adapters.markdown_requests.store import MarkdownRequests
+from aiflow.domain.request import RequestId
+from aiflow.ports import Change
+from builders import write_request
+
+pytestmark = [pytest.mark.faults]
+
+# Runs the program with every call that touches the disk counted, and ends itself for good at the chosen one.
+KILLED = """
+import os, signal, sys
+turn, count = int(sys.argv[1]), 0
+def deadly(real):
+    def call(*args, **kwargs):
+        global count
+        result = real(*args, **kwargs)
+        count += 1
+        if count == turn:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    return call
+from aiflow.cli.main import main
+for name in ("open", "write", "fsync", "fdatasync", "link", "replace", "rename", "unlink", "mkdir", "chmod", "chown", "close"):
+    setattr(os, name, deadly(getattr(os, name)))
+main(sys.argv[2:])
+"""
+
+
+def run_killed(root: Path, turn: int, *arguments: str) -> int:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(turn), *arguments], cwd=root, capture_output=True, timeout=60, check=False
+    )
+    return done.returncode
+
+
+def leftovers(root: Path) -> list[str]:
+    return [path.name for path in (root / "requests").iterdir() if path.suffix != ".md" or path.name.startswith(".")]
+
+
+@pytest.mark.spec("REQ-3")
+def test_set_killed_at_every_step_leaves_the_old_or_the_new_file(repository: Path) -> None:
+    old = "---\r\nstatus: ready # c\r\n---\r\nbody 日本語"
+    new = old.replace("ready", "done")
+    seen = set()
+    for turn in range(1, 200):
+        path = write_request(repository, "RQ-1", old)
+        code = run_killed(repository, turn, "set", "RQ-1", "status=done")
+        text = path.read_bytes().decode()
+        assert text in (old, new), turn
+        seen.add((code, text == new))
+        assert leftovers(repository) == []
+        # The guard is free and the next writer goes on.
+        MarkdownRequests(repository).edit(RequestId("RQ-1"), {"status": Change("archived")})
+        if code == 0:
+            break
+    assert seen == {(-signal.SIGKILL, False), (-signal.SIGKILL, True), (0, True)}
+    page = ActivityLog(repository).read(limit=10_000)
+    assert all(entry["kind"] == "status_changed" for entry in page.entries)
+
+
+@pytest.mark.spec("REQ-3", "REQ-4")
+def test_new_killed_at_every_step_leaves_a_whole_request_or_none(repository: Path) -> None:
+    (repository / "requests").mkdir()
+    made = 0
+    for turn in range(1, 200):
+        code = run_killed(repository, turn, "new", f"Title {turn}", "-b", "body " * 1000)
+        valid, broken = MarkdownRequests(repository).load()
+        assert broken == []
+        assert leftovers(repository) == []
+        assert len(valid) in (made, made + 1)
+        made = len(valid)
+        if code == 0:
+            break
+    assert code == 0
+    assert sorted(r.id[-3:] for r in valid) == [f"{n:03d}" for n in range(1, made + 1)]
+
+
+def test_init_killed_at_every_step_is_completed_by_the_next(repository: Path) -> None:
+    for turn in range(1, 300):
+        code = run_killed(repository, turn, "init")
+        done = subprocess.run(
+            [sys.executable, "-m", "aiflow", "init", "--json"], cwd=repository, capture_output=True, check=True
+        )
+        answer = json.loads(done.stdout)
+        assert {*answer["made"], *answer["kept"]} >= {"aiflow.toml", ".gitignore"}
+        assert (repository / ".gitignore").read_text().split() == [".aiflow/", "runs/"]
+        assert MarkdownRequests(repository).load()[1] == []
+        if code == 0:
+            break
+        subprocess.run(["git", "clean", "-fdxq"], cwd=repository, check=True)
+    assert code == 0
+
+
+WRITER = """
+import sys, pathlib
+from aiflow.adapters.markdown_requests.store import MarkdownRequests
+from aiflow.ports import Change
+root, number = pathlib.Path(sys.argv[1]), sys.argv[2]
+store, turn = MarkdownRequests(root), 0
+while True:
+    turn += 1
+    store.edit("RQ-1", {"labels": Change((f"w{number}", str(turn)))})
+    store.edit(f"RQ-{number}", {"title": Change(f"{number}-{turn}")})
+    print(turn, flush=True)
+"""
+
+
+@pytest.mark.spec("REQ-3")
+def test_what_a_killed_process_had_written_stays_written(repository: Path) -> None:
+    seed = int(os.environ.get("AIFLOW_TEST_SEED", time.time_ns() % 1_000_000))
+    print(f"seed {seed}: set AIFLOW_TEST_SEED to repeat")
+    chance = random.Random(seed)
+    write_request(repository, "RQ-1", status="ready")
+    for number in range(2, 6):
+        write_request(repository, f"RQ-{number}", status="ready")
+    for _ in range(8):
+        running = {
+            number: subprocess.Popen(
+                [sys.executable, "-c", WRITER, str(repository), str(number)], stdout=subprocess.PIPE, text=True
+            )
+            for number in range(2, 6)
+        }
+        time.sleep(chance.uniform(0.3, 1.0))
+        for process in running.values():
+            if chance.random() < 0.3:  # paused, not dead: the others wait no longer than that
+                process.send_signal(signal.SIGSTOP)
+                time.sleep(chance.uniform(0, 0.1))
+                process.send_signal(signal.SIGCONT)
+            time.sleep(chance.uniform(0, 0.05))
+            process.kill()
+        for number, process in running.items():
+            output, _ = process.communicate(timeout=30)
+            acknowledged = int(output.split()[-1]) if output.split() else 0
+            text = (repository / f"requests/RQ-{number}.md").read_text()
+            if acknowledged:
+                written = int(text.split(f"title: {number}-")[1].split()[0])
+                assert written in (acknowledged, acknowledged + 1)
+        valid, broken = MarkdownRequests(repository).load()
+        assert (len(valid), broken, leftovers(repository)) == (5, [], [])
+
+
+TINY = """
+set -e
+mount -t tmpfs -o size=96k tmpfs "$1"
+cd "$1"
+mkdir requests .git
+printf -- '---\\nstatus: ready\\n---\\n' > requests/RQ-1.md
+"$2" -m aiflow set RQ-1 status=blocked
+head -c 200000 /dev/zero > fill 2>/dev/null || true
+code=0
+"$2" -m aiflow set RQ-1 title="$(printf 'x%.0s' $(seq 1 290))" || code=$?
+cat requests/RQ-1.md
+ls -A requests .aiflow/tmp
+exit $code
+"""
+
+
+@pytest.mark.spec("REQ-3", "ERR-3")
+def test_a_disk_that_is_really_full_changes_nothing(tmp_path: Path) -> None:
+    unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    done = subprocess.run(
+        [*unshare, "sh", "-c", TINY, "sh", str(tmp_path), sys.executable], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3, done
+    assert "DISK_FULL" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "---\nstatus: blocked\n---\n" in done.stdout
+    assert done.stdout.endswith(".aiflow/tmp:\n\nrequests:\nRQ-1.md\n")
+
+
+JOURNAL = """
+import sys, pathlib, datetime
+from aiflow.adapters.activity_log import ActivityLog
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+log, writer, number = ActivityLog(pathlib.Path(sys.argv[1]), max_file_bytes=30_000, max_files=100_000), sys.argv[2], 0
+while True:
+    log.append(Activity(datetime.datetime.now(datetime.UTC), ActivityKind.DECISION, Actor.RUNNER, data={"writer": writer, "number": number, "pad": "x" * (number * 37 % 900)}))
+    print(number, flush=True)
+    number += 1
+"""
+
+
+@pytest.mark.spec("ERR-4")
+def test_every_journal_entry_that_was_acknowledged_survives_kills(tmp_path: Path) -> None:
+    expected: dict[str, int] = {}
+    for turn in range(6):
+        running = {
+            f"{turn}-{n}": subprocess.Popen(
+                [sys.executable, "-c", JOURNAL, str(tmp_path), f"{turn}-{n}"], stdout=subprocess.PIPE, text=True
+            )
+            for n in range(4)
+        }
+        time.sleep(0.8)
+        for process in running.values():
+            process.kill()
+        for name, process in running.items():
+            output, _ = process.communicate(timeout=30)
+            expected[name] = int(output.split()[-1]) if output.split() else -1
+    page = ActivityLog(tmp_path).read(limit=1_000_000)
+    for name, last in expected.items():
+        own = [entry["data"]["number"] for entry in page.entries if entry["data"]["writer"] == name]
+        assert own in (list(range(last + 1)), list(range(last + 2)))
+    assert page.damaged <= len(expected)
+    assert max(expected.values()) > 5

@@ -1,0 +1,181 @@
+"""The words (ERR-1): complete in Japanese and English, with the same facts in both."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import string
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from aiflow.cli.main import COMMANDS, cli
+from aiflow.domain.activity import ActivityKind
+from aiflow.domain.reasons import CATALOGUE
+from aiflow.domain.request import ProblemKind, RequestStatus
+from aiflow.errors import AiflowError
+from aiflow.messages import Texts, choose_language
+from aiflow.settings import TABLE, Kind, MistakeKind, Source
+from aiflow.usecases.init_project import meaning
+
+ROOT = Path(__file__).parents[2]
+MESSAGES = ROOT / "src/aiflow/messages"
+LANGUAGES = ("en", "ja")
+
+
+def load(kind: str, language: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads((MESSAGES / f"{kind}.v1.{language}.json").read_text(encoding="utf-8"))
+    return loaded
+
+
+def placeholders(*texts: str) -> set[str]:
+    return {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+@pytest.mark.spec("ERR-1")
+def test_every_reason_code_has_its_message_in_both_languages() -> None:
+    english, japanese = load("messages", "en"), load("messages", "ja")
+    assert list(english) == list(japanese) == list(CATALOGUE)
+    for code in CATALOGUE:
+        for entry in (english[code], japanese[code]):
+            assert set(entry) == {"title", "summary", "actions"}, code
+            assert entry["title"].strip(), code
+            assert entry["summary"].strip(), code
+            assert entry["actions"], code
+            assert all(action.strip() for action in entry["actions"]), code
+        both = [placeholders(e["title"], e["summary"], *e["actions"]) for e in (english[code], japanese[code])]
+        assert both[0] == both[1], code
+
+
+@pytest.mark.spec("ERR-1")
+def test_the_languages_are_not_mixed_up() -> None:
+    kana = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+    for code, entry in load("messages", "ja").items():
+        assert kana.search(entry["summary"]), code
+    for code, entry in load("messages", "en").items():
+        assert not kana.search(entry["title"] + entry["summary"] + "".join(entry["actions"])), code
+    for key, text in load("ui", "en").items():
+        assert not kana.search(text), key
+
+
+@pytest.mark.spec("ERR-1")
+def test_the_seeds_own_words_are_kept() -> None:
+    assert load("messages", "ja")["QUEUE_IN_PROGRESS"] == {
+        "title": "キュー実行がすでに動作中です",
+        "summary": "Auto-runは同時に1つのみ実行できます。",
+        "actions": [
+            "別タブ/別ウィンドウで起動していないか確認",
+            "しばらく待つ（TTLで回収されます）",
+            "必要なら doctor(full) でロック回収を実施",
+        ],
+    }
+
+
+def test_all_other_words_are_complete_with_the_same_facts() -> None:
+    english, japanese = load("ui", "en"), load("ui", "ja")
+    assert list(english) == list(japanese)
+    for key in english:
+        assert japanese[key].strip(), key
+        assert placeholders(english[key]) == placeholders(japanese[key]), key
+
+
+def test_everything_that_can_be_said_has_words() -> None:
+    texts = Texts("en")
+    keys = [f"problem.{kind.value}" for kind in ProblemKind]
+    keys += [f"status.{status}" for status in RequestStatus]
+    keys += [f"settings_mistake.{kind}" for kind in MistakeKind] + [f"kind.{kind}" for kind in Kind]
+    keys += [f"source.{source}" for source in Source]
+    selection = [c for c, reason in CATALOGUE.items() if reason.category == "SELECTION"]
+    keys += [f"detail.{c}" for c in selection if c not in ("REQUEST_INVALID", "DUPLICATE_ID")]
+    assert [key for key in keys if not texts.has(key)] == []
+    for language in LANGUAGES:
+        for row in TABLE:
+            assert not meaning(row, Texts(language)).startswith("setting."), row.name
+
+
+def test_every_command_and_option_has_words() -> None:
+    texts = Texts("en")
+    context = click.Context(cli)
+    for name in COMMANDS:
+        assert texts.has(f"cli.{name}")
+        command = cli.get_command(context, name)
+        assert command is not None
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert texts.has(parameter.help or ""), (name, parameter.name)
+
+
+def test_every_text_that_code_asks_for_exists_and_none_is_left_over() -> None:
+    asked: set[str] = set()
+    prefixes: set[str] = set()
+    for path in (ROOT / "src/aiflow").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                asked.add(node.value)
+            elif isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
+                prefixes.add(str(node.values[0].value))
+    prefixes = {prefix for prefix in prefixes if re.fullmatch(r"[a-z_]+\.[a-z_.]*", prefix)}
+    left_over = [
+        key for key in load("ui", "en") if key not in asked and not any(key.startswith(prefix) for prefix in prefixes)
+    ]
+    assert left_over == []
+
+
+def test_every_translation_of_clicks_words_is_still_click_s() -> None:
+    table = json.loads((ROOT / "src/aiflow/cli/click.ja.json").read_text(encoding="utf-8"))
+    source = "".join(path.read_text(encoding="utf-8") for path in Path(click.__file__).parent.glob("*.py"))
+    strings = {
+        node.value
+        for node in ast.walk(ast.parse(source.replace("from __future__ import annotations", "")))
+        if isinstance(node, ast.Constant)
+    }
+    assert [text for text in table if text not in strings] == []
+    for text, translated in table.items():
+        assert placeholders(text) == placeholders(translated), text
+
+
+def test_every_reason_code_in_the_code_is_in_the_catalogue() -> None:
+    kinds: list[type[AiflowError]] = [AiflowError, *AiflowError.__subclasses__()]
+    used = {kind.reason_code for kind in kinds}
+    for path in (ROOT / "src/aiflow").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg == "reason_code" and isinstance(node.value, ast.Constant):
+                used.add(str(node.value.value))
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Barrier", "Refused", "StopRun"):
+                first = node.args[0]
+                used |= {str(first.value)} if isinstance(first, ast.Constant) else set()
+    used.discard("None")
+    assert used - set(CATALOGUE) == set()
+
+
+def test_activity_kinds_are_plain_words() -> None:
+    assert all(re.fullmatch(r"[a-z_]+", kind) for kind in ActivityKind)
+
+
+@pytest.mark.parametrize(
+    ("flag", "environ", "setting", "expected"),
+    [
+        ("ja", {"AIFLOW_LANG": "en"}, "en", "ja"),
+        (None, {"AIFLOW_LANG": "ja", "LANG": "en_US.UTF-8"}, "en", "ja"),
+        (None, {"LANG": "ja_JP.UTF-8"}, "en", "en"),
+        (None, {"LANG": "ja_JP.UTF-8"}, None, "ja"),
+        (None, {"LANG": "ja_JP.UTF-8", "LC_ALL": "C"}, None, "en"),
+        (None, {"LC_MESSAGES": "ja_JP"}, None, "ja"),
+        (None, {"AIFLOW_LANG": "fr"}, None, "en"),
+        (None, {}, None, "en"),
+    ],
+)
+@pytest.mark.spec("CFG")
+def test_the_language_is_chosen_by_flag_variable_settings_locale(
+    flag: str | None, environ: dict[str, str], setting: str | None, expected: str
+) -> None:
+    assert choose_language(flag, environ, setting) == expected
+
+
+def test_a_fact_that_is_not_known_stays_visible() -> None:
+    assert Texts("en").message("REQUEST_NOT_FOUND", {}).summary.count("<request_id>") == 1
+    assert Texts("xx").language == "en"
+    assert Texts("en")("no.such.key") == "no.such.key"

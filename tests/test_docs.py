@@ -1,0 +1,270 @@
+"""The documentation is true: pages match the code, links lead somewhere, examples run and print what they show."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+from aiflow.adapters.markdown_requests.scan import read_request
+from aiflow.cli.main import COMMANDS
+from aiflow.domain.reasons import ExitCode
+from aiflow.domain.request import Priority, Request, RequestStatus
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PROGRAM = Path(sys.executable).parent / "aiflow"
+READMES = {"en": "README.md", "ja": "README.ja.md"}
+# Pages whose `console` blocks are run, one after the other, in a repository of their own.
+RUN_PAGES = (
+    "README.md",
+    "README.ja.md",
+    "docs/quickstart.md",
+    "docs/concepts/selection.md",
+    "docs/concepts/requests.md",
+)
+ALL_PAGES = sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *DOCS.rglob("*.md")))
+GENERATED = ("cli", "settings", "reason-codes", "lifecycle", "json")
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def clean_environ(**more: str) -> dict[str, str]:
+    """Return an environment without anybody's own language, aiflow or git settings, and with the program in PATH."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIFLOW", "LC_", "LANG", "GIT_"))}
+    path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
+    return {**kept, "PATH": path, "LANG": "C.UTF-8", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_PAGER": "cat", **more}
+
+
+# --- generated pages -------------------------------------------------------------------------------------------------
+
+
+@cache
+def generated() -> dict[str, str]:
+    """Load docs/generate.py, which is no package's, and let it write its pages."""
+    spec = importlib.util.spec_from_file_location("aiflow_docs_generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module: ModuleType = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    pages: dict[str, str] = module.pages()
+    return pages
+
+
+@pytest.mark.spec("ERR-1")
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_generated_page_says_what_the_code_says(name: str) -> None:
+    path = f"reference/{name}.md"
+    assert generated()[path] == (DOCS / path).read_text(encoding="utf-8"), "run `make docs`"
+
+
+def test_all_generated_pages_are_compared() -> None:
+    assert set(generated()) == {f"reference/{name}.md" for name in GENERATED}
+    assert {path.stem for path in (DOCS / "reference").iterdir()} == set(GENERATED)
+
+
+def test_generated_pages_do_not_depend_on_who_generates_them() -> None:
+    foreign = {
+        "LC_ALL": "ja_JP.UTF-8",
+        "AIFLOW_LANG": "ja",
+        "AIFLOW_ACCEPT": "auto",
+        "COLUMNS": "30",
+        "TZ": "Asia/Tokyo",
+    }
+    command = [sys.executable, str(DOCS / "generate.py"), "--check"]
+    done = subprocess.run(command, env=clean_environ(**foreign), capture_output=True, encoding="utf-8", check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+# --- links and names -------------------------------------------------------------------------------------------------
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def fenced(text: str, *languages: str) -> Iterator[str]:
+    """Yield the code blocks in some languages."""
+    for match in FENCE.finditer(text):
+        if match[1] in languages:
+            yield match[2]
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = HEADING.findall(FENCE.sub("", text))
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", ALL_PAGES)
+def test_every_link_leads_somewhere(name: str) -> None:
+    for link in LINK.findall(FENCE.sub("", read(name))):
+        if link.startswith(("https://", "http://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (ROOT / name).parent / path if path else ROOT / name
+        assert target.resolve().is_relative_to(ROOT), f"{link} leads out of the repository"
+        assert target.exists(), f"{link} does not exist"
+        if anchor:
+            assert anchor in anchors(target.read_text(encoding="utf-8")), f"{link}: no such heading"
+
+
+def snippets(text: str) -> Iterator[str]:
+    """Yield everything on a page that a reader may type: prompts, scripts, arrows, code in sentences."""
+    for block in fenced(text, "console"):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                yield line
+            yield from re.findall(r"→ (aiflow .*)", line)
+    for block in fenced(text, "sh"):
+        yield from block.splitlines()
+    yield from re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
+
+
+@pytest.mark.parametrize("name", RUN_PAGES)
+def test_every_command_named_exists(name: str) -> None:
+    named = re.compile(r"\baiflow(?: +-[-\w]+[ =]\S+)* +([a-z][a-z-]*)")
+    found = {command for snippet in snippets(read(name)) for command in named.findall(snippet)}
+    assert found
+    assert found <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", READMES.values())
+def test_the_readme_names_every_exit_code(name: str) -> None:
+    codes = re.findall(r"^\| (\d+) \|", read(name), re.MULTILINE)
+    assert [int(code) for code in codes] == [int(code) for code in ExitCode]
+
+
+@pytest.mark.parametrize("name", READMES.values())
+def test_the_readme_test_command_is_what_ci_runs(name: str) -> None:
+    first_screen = next(fenced(read(name), "console"))
+    commands = re.findall(r"^\$ (make .+)$", first_screen, re.MULTILINE)
+    assert commands == ["make demo", "make test"]
+    assert commands[-1] in read(".ci/run").splitlines()
+
+
+@pytest.mark.parametrize("name", ALL_PAGES)
+def test_no_page_names_a_place_on_somebodys_machine(name: str) -> None:
+    assert not re.search(r"/(?:home|root|tmp|work|Users)/", read(name))
+
+
+# --- examples --------------------------------------------------------------------------------------------------------
+
+
+class Example(NamedTuple):
+    """A command at a prompt and what the page shows behind it."""
+
+    command: str
+    shown: list[str]
+
+    def matches(self, output: str) -> bool:
+        """Compare with real output; `…` alone on a line is any lines, within a line any text."""
+        lines = (r"(?:.*\n)*?" if line == "…" else re.escape(line).replace("…", ".*") + r"\n" for line in self.shown)
+        return re.fullmatch("".join(lines), output) is not None
+
+
+def examples(text: str) -> list[Example]:
+    """Return a page's examples in order, but for those that make the project itself."""
+    found: list[Example] = []
+    for block in fenced(text, "console"):
+        if block.startswith("$ make"):
+            continue
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append(Example(line[2:], []))
+            else:
+                found[-1].shown.append(line)
+    return found
+
+
+@pytest.mark.spec("SEL-3", "SEL-5", "SEL-6", "REQ-3", "REQ-5")
+@pytest.mark.parametrize("name", RUN_PAGES)
+def test_examples_print_what_the_page_shows(name: str, repository: Path) -> None:
+    environ = clean_environ(AIFLOW_LANG="ja" if ".ja." in name else "en")
+    found = examples(read(name))
+    assert found
+    for example in found:
+        done = subprocess.run(
+            ["bash", "-c", example.command],
+            cwd=repository,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            check=False,
+        )
+        assert example.matches(done.stdout), f"$ {example.command}\n{done.stdout}"
+
+
+@pytest.mark.spec("REQ-1", "REQ-2")
+@pytest.mark.parametrize("name", [*READMES.values(), "docs/concepts/requests.md"])
+def test_the_request_file_shown_is_a_valid_request(name: str) -> None:
+    shown = list(fenced(read(name), "markdown"))
+    assert shown
+    for text in shown:
+        request = read_request("RQ-1", "requests/RQ-1.md", text.encode())
+        assert isinstance(request, Request), request
+        assert (request.status, request.priority) == (RequestStatus.READY, Priority.P1)
+        assert request.depends_on
+        assert request.title != request.id
+
+
+# --- the demo --------------------------------------------------------------------------------------------------------
+
+
+@cache
+def demo(language: str) -> str:
+    """Run the demo as `make demo` does and return what it printed; nothing of it may stay behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            ["demo/selection.sh", os.path.relpath(PROGRAM, ROOT)],
+            cwd=ROOT,
+            env=clean_environ(AIFLOW_LANG=language, TMPDIR=folder, HOME=folder),
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert not list(Path(folder).iterdir())
+    return done.stdout
+
+
+@pytest.mark.spec("SEL-1", "SEL-2", "SEL-3", "SEL-5", "SEL-6", "REQ-4")
+@pytest.mark.parametrize("language", READMES)
+def test_the_demo_shows_the_selection_at_work(language: str) -> None:
+    output = demo(language)
+    for code in ("DEPENDS_NOT_DONE", "DEPENDS_CYCLE", "REQUEST_INVALID", "NOT_READY"):
+        assert code in output
+    chosen = re.findall(r"^(?:Next|次): (RQ-\d+) ", output, re.MULTILINE)
+    assert chosen == ["RQ-002", "RQ-010"]
+    for command in ("list", "next", "why", "forecast", "set"):
+        assert re.search(rf"^\$ aiflow {command}\b", output, re.MULTILINE)
+
+
+def test_the_demo_speaks_the_language_of_the_locale() -> None:
+    command = [str(ROOT / "demo/selection.sh"), str(PROGRAM)]
+    environ = clean_environ(LC_ALL="ja_JP.UTF-8")
+    done = subprocess.run(command, cwd="/", env=environ, capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout == demo("ja")
+
+
+@pytest.mark.parametrize("language", READMES)
+def test_the_readme_shows_the_demo_as_it_is(language: str) -> None:
+    first_screen = next(fenced(read(READMES[language]), "console"))
+    shown = first_screen.partition("$ make demo\n")[2].partition("$ make test\n")[0].splitlines()
+    assert "…" in shown
+    assert Example("make demo", shown).matches(demo(language))
