@@ -28,6 +28,7 @@ lint: .venv/.dev ## Check style, types, import directions and generated docs
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python docs/generate.py --check
 
 format: .venv/.dev ## Format the code
 	@$(BIN)/ruff format .

@@ -81,7 +81,7 @@ def test_a_request_that_does_not_exist_has_no_explanation() -> None:
 )
 def test_a_broken_file_is_explained_with_its_problems(kind: ProblemKind, code: str) -> None:
     (station,) = why("X", backlog(invalid=(broken("X", kind),)))
-    assert (codes(station), station.invalid, station.request) == ([code], broken("X", kind), None)
+    assert (codes(station), station.invalid, station.request) == ([code], (broken("X", kind),), None)
 
 
 # --- down to the roots -----------------------------------------------------------------------------------------------

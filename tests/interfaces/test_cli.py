@@ -241,6 +241,17 @@ def test_why_of_a_request_a_draft_waits_for_is_mended_by_what_it_says(project: P
     assert aiflow.json("why", "RQ-6")["is_runnable"] is True
 
 
+@pytest.mark.spec("SEL-5", "REQ-4")
+def test_files_that_share_an_id_are_found_under_every_name_they_have(project: Path, aiflow: Program) -> None:
+    write_request(project, "copy", id="RQ-8", status="ready")
+    for name in ("RQ-8", "copy"):
+        assert "DUPLICATE_ID" in aiflow("why", name).stdout
+        assert "requests/copy.md" in aiflow("show", name).stdout
+    assert aiflow("why", "RQ-8").stdout.count("DUPLICATE_ID") == 2
+    write_request(project, "RQ-9", status="archived")
+    assert "→" not in aiflow("why", "RQ-9").stdout
+
+
 @pytest.mark.spec("SEL-6")
 def test_forecast_shows_order_and_what_is_never_reached(project: Path, aiflow: Program) -> None:
     write_request(project, "RQ-9", status="ready", priority="P0", depends_on="[RQ-1]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from aiflow.domain.request import InvalidRequest, Request, RequestId, RequestSta
 from aiflow.domain.selection import Backlog, Barrier, find_barriers, queue_barrier
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from aiflow.domain.run import RunSummary
 
 
@@ -22,11 +25,16 @@ class Station:
     depth: int
     waited_for_by: RequestId | None
     request: Request | None
-    invalid: InvalidRequest | None
+    invalid: tuple[InvalidRequest, ...]
     barriers: tuple[Barrier, ...]
     waits_for: tuple[RequestId, ...]
     run: RunSummary | None
     command: str | None
+
+    @property
+    def explained(self) -> Iterator[tuple[Barrier, InvalidRequest | None]]:
+        """Each barrier with the broken file it is about, if it is about one."""
+        return itertools.zip_longest(self.barriers, self.invalid)
 
     @property
     def is_root(self) -> bool:
@@ -39,7 +47,10 @@ def explain(request_id: RequestId, backlog: Backlog) -> tuple[Station, ...]:
     stations: list[Station] = []
     seen: set[RequestId] = set()
     stack: list[tuple[RequestId, int, RequestId | None]] = [(request_id, 0, None)]
-    broken = {invalid.id: invalid for invalid in backlog.invalid}
+    broken: dict[str, tuple[InvalidRequest, ...]] = {}
+    for file in sorted(backlog.invalid, key=lambda file: file.path):
+        for name in file.names:
+            broken[name] = (*broken.get(name, ()), file)
     while stack:
         current, depth, parent = stack.pop()
         if current in seen:
@@ -47,7 +58,7 @@ def explain(request_id: RequestId, backlog: Backlog) -> tuple[Station, ...]:
         seen.add(current)
         if current not in backlog.by_id and current not in broken and parent is None:
             return ()
-        station = _station(current, depth, parent, backlog, broken.get(current))
+        station = _station(current, depth, parent, backlog, broken.get(current, ()))
         stations.append(station)
         stack.extend((wanted, depth + 1, current) for wanted in reversed(station.waits_for))
     return tuple(stations)
@@ -58,21 +69,21 @@ def _station(
     depth: int,
     parent: RequestId | None,
     backlog: Backlog,
-    invalid: InvalidRequest | None,
+    invalid: tuple[InvalidRequest, ...],
 ) -> Station:
     """Describe one request on the way down."""
     request = backlog.by_id.get(request_id)
     run = backlog.runs.get(request_id)
     if request is None:
-        code = ("DUPLICATE_ID" if invalid.is_duplicate else "REQUEST_INVALID") if invalid else "DEPENDS_NOT_FOUND"
-        facts = () if invalid else (("ids", str(request_id)),)
-        return Station(request_id, depth, parent, None, invalid, (Barrier(code, facts),), (), run, None)
+        missing = Barrier("DEPENDS_NOT_FOUND", (("ids", str(request_id)),))
+        about_files = tuple(Barrier(file.reason_code) for file in invalid)
+        return Station(request_id, depth, parent, None, invalid, about_files or (missing,), (), run, None)
     barriers = () if request.status is RequestStatus.DONE else tuple(find_barriers(request, backlog))
     if not barriers and request.status is not RequestStatus.DONE and (held := queue_barrier(backlog)):
         barriers = (held,)
     waits_for = tuple(wanted for wanted in request.depends_on if _is_open(wanted, backlog)) if barriers else ()
     command = _command(request, run, barriers, backlog)
-    return Station(request_id, depth, parent, request, None, barriers, waits_for, run, command)
+    return Station(request_id, depth, parent, request, (), barriers, waits_for, run, command)
 
 
 def _is_open(request_id: RequestId, backlog: Backlog) -> bool:

@@ -115,6 +115,17 @@ class InvalidRequest(NamedTuple):
     declared_id: RequestId | None = None
 
     @property
+    def names(self) -> frozenset[str]:
+        """The ids under which a person may look for it: the one it counts as, the one it claims, its file's name."""
+        stem = self.path.rpartition("/")[2].removesuffix(".md")
+        return frozenset(filter(None, (self.id, self.declared_id, normalize_id(stem))))
+
+    @property
+    def reason_code(self) -> str:
+        """The exclusion code for it."""
+        return "DUPLICATE_ID" if self.is_duplicate else "REQUEST_INVALID"
+
+    @property
     def is_duplicate(self) -> bool:
         """Whether the trouble is another file with the same id."""
         return any(problem.kind is ProblemKind.SAME_ID for problem in self.problems)

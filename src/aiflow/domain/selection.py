@@ -156,8 +156,7 @@ def queue_barrier(backlog: Backlog) -> Barrier | None:
 def _exclude_invalid(backlog: Backlog) -> Iterator[Exclusion]:
     """Yield every file that cannot be used, in the order of their names."""
     for broken in sorted(backlog.invalid, key=lambda broken: broken.path):
-        code = "DUPLICATE_ID" if broken.is_duplicate else "REQUEST_INVALID"
-        yield Exclusion(broken.id, broken.path, Barrier(code), broken)
+        yield Exclusion(broken.id, broken.path, Barrier(broken.reason_code), broken)
 
 
 def describe_holder(lock: Lock) -> str:

@@ -109,7 +109,7 @@ def invalid_shape(broken: InvalidRequest) -> dict[str, Any]:
     return {
         "request_id": broken.id,
         "path": broken.path,
-        "reason_code": "DUPLICATE_ID" if broken.is_duplicate else "REQUEST_INVALID",
+        "reason_code": broken.reason_code,
         "problems": [
             {"line": p.line, "message": describe_problem(p._replace(line=None), ENGLISH)} for p in broken.problems
         ],
@@ -152,8 +152,8 @@ def station_shape(station: Station) -> dict[str, Any]:
         "title": request.title if request else None,
         "status": request.status if request else None,
         "barriers": [
-            {"reason_code": barrier.reason_code, "detail": describe(barrier, ENGLISH, station.invalid)}
-            for barrier in station.barriers
+            {"reason_code": barrier.reason_code, "detail": describe(barrier, ENGLISH, invalid)}
+            for barrier, invalid in station.explained
         ],
         "waits_for": list(station.waits_for),
         "latest_run": run_shape(station.run) if station.run else None,

@@ -22,7 +22,7 @@ def command(session: Session, as_json: bool, request_id: str) -> None:  # noqa: 
     backlog = read_backlog(session.project.sources)
     wanted = normalize_id(request_id)
     request = backlog.by_id.get(wanted)
-    broken = [invalid for invalid in backlog.invalid if wanted in (invalid.id, invalid.declared_id)]
+    broken = [invalid for invalid in backlog.invalid if wanted in invalid.names]
     if request is not None:
         _show(session, request, backlog, as_json=as_json)
     elif broken:

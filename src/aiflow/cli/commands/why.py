@@ -33,9 +33,10 @@ def command(session: Session, as_json: bool, request_id: str) -> None:  # noqa: 
 def _show(session: Session, stations: tuple[Station, ...], backlog: Backlog) -> None:
     first = stations[0]
     heading(_headline(session, first, backlog))
-    for barrier in first.barriers:
-        click.echo(f"  {paint(barrier.reason_code, 'yellow')}  {describe(barrier, session.texts, first.invalid)}")
-    if first.command:
+    for barrier, invalid in first.explained:
+        click.echo(f"  {paint(barrier.reason_code, 'yellow')}  {describe(barrier, session.texts, invalid)}")
+    is_archived = first.request is not None and first.request.status is RequestStatus.ARCHIVED
+    if first.command and not is_archived:  # what somebody put away is not to be mended
         click.echo(f"    → {first.command}")
     if len(stations) == 1:
         return
