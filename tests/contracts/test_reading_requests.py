@@ -106,6 +106,9 @@ def test_what_is_missing_gets_the_defaults_and_is_noted() -> None:
         ("no heading\n", "RQ-1"),
         ("# 日本語の題名\n", "日本語の題名"),
         ("# C# is fine\n", "C# is fine"),
+        ("# No newline at the end", "No newline at the end"),
+        ("# 末尾に改行なし", "末尾に改行なし"),
+        ("#  \n\ntext\n", "RQ-1"),
     ],
 )
 @pytest.mark.parametrize("eol", ["\n", "\r\n"])

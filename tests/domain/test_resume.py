@@ -63,6 +63,7 @@ def test_a_failed_run_is_refused_with_the_advice_to_plan_anew(mode: ResumeMode) 
     assert isinstance(decision, Refused)
     assert decision.advice is REPLAN
     assert "force" in decision.detail
+    assert decide_resume(stopped("FAILED"), Goal(mode), step_retries=3) == decision
 
 
 @pytest.mark.spec("RUN-6", "LCK-7")
@@ -103,6 +104,8 @@ def test_planning_anew_names_the_run_it_replaces() -> None:
         (STEPS, "", "S01", "RESUMED_AT_STEP", "S01"),
         (STEPS, "S01", "S02", "RESUMED_AT_STEP", "S02"),
         (STEPS, "S01 S02", "S03", "RESUMED_AT_STEP", "S03"),
+        (STEPS, "", "S02", "RESUMED_AT_STEP", "S02"),
+        (STEPS, "S01", "S03", "RESUMED_AT_STEP", "S03"),
         # none: PLANNING without a plan, else the first step, but nothing that is finished already
         ((), "", None, "RESUMED_AT_PLANNING", None),
         (STEPS, "", None, "RESUMED_AT_STEP", "S01"),
@@ -118,7 +121,7 @@ def test_resume_goes_on_at_the_current_step(
     steps: tuple[str, ...], done: str, current: str | None, event: str, step: str | None
 ) -> None:
     run = stopped(step_ids=steps, done_step_ids=frozenset(done.split()), current_step_id=current)
-    assert decide(run) == GoOn(RunEvent(event), step, is_from_start=False)
+    assert decide_resume(run, Goal(), step_retries=3) == GoOn(RunEvent(event), step, is_from_start=False)
 
 
 @pytest.mark.spec("RUN-6")
@@ -195,6 +198,7 @@ def test_the_fourth_retry_of_a_step_is_refused_and_points_to_replan(limit: int, 
 def test_the_limit_of_one_step_is_not_that_of_another_nor_of_resume_and_replan() -> None:
     run = stopped(retries={"S02": 3})
     assert told(decide(run, "retry_step", "S01")) == "RESUMED_AT_STEP"
+    assert told(decide_resume(run, Goal(RETRY_STEP, "S01"), step_retries=1)) == "RESUMED_AT_STEP"
     assert told(decide(run, "resume")) == "RESUMED_AT_STEP"
     assert told(decide(run, "replan")) == "new run"
 

@@ -53,7 +53,7 @@ ROW_KEYS = ("title", "priority", "status", "depends_on", "labels", "created_at",
 
 def assemble(stem: str, path: str, row: Sequence[Any], heading: str | None) -> Request:
     """Make a request of a row of interpreted values; what is missing (None) gets REQ-2's defaults."""
-    request_id = RequestId(stem) if stem.isascii() else normalize_id(stem)
+    request_id: Any = stem if stem.isascii() else normalize_id(stem)
     title, priority, status, depends_on, labels, created_at, updated_at, _ = row
     is_complete = priority and status and created_at and updated_at
     return Request(

@@ -10,7 +10,12 @@ _CLOSING_HASHES = re.compile(r"(?:^|\s)#+$")
 
 def find_heading(data: bytes, start: int) -> str | None:
     """Return the text of the first `# ` heading in UTF-8 text; a `#` line inside a code block is not one."""
-    at = start + 1 if data.startswith(b"\n# ", start) else start
+    if data.startswith(b"\n# ", start):  # nearly always: an empty line, then the heading
+        end = data.find(b"\n", start + 3)
+        heading = data[start + 3 : end].decode().strip() if end > 0 else ""
+        if heading and heading[-1] != "#":
+            return heading
+    at = start
     while (begin := _find_hash(data, at)) >= 0:
         fence = _CODE_FENCE.search(data, at, begin) if begin > at + 1 else None
         if fence is None:

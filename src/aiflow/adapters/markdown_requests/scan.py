@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 5_000_000
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_ID_LIST = re.compile(rf"\[{PLAIN_ID}(?:, {PLAIN_ID})*\]")
+_ID_LIST = re.compile(rf"depends_on: \[{PLAIN_ID}(?:, {PLAIN_ID})*\]".encode())
 _ITEM = re.compile(r"[A-Za-z0-9_.+/][A-Za-z0-9_.+/-]*")
 # What makes a one-line plain value mean something else to YAML: an indicator in front, `: `, ` #`, a colon at the end,
 # a character that YAML calls a line break or not printable.
@@ -44,7 +44,7 @@ _NO_COMMENT = re.compile(r"[^\x20-\x7e]")
 _Parsed = tuple[int, Any] | tuple[()] | Literal[False]
 _PLACES: Mapping[str, int] = {key: place for place, key in enumerate(ROW_KEYS)}
 _EMPTY_ROW: list[Any] = [None] * len(ROW_KEYS)
-_ID = _PLACES["id"]
+_ID, _DEPENDS_ON = _PLACES["id"], _PLACES["depends_on"]
 _NUL, _CR = 0, 13  # as numbers: Python looks for a byte much faster than for a bytes of one
 _seen: dict[bytes, _Parsed] = {}
 _SEEN_LIMIT = 4096
@@ -124,7 +124,9 @@ def _scan(data: bytes) -> tuple[list[Any], int] | None:
 
 
 def _take_apart(line: bytes) -> _Parsed:
-    """Read one line, and remember the answer."""
+    """Read one line, and remember the answer, except of lists of ids: they hardly ever come again."""
+    if _ID_LIST.fullmatch(line):
+        return _DEPENDS_ON, tuple(line[13:-1].decode().split(", "))
     parsed = _read_line(line.decode())
     if len(_seen) < _SEEN_LIMIT:
         _seen[line] = parsed
@@ -141,8 +143,6 @@ def _read_line(line: str) -> _Parsed:
     value = _plain_value(rest)
     if value is None:
         return False
-    if key == "depends_on" and _ID_LIST.fullmatch(value):
-        return _PLACES[key], tuple(value[1:-1].split(", "))
     try:
         return _interpret(key, value)
     except MistakeError:
