@@ -38,13 +38,13 @@ def edit_file(root: Path, path: Path, edit: Edit) -> dict[str, tuple[Value, Valu
     with translated(path), guarded(state_dir(root, "locks") / GUARD):
         for _ in range(_TRIES):
             data = path.read_bytes()
-            text, changed = _apply(_decode(data, edit.request_id), edit)
+            text, changed = apply_edit(_decode(data, edit.request_id), edit)
             if replace_file(path, text.encode("utf-8"), state_dir(root, "tmp"), expected=data):
                 return changed
     raise ConflictError(request_id=edit.request_id, path=_path(edit.request_id), key=", ".join(edit.changes))
 
 
-def _apply(text: str, edit: Edit) -> tuple[str, dict[str, tuple[Value, Value]]]:
+def apply_edit(text: str, edit: Edit) -> tuple[str, dict[str, tuple[Value, Value]]]:
     """Return the new text and what changes; a key that says something unexpected is a conflict."""
     changed: dict[str, tuple[Value, Value]] = {}
     for key, change in edit.changes.items():
@@ -54,7 +54,7 @@ def _apply(text: str, edit: Edit) -> tuple[str, dict[str, tuple[Value, Value]]]:
         if change.expected is not ANY and old != change.expected:
             raise ConflictError(request_id=edit.request_id, path=_path(edit.request_id), key=key, found=_plain(old))
         changed[key] = (old, change.new)
-    text = _patch(text, {key: new for key, (_, new) in changed.items()}, edit.request_id)
+    text = apply_values(text, {key: new for key, (_, new) in changed.items()}, edit.request_id)
     if edit.body is not None:
         expected, new = edit.body
         at = body_start(text)
@@ -73,14 +73,15 @@ def create_request_file(
         taken = frozenset(normalize_id(name.removesuffix(SUFFIX)).casefold() for name in names)
         request_id = propose(taken)
         name = f"{request_id}{SUFFIX}"
-        data = _patch(text, values, request_id).encode("utf-8")
+        data = apply_values(text, values, request_id).encode("utf-8")
         is_new = request_id.casefold() not in taken
         if not is_new or not create_file(folder / name, data, state_dir(root, "tmp")):
             raise ConflictError(reason_code="REQUEST_EXISTS", request_id=request_id, path=f"{FOLDER}/{name}")
     return name
 
 
-def _patch(text: str, values: Mapping[str, Value], request_id: RequestId) -> str:
+def apply_values(text: str, values: Mapping[str, Value], request_id: RequestId) -> str:
+    """Return a text with these keys changed, or refuse with what is wrong with it."""
     try:
         return patch(text, values) if values else text
     except PatchError as error:
