@@ -62,7 +62,7 @@ class LazyGroup(WordedGroup):
 
 @click.group(cls=LazyGroup, name="aiflow", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--lang", cls=WordedOption, type=click.Choice(["ja", "en"]), help="option.lang")
-@click.option("-C", "--project", cls=WordedOption, type=click.Path(), metavar="DIR", help="option.project")
+@click.option("-C", "--project", cls=WordedOption, metavar="DIR", help="option.project")
 @click.option("-c", "settings", cls=WordedOption, multiple=True, metavar="KEY=VALUE", help="option.setting")
 @click.version_option(__version__, prog_name="aiflow", cls=WordedOption, help="option.version")
 @click.pass_context

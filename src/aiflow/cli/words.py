@@ -74,9 +74,8 @@ _CLICK_MODULES = ("core", "decorators", "exceptions", "formatting", "parser", "t
 
 def translate_click(language: str) -> None:
     """Let click's own words be in the chosen language too; it asks gettext, which has no catalogue for it."""
-    if language == "en":
-        return
-    table = json.loads(Path(__file__).with_name(f"click.{language}.json").read_bytes())
+    path = Path(__file__).with_name(f"click.{language}.json")
+    table = json.loads(path.read_bytes()) if language != "en" else {}
 
     def translate(text: str) -> str:
         found: str = table.get(text, text)
