@@ -64,6 +64,7 @@ clean: ## Remove the venv and everything made by tools
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@$(BIN)/python -m compileall -q src/aiflow
 	@touch $@
+	@echo 'Ready: .venv/bin/aiflow. To call it from anywhere: export PATH="$(CURDIR)/.venv/bin:$$PATH"'
 
 .venv/.dev: .venv/.ready requirements/dev.lock
 	@$(INSTALL) --require-hashes -r requirements/dev.lock

@@ -128,6 +128,8 @@ class MistakeKind(StrEnum):
     NOT_A_CHOICE = "not_a_choice"
     OUT_OF_RANGE = "out_of_range"
     NOT_A_SECTION = "not_a_section"
+    MISPLACED = "misplaced"
+    NO_VALUE = "no_value"
     SYNTAX = "syntax"
 
 
@@ -217,6 +219,9 @@ def unknown(name: str) -> Mistake:
     """Say that there is no such setting, and which one may have been meant."""
     import difflib
 
+    section, _, last = name.rpartition(".")
+    if section and last in BY_NAME:
+        return Mistake(name, MistakeKind.MISPLACED, (("setting", last), ("section", section)))
     close = difflib.get_close_matches(name, [*BY_NAME, *SECTIONS], n=1)
     return Mistake(name, MistakeKind.UNKNOWN, (("suggestion", close[0] if close else ""),))
 

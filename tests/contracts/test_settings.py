@@ -67,9 +67,13 @@ def test_a_role_has_its_own_value_or_the_general_one(tmp_path: Path) -> None:
         ("agent = 'codex'\n", "aiflow.toml:1: agent: is a section: write [agent]"),
         ("commit_requests = 1\n", "aiflow.toml:1: commit_requests: has to be true or false, not 1"),
         ("[limits]\nstep_lines = true\n", "aiflow.toml:2: limits.step_lines: has to be a whole number, not True"),
-        ("[agent]\nkind = \n", "aiflow.toml:2: Invalid value"),
-        ('x = """\n', "aiflow.toml: Unterminated string"),
+        ("[agent]\nkind = \n", "aiflow.toml:2: not valid TOML: Invalid value"),
+        ('x = """\n', "aiflow.toml: not valid TOML: Unterminated string"),
         ("[agent.roles.boss]\nmodel = ''\n", "aiflow.toml:1: agent.roles.boss: there is no such setting"),
+        (
+            "[github]\nlanguage = 'ja'\n",
+            "aiflow.toml:2: github.language: language belongs above the first [section]; here it stands under [github]",
+        ),
         ("[limits]\nrun_cost_usd = nan\n", "aiflow.toml:2: limits.run_cost_usd: nan is not in the range 0 …"),
     ],
 )
@@ -86,6 +90,10 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         "-c",
         "-c",
     ]
+
+
+def test_a_flag_needs_a_value(tmp_path: Path) -> None:
+    assert mistakes(tmp_path, flags=("accept",)) == "-c: accept: write KEY=VALUE"
 
 
 def test_a_line_is_found_also_behind_values_of_several_lines() -> None:

@@ -156,7 +156,7 @@ def as_if_done(chosen: Backlog, ids: set[str]) -> Backlog:
 
 
 @pytest.mark.spec("SEL-6", "SEL-7")
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(backlogs())
 def test_the_order_is_that_of_selecting_again_and_again(chosen: Backlog) -> None:
     answer = forecast(chosen)
@@ -169,7 +169,7 @@ def test_the_order_is_that_of_selecting_again_and_again(chosen: Backlog) -> None
 
 
 @pytest.mark.spec("SEL-6")
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(backlogs())
 def test_everything_not_done_or_archived_is_running_in_order_or_never_exactly_once(chosen: Backlog) -> None:
     running, order, _ = told(forecast(chosen))

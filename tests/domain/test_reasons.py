@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aiflow.domain import reasons
-from aiflow.domain.lifecycle import PROJECTIONS, IssueLabel, outcome_of
+from aiflow.domain.lifecycle import PROJECTIONS, IssueLabel, RunEvent, outcome_of
 from aiflow.domain.reasons import (
     CATALOGUE,
     COMMANDS,
@@ -23,7 +23,8 @@ from aiflow.domain.reasons import (
 )
 from aiflow.domain.resume import Goal, Refused, ResumeMode, StoppedRun, decide_resume
 
-SPEC = (Path(__file__).parents[2] / "docs" / "spec.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+SPEC = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
 
 STOPS_AS_NEEDS_INPUT = [
     "SETTINGS_INVALID",
@@ -100,6 +101,29 @@ def test_every_reason_code_of_the_specification_is_in_the_catalogue() -> None:
     assert len(words - NO_REASONS) > 30
 
 
+@pytest.mark.spec("ERR-1")
+def test_every_reason_code_that_the_program_names_is_in_the_catalogue() -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    words = set(re.findall(r'"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)"', sources)) - {event.value for event in RunEvent}
+    is_variable = re.compile(r"(AIFLOW|GITHUB|LC|NO|GIT|XDG)_").match
+    assert {word for word in words if not is_variable(word)} - NO_REASONS <= CATALOGUE.keys()
+
+
+@pytest.mark.spec("SEL-3")
+def test_the_reasons_for_which_a_request_is_not_chosen() -> None:
+    assert {code for code, row in CATALOGUE.items() if row.category is Category.SELECTION} == {
+        "NOT_READY",
+        "DEPENDS_NOT_DONE",
+        "DEPENDS_NOT_FOUND",
+        "DEPENDS_CYCLE",
+        "REQUEST_LOCKED",
+        "QUEUE_LOCKED",
+        "LATEST_RUN_NEEDS_INPUT",
+        "REQUEST_INVALID",
+        "DUPLICATE_ID",
+    }
+
+
 # --- HTTP status and exit code ---------------------------------------------------------------------------------------
 
 
@@ -145,6 +169,8 @@ def test_category_exit_code_and_http_status_of_every_row_agree() -> None:
         assert row.category is not Category.ENVIRONMENT or row.exit_code == ExitCode.ENVIRONMENT, code
         assert row.exit_code != ExitCode.CONFLICT or row.http_status in (409, 429), code
         assert row.exit_code != ExitCode.TESTS or "TEST" in code, code
+        is_about_a_run = row.stops_as is not None or row.category not in (Category.INPUT, Category.SELECTION)
+        assert is_about_a_run or row.blocked_reason is None, code
 
 
 # --- stops and ways on -----------------------------------------------------------------------------------------------

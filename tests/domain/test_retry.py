@@ -82,7 +82,7 @@ def test_only_what_the_role_did_wrong_is_tried_again() -> None:
 
 
 @pytest.mark.spec("RUN-4", "RUN-14")
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from(STOPS), min_size=1, max_size=6), st.integers(1, 4))
 def test_no_visit_goes_on_for_ever(failures: list[str], role_attempts: int) -> None:
     decision = after_failure(failures, role_attempts)

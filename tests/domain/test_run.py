@@ -49,7 +49,7 @@ def test_an_active_run_then_the_newest_that_waits_then_failed_then_done(
 
 
 @pytest.mark.spec("SEL-4")
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from(RunState), max_size=9), st.randoms())
 def test_the_order_in_which_runs_are_found_does_not_matter(states: list[RunState], shuffler: random.Random) -> None:
     shuffled = runs(*states)

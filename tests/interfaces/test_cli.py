@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import random
+import re
 import select
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from aiflow.cli.layout import display_width
 from builders import write_request
 from conftest import Program
 
@@ -219,7 +221,7 @@ def test_why_names_every_barrier_and_follows_to_the_roots(project: Path, aiflow:
         ("RQ-4", 2, "RQ-5"),
         ("RQ-98", 1, "RQ-9"),
     ]
-    assert answer["stations"][2]["command"] == "aiflow retry-step RQ-4"
+    assert answer["stations"][2]["commands"] == ["aiflow retry-step RQ-4"]
 
 
 @pytest.mark.spec("SEL-5")
@@ -232,11 +234,11 @@ def test_why_of_a_runnable_request_says_its_place(project: Path, aiflow: Program
 
 @pytest.mark.spec("SEL-5")
 def test_why_of_a_request_a_draft_waits_for_is_mended_by_what_it_says(project: Path, aiflow: Program) -> None:
-    command = aiflow.json("why", "RQ-7")["stations"][0]["command"]
+    command = aiflow.json("why", "RQ-7")["stations"][0]["commands"][0]
     assert command == "aiflow set RQ-7 status=ready"
     aiflow(*command.split()[1:])
     assert aiflow.json("why", "RQ-7")["is_runnable"] is True
-    command = aiflow.json("why", "RQ-6")["stations"][0]["command"]
+    command = aiflow.json("why", "RQ-6")["stations"][0]["commands"][0]
     aiflow(*command.split()[1:])
     assert aiflow.json("why", "RQ-6")["is_runnable"] is True
 
@@ -265,7 +267,7 @@ def test_forecast_shows_order_and_what_is_never_reached(project: Path, aiflow: P
         "RQ-6": "DEPENDS_NOT_FOUND",
         "RQ-7": "NOT_READY",
     }
-    assert "Never reached:" in aiflow("forecast").stdout
+    assert "Not without you:" in aiflow("forecast").stdout
 
 
 def test_show_has_metadata_runs_and_body(project: Path, aiflow: Program) -> None:
@@ -499,9 +501,7 @@ def test_no_requests_folder_and_no_project(tmp_path: Path, repository: Path, aif
         ["set", "X", "status=ready"],
         ["new", "T", "-b", "x"],
     ):
-        code = 2 if command[0] == "set" else 3
-        reason = "REQUEST_NOT_FOUND" if command[0] == "set" else "REQUESTS_DIR_MISSING"
-        assert aiflow.json(*command, code=code)["error"]["reason_code"] == reason
+        assert aiflow.json(*command, code=3)["error"]["reason_code"] == "REQUESTS_DIR_MISSING"
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir(exist_ok=True)
         assert Program(elsewhere).json(*command, code=3)["error"]["reason_code"] == "PROJECT_NOT_FOUND"
@@ -630,12 +630,21 @@ def test_tables_fit_a_terminal(project: Path, columns: int, language: str) -> No
     write_request(project, "RQ-title", "---\nstatus: ready\n---\n# " + "とても長い題名" * 20 + "\n")
     shown = in_terminal(project, "--lang", language, "list", columns=columns)
     assert "\x1b[" in shown
-    from rich.cells import cell_len
-    from rich.text import Text
-
-    lines = Text.from_ansi(shown.replace("\r\n", "\n")).plain.splitlines()
-    assert max(cell_len(line) for line in lines) <= columns
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
+    assert max(display_width(line) for line in lines) <= columns
     assert "Traceback" not in shown
+
+
+@pytest.mark.spec("CLI")
+def test_ids_status_and_notes_are_never_cut_at_80_columns(project: Path) -> None:
+    for number in (1, 2):
+        write_request(
+            project, f"RQ-20261116-00{number}", "---\nstatus: ready\npriority: P0\n---\n# " + "A long title " * 20
+        )
+    write_request(project, "RQ-20261116-003", status="blocked", depends_on="[RQ-20261116-001, RQ-20261116-002]")
+    shown = in_terminal(project, "list")
+    for words in ("RQ-20261116-001", "RQ-20261116-003", "blocked", "▶ next", "#2"):
+        assert words in shown
 
 
 @pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
@@ -731,7 +740,13 @@ def test_the_projects_language_holds_for_errors_and_help(repository: Path, aiflo
     [
         ("aiflow why RQ-", {"RQ-1", "RQ-8"}),
         ("aiflow f", {"forecast"}),
-        ("aiflow set RQ-1 st", {"status=ready"}),
+        ("aiflow set RQ-1 st", {"status="}),
+        ("aiflow set RQ-1 status=re", {"status=ready"}),  # zsh and fish
+        ("aiflow set RQ-1 status = re", {"ready"}),  # bash cuts words at the =
+        ("aiflow set RQ-1 status =", {"ready", "draft"}),
+        ("aiflow set RQ-1 depends_on=RQ-2,RQ-", {"depends_on=RQ-2,RQ-3"}),
+        ("aiflow set RQ-1 labels = t", set()),
+        ("aiflow settings agent.k", {"agent.kind"}),
         ("aiflow list --st", {"--status"}),
     ],
 )
@@ -748,8 +763,83 @@ def test_the_shell_completes_commands_options_and_requests(
         text=True,
         check=False,
     )
-    offered = {line.split(",")[1] for line in done.stdout.splitlines()}
+    offered = {line.split(",", 1)[1] for line in done.stdout.splitlines() if line}
     assert expected <= offered
+    assert bool(offered) == bool(expected)
+
+
+def test_without_a_command_the_help_is_shown(aiflow: Program) -> None:
+    assert aiflow().stdout.strip() == aiflow("--help").stdout.strip()
+
+
+def test_a_command_of_a_later_version_is_told_as_such(aiflow: Program) -> None:
+    assert "'resume' comes with a later version" in aiflow("resume", "RQ-1", code=2).stderr
+    assert "今後のバージョン" in aiflow("--lang", "ja", "auto", code=2).stderr
+
+
+@pytest.mark.spec("CLI")
+def test_json_may_stand_before_the_command(project: Path, aiflow: Program) -> None:
+    assert json.loads(aiflow("--json", "next").stdout) == aiflow.json("next")
+
+
+def test_an_unknown_id_gets_a_suggestion_and_a_file_is_as_good_as_an_id(project: Path, aiflow: Program) -> None:
+    for command in (["show", "rq-3"], ["why", "RQ3"], ["set", "rq-3", "status=done"]):
+        assert "Did you mean 'RQ-3'?" in aiflow(*command, code=2).stderr
+    assert aiflow.json("show", "requests/RQ-3.md")["request_id"] == "RQ-3"
+    assert "RQ-3 runs next." in aiflow("why", "RQ-3.md").stdout
+
+
+def test_a_key_that_was_most_likely_misspelt_is_named(project: Path, aiflow: Program) -> None:
+    write_request(project, "RQ-9", status="ready", depends="[RQ-1]", Priority="P0", owner="me")
+    for command in ("why", "show"):
+        text = aiflow(command, "RQ-9").stdout
+        assert "line 3: 'depends' is not used by aiflow; did you mean depends_on?" in text
+        assert "line 4: 'Priority' is not used by aiflow; did you mean priority?" in text
+        assert "owner" not in text.split("Body")[0]
+
+
+def test_a_dependency_that_can_never_be_met_is_told_at_once(project: Path, aiflow: Program) -> None:
+    assert "Note: depends_on: NOPE does not exist" in aiflow("set", "RQ-1", "depends_on=NOPE").stdout
+    assert "Note: depends_on leads in a circle" in aiflow("set", "RQ-1", "depends_on=RQ-1").stdout
+    assert "Note" in aiflow("new", "T", "-b", "x", "-d", "NOPE").stdout
+    assert "Note" not in aiflow("set", "RQ-1", "depends_on=RQ-8").stdout
+
+
+def test_a_stamp_can_be_set_to_now(project: Path, aiflow: Program) -> None:
+    aiflow("set", "RQ-3", "updated_at=now")
+    assert aiflow.json("next")["next"]["request_id"] == "RQ-1"
+
+
+def test_an_id_that_differs_only_in_case_is_taken(project: Path, aiflow: Program) -> None:
+    error = aiflow.json("new", "T", "--id", "rq-1", "-b", "x", code=4)["error"]
+    assert error["context"] == {"request_id": "RQ-1", "path": "requests/RQ-1.md"}
+
+
+def test_what_was_written_in_the_editor_is_never_lost(project: Path, aiflow: Program) -> None:
+    editor = project.parent / "editor"
+    editor.write_text("#!/bin/sh\necho 'long work' >> \"$1\"\nexit 1\n")
+    editor.chmod(0o755)
+    done = aiflow("new", "Title", "--edit", code=2, env={"EDITOR": str(editor)})
+    kept = next((project / ".aiflow/drafts").iterdir())
+    assert f"What you wrote is kept in .aiflow/drafts/{kept.name}" in done.stderr
+    assert "long work" in kept.read_text()
+    assert "VISUAL or EDITOR" in aiflow("new", "T", "--edit", code=2, env={"EDITOR": "/no/such"}).stderr
+    # Before the editor is opened, it is clear whether the id is free.
+    editor.write_text("#!/bin/sh\ntouch opened\n")
+    assert "REQUEST_EXISTS" in aiflow("new", "T", "--id", "RQ-1", "--edit", code=4, env={"EDITOR": str(editor)}).stderr
+    assert not (project / "opened").exists()
+
+
+def test_new_without_a_title_outside_a_terminal_is_refused(project: Path, aiflow: Program) -> None:
+    for command in (["new"], ["new", ""], ["new", "-F", "-"], ["new", "--json"]):
+        aiflow(*command, code=2, env={"EDITOR": "touch /tmp/never; false"})
+
+
+def test_settings_can_be_asked_for_by_name(project: Path, aiflow: Program) -> None:
+    assert aiflow("settings", "agent.kind").stdout.startswith('agent.kind  "claude-code"  (default)\n')
+    assert {each["name"].split(".")[0] for each in aiflow.json("settings", "limits")["settings"]} == {"limits"}
+    assert "There is no setting 'nope'." in aiflow("settings", "nope", code=2).stderr
+    assert aiflow("settings", "--changed").stdout == "All settings are at their defaults.\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

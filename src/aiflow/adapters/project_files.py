@@ -47,6 +47,11 @@ class ProjectFolder:
     def __init__(self, root: Path) -> None:
         self._root = root
 
+    def make_state_folder(self, name: str) -> Path:
+        """Return a folder of the checkout's own state, made if missing."""
+        with translated(self._root):
+            return state_dir(self._root, name)
+
     def create(self, path: str, text: str) -> bool:
         """Create a file with its folders; False if it exists already."""
         target = self._root / path

@@ -126,9 +126,11 @@ def _read_flags(flags: Iterable[str], problems: list[dict[str, object]]) -> dict
     """Read `NAME=VALUE` flags."""
     values: dict[str, SettingValue] = {}
     for flag in flags:
-        name, _, text = flag.partition("=")
+        name, equals, text = flag.partition("=")
         setting = BY_NAME.get(name.strip())
         result = check_text(setting, text) if setting is not None else unknown(name.strip())
+        if not equals:
+            result = Mistake(name.strip(), MistakeKind.NO_VALUE)
         if isinstance(result, Mistake):
             problems.append(_problem("-c", result, None))
         else:

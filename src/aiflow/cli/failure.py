@@ -8,6 +8,7 @@ import traceback
 
 import click
 
+from aiflow.cli.render import say
 from aiflow.cli.session import current_texts, print_json
 from aiflow.domain.reasons import exit_code
 from aiflow.errors import AiflowError, BadInputError, as_problem
@@ -39,21 +40,23 @@ def _as_known(error: Exception) -> AiflowError:
 
 
 def show(error: AiflowError) -> None:
-    """Write an error to a person: the code and title, what it means, what to do."""
+    """Write an error to a person: the code and what happened, what it means, what to do."""
     texts = current_texts()
     facts = error_facts(error, texts)
     message = texts.message(error.reason_code, facts)
-    is_terminal = sys.stderr.isatty()
-    code = click.style(error.reason_code, fg="red", bold=True) if is_terminal else error.reason_code
-    lines = [f"{code}: {message.title}", *_indent(message.summary)]
-    problem = facts.get("detail")
-    if problem and str(problem) not in message.summary:
-        lines += _indent(str(problem))
-    lines += [f"  → {action}" for action in message.actions]
-    if hint := error.context.get("hint"):
-        lines.append(f"  → {hint}")
-    click.echo("\n".join(lines), err=True)
+    title, summary, actions = message.title, message.summary, message.actions
+    detail, hint = facts.get("detail"), facts.get("hint")
+    if error.reason_code == "INPUT_INVALID" and detail:
+        # What is wrong is all there is to say.
+        title, summary, detail, actions = str(detail), "", None, () if hint else actions
+    code = error.reason_code
+    say(f"{click.style(code, fg='red', bold=True) if _is_coloured() else code}: {title}", err=True)
+    parts = [summary, str(detail) if detail and str(detail) not in summary else ""]
+    for line in "\n".join(filter(None, parts)).splitlines():
+        say(line, "  ", err=True)
+    for action in (*actions, *((hint,) if hint else ())):
+        say(str(action), "  → ", err=True)
 
 
-def _indent(text: str) -> list[str]:
-    return [f"  {line}" for line in text.splitlines()]
+def _is_coloured() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")

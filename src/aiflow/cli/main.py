@@ -25,6 +25,38 @@ from aiflow.messages import Texts
 
 COMMANDS = ("init", "new", "list", "show", "next", "why", "forecast", "set", "settings", "completion")
 
+# Commands of the specification that come with later versions: whoever types one is told so.
+LATER_COMMANDS = frozenset(
+    [
+        "up",
+        "demo",
+        "run",
+        "auto",
+        "stop",
+        "resume",
+        "retry-step",
+        "replan",
+        "cancel",
+        "accept",
+        "send-back",
+        "runs",
+        "logs",
+        "report",
+        "doctor",
+        "locks",
+        "clean",
+        "agents",
+        "queue",
+        "runner",
+        "runners",
+        "namespaces",
+        "store",
+        "issues",
+        "service",
+        "mcp",
+    ]
+)
+
 
 class LazyGroup(WordedGroup):
     """Imports a command's module when the command is called for."""
@@ -49,7 +81,8 @@ class LazyGroup(WordedGroup):
             import difflib
 
             close = difflib.get_close_matches(name, COMMANDS, n=1)
-            text = current_texts()("cli.no_such_command", name=name)
+            key = "cli.later_command" if name in LATER_COMMANDS else "cli.no_such_command"
+            text = current_texts()(key, name=name, version=__version__)
             hint = " " + current_texts()("cli.did_you_mean", name=close[0]) if close else ""
             raise click.UsageError(text + hint, ctx)
         return super().resolve_command(ctx, args)
@@ -63,10 +96,11 @@ class LazyGroup(WordedGroup):
 @click.group(cls=LazyGroup, name="aiflow", context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--lang", cls=WordedOption, type=click.Choice(["ja", "en"]), help="option.lang")
 @click.option("-C", "--project", cls=WordedOption, metavar="DIR", help="option.project")
+@click.option("--json", "as_json", cls=WordedOption, is_flag=True, help="option.json")
 @click.option("-c", "settings", cls=WordedOption, multiple=True, metavar="KEY=VALUE", help="option.setting")
 @click.version_option(__version__, prog_name="aiflow", cls=WordedOption, help="option.version")
 @click.pass_context
-def cli(ctx: click.Context, lang: str | None, project: str | None, settings: tuple[str, ...]) -> None:
+def cli(ctx: click.Context, /, project: str | None, settings: tuple[str, ...], **_given: object) -> None:
     """cli."""  # noqa: D403
     ctx.obj = Session(Path(project or "."), settings, current_texts())
 
@@ -101,6 +135,9 @@ def run(argv: list[str]) -> int:
         _require_platform()
         cli.main(argv, prog_name="aiflow", standalone_mode=False)
         sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as asked:
+        click.echo(asked.format_message())
+        return 0
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.Abort:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -9,7 +10,8 @@ import click
 
 from aiflow.cli.session import Session
 from aiflow.cli.words import WordedCommand, WordedOption
-from aiflow.domain.request import Priority, RequestStatus
+from aiflow.domain.request import Priority, RequestId, RequestStatus, normalize_id
+from aiflow.errors import NotFoundError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -24,14 +26,47 @@ def command(name: str) -> Callable[[F], click.Command]:
     """Make a command with the options that every command has; its words are the texts `cli.<name>…`."""
 
     def decorate(function: F) -> click.Command:
+        @functools.wraps(function)
+        def call(session: Session, /, *args: Any, as_json: bool, **given: Any) -> Any:
+            is_json = as_json or bool(click.get_current_context().find_root().params.get("as_json"))
+            try:
+                return function(session, *args, as_json=is_json, **given)
+            except NotFoundError as error:
+                _suggest(session, error)
+                raise
+
         wrapped = click.command(name, cls=WordedCommand, context_settings={"help_option_names": ["-h", "--help"]})
         lang = click.option(
             "--lang", cls=WordedOption, type=click.Choice(["ja", "en"]), expose_value=False, help="option.lang"
         )
         as_json = click.option("--json", "as_json", cls=WordedOption, is_flag=True, help="option.json")
-        return wrapped(as_json(lang(click.pass_obj(function))))
+        return wrapped(as_json(lang(click.pass_obj(call))))
 
     return decorate
+
+
+def _suggest(session: Session, error: NotFoundError) -> None:
+    """Add to an error about an unknown id which one may have been meant."""
+    import difflib
+
+    wanted = str(error.context.get("request_id", "")).casefold()
+    valid, broken = session.project.requests.load()
+    ids = [*(request.id for request in valid), *(file.id for file in broken)]
+    known = {each.casefold(): each for each in ids}
+    close = difflib.get_close_matches(wanted, known, n=1)
+    if close:
+        error.context["detail"] = session.texts("cli.did_you_mean", name=known[close[0]])
+
+
+class RequestIdType(click.ParamType[RequestId]):
+    """An id, also given as its file: `requests/RQ-1.md`."""
+
+    name = "request"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> RequestId:
+        """Take the id out of what was typed."""
+        name = value.rpartition("/")[2] if value.startswith(("requests/", "./requests/")) else value
+        return normalize_id(name.removesuffix(".md"))
 
 
 def option(*names: str, **settings: Any) -> Callable[[F], F]:
@@ -41,10 +76,12 @@ def option(*names: str, **settings: Any) -> Callable[[F], F]:
 
 def request_id_argument(*, is_required: bool = True) -> Callable[[F], F]:
     """Declare the argument that names a request, completed from the backlog."""
-    return click.argument("request_id", metavar="REQUEST", required=is_required, shell_complete=_complete_request)
+    return click.argument(
+        "request_id", type=RequestIdType(), metavar="REQUEST", required=is_required, shell_complete=complete_request
+    )
 
 
-def _complete_request(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_request(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer the ids of this project's requests."""
     from pathlib import Path
 
@@ -58,4 +95,4 @@ def _complete_request(ctx: click.Context, _param: click.Parameter, incomplete: s
         valid, _ = session.project.requests.load()
     except AiflowError:
         return []
-    return [CompletionItem(r.id, help=r.title) for r in valid if r.id.startswith(incomplete)]
+    return [CompletionItem(r.id, help=r.title) for r in sorted(valid) if r.id.startswith(incomplete)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
-import unicodedata
 from typing import TYPE_CHECKING
 
 import click
+
+from aiflow.cli.layout import cut, display_width, pad, share_out, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,10 +28,13 @@ STATUS_COLOURS = {
 }
 
 
+# What a title and a note keep when the room is short.
+LEAST_TITLE = 20
+LEAST_LAST = 16
+
+
 def is_terminal() -> bool:
     """Tell whether a person looks at the output."""
-    import os
-
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -41,8 +47,6 @@ def clean(text: str) -> str:
 
 def paint(text: str, colour: str | None = None, *, is_bold: bool = False) -> str:
     """Colour a text, on a terminal only."""
-    import os
-
     if not is_terminal() or os.environ.get("NO_COLOR"):
         return text
     return click.style(text, fg=colour, bold=is_bold or None)
@@ -54,41 +58,45 @@ def heading(text: str) -> None:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], colour_column: int | None = None) -> None:
-    """Write rows under headers; the last column takes the room that is left."""
-    shown = [[clean(cell) for cell in row] for row in rows]
-    if is_terminal():
-        _rich_table(headers, shown, colour_column)
-    else:
-        _plain_table(headers, shown)
+    """Write rows under headers: whole in a pipe; on a terminal the last two columns give way, the last one wraps."""
+    shown = [[clean(cell) for cell in row] for row in (headers, *rows)]
+    widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)]
+    if not is_terminal():
+        for row in shown:
+            click.echo("  ".join(map(pad, row, widths)).rstrip())
+        return
+    last = len(widths) - 1
+    least = {last: LEAST_LAST} | ({last - 1: LEAST_TITLE} if last > 2 else {})
+    widths = share_out(widths, terminal_width(), least)
+    for number, row in enumerate(shown):
+        _write_row(row, widths, colour_column, is_header=number == 0)
 
 
-def _rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]], colour_column: int | None) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for index, header in enumerate(headers):
-        is_last = index == len(headers) - 1
-        grid.add_column(header, no_wrap=not is_last, overflow="fold" if is_last else "ellipsis")
-    for row in rows:
-        colour = STATUS_COLOURS.get(row[colour_column]) if colour_column is not None else None
-        grid.add_row(*(Text(cell, style=colour or "" if i == colour_column else "") for i, cell in enumerate(row)))
-    Console(highlight=False).print(grid)
+def _write_row(row: Sequence[str], widths: Sequence[int], colour_column: int | None, *, is_header: bool) -> None:
+    """Write one row, with as many lines as its last cell needs."""
+    cells = [pad(cut(cell, width), width) for cell, width in zip(row[:-1], widths, strict=False)]
+    if colour_column is not None and not is_header:
+        cells[colour_column] = paint(cells[colour_column], STATUS_COLOURS.get(row[colour_column]))
+    indent = sum(widths[:-1]) + 2 * (len(widths) - 1)
+    for number, line in enumerate(wrap(row[-1], widths[-1])):
+        text = "  ".join((*cells, line)) if number == 0 else " " * indent + line
+        click.echo(paint(text.rstrip(), is_bold=True) if is_header else text.rstrip())
 
 
-def _plain_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(display_width, column)) for column in zip(headers, *rows, strict=True)]
-    for row in (headers, *rows):
-        cells = (cell + " " * (width - display_width(cell)) for cell, width in zip(row, widths, strict=True))
-        click.echo("  ".join(cells).rstrip())
+def terminal_width() -> int:
+    """Return how many columns there are."""
+    return shutil.get_terminal_size().columns
 
 
-def display_width(text: str) -> int:
-    """Return how many columns a text takes; most Japanese characters take two."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if unicodedata.combining(ch) else 2 if unicodedata.east_asian_width(ch) in "WF" else 1 for ch in text)
+def say(text: str, indent: str = "", *, err: bool = False) -> None:
+    """Write a paragraph; on a terminal its lines are broken, those behind the first indented a little more."""
+    stream = sys.stderr if err else sys.stdout
+    if not stream.isatty():
+        click.echo(indent + text, err=err)
+        return
+    width = max(20, terminal_width() - display_width(indent) - 2)
+    for number, line in enumerate(wrap(text, width)):
+        click.echo(indent + ("  " if number else "") + line, err=err)
 
 
 def ago(moment: datetime, now: datetime, texts: Texts) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from aiflow.cli.layout import display_width, pad, wrap
 from aiflow.cli.session import current_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class WordedOption(click.Option):
@@ -24,9 +28,37 @@ class WordedOption(click.Option):
             self.help = key
 
 
+class WideFormatter(click.HelpFormatter):
+    """Writes help in columns as a terminal counts them: a Japanese character takes two."""
+
+    def write_text(self, text: str) -> None:
+        """Write a paragraph."""
+        indent = " " * self.current_indent
+        for line in wrap(text, max(self.width - self.current_indent, 20)):
+            self.write(f"{indent}{line}\n")
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        """Write terms and what they mean in two columns."""
+        pairs = list(rows)
+        first = min(max(display_width(term) for term, _ in pairs), col_max) + col_spacing
+        indent = " " * self.current_indent
+        for term, meaning in pairs:
+            lines = wrap(meaning, max(self.width - first - self.current_indent, 20))
+            if display_width(term) > first - col_spacing:
+                self.write(f"{indent}{term}\n")
+                term = ""  # noqa: PLW2901
+            for number, line in enumerate(lines):
+                self.write(f"{indent}{pad(term if number == 0 else '', first)}{line}".rstrip() + "\n")
+
+
+class _WideContext(click.Context):
+    formatter_class = WideFormatter
+
+
 class _Worded:
     """A command whose help and epilog are the texts `cli.<name>` and `cli.<name>.more`."""
 
+    context_class: type[click.Context] = _WideContext
     name: str | None
     help: str | None
     epilog: str | None

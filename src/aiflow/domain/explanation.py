@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """One request on the way down: what keeps it, whom it waits for, and the command that mends it."""
+    """One request on the way down: what keeps it, whom it waits for, and the commands that mend it."""
 
     request_id: RequestId
     depth: int
@@ -29,7 +29,7 @@ class Station:
     barriers: tuple[Barrier, ...]
     waits_for: tuple[RequestId, ...]
     run: RunSummary | None
-    command: str | None
+    commands: tuple[str, ...] = ()
 
     @property
     def explained(self) -> Iterator[tuple[Barrier, InvalidRequest | None]]:
@@ -77,13 +77,13 @@ def _station(
     if request is None:
         missing = Barrier("DEPENDS_NOT_FOUND", (("ids", str(request_id)),))
         about_files = tuple(Barrier(file.reason_code) for file in invalid)
-        return Station(request_id, depth, parent, None, invalid, about_files or (missing,), (), run, None)
+        return Station(request_id, depth, parent, None, invalid, about_files or (missing,), (), run)
     barriers = () if request.status is RequestStatus.DONE else tuple(find_barriers(request, backlog))
     if not barriers and request.status is not RequestStatus.DONE and (held := queue_barrier(backlog)):
         barriers = (held,)
     waits_for = tuple(wanted for wanted in request.depends_on if _is_open(wanted, backlog)) if barriers else ()
-    command = _command(request, run, barriers, backlog)
-    return Station(request_id, depth, parent, request, (), barriers, waits_for, run, command)
+    commands = tuple(_commands(request, run, barriers, backlog))
+    return Station(request_id, depth, parent, request, (), barriers, waits_for, run, commands)
 
 
 def _is_open(request_id: RequestId, backlog: Backlog) -> bool:
@@ -92,19 +92,21 @@ def _is_open(request_id: RequestId, backlog: Backlog) -> bool:
     return request is None or request.status is not RequestStatus.DONE
 
 
-def _command(request: Request, run: RunSummary | None, barriers: tuple[Barrier, ...], backlog: Backlog) -> str | None:
-    """Return the one command that mends what keeps a request, or None if there is nothing to type."""
-    if not barriers or request.status is RequestStatus.RUNNING:
-        return None
-    codes = [barrier.reason_code for barrier in barriers]
+def _commands(
+    request: Request, run: RunSummary | None, barriers: tuple[Barrier, ...], backlog: Backlog
+) -> Iterator[str]:
+    """Yield the commands that mend what keeps a request; nothing to type is nothing to mend."""
+    codes = {barrier.reason_code for barrier in barriers}
+    if "REQUEST_LOCKED" in codes:
+        return
     stopped_for = _stopped_for(request, run)
-    if stopped_for is not None:
-        return mending_command(stopped_for, request.id, run.cause if run else None)
-    if "NOT_READY" in codes:
-        return f"aiflow set {request.id} status=ready"
-    if "DEPENDS_NOT_FOUND" in codes or "DEPENDS_CYCLE" in codes:
-        return f"aiflow set {request.id} depends_on={_without_trouble(request, backlog)}"
-    return None
+    command = mending_command(stopped_for, request.id, run.cause if run else None) if stopped_for else None
+    if command is not None:
+        yield command
+    elif "NOT_READY" in codes and stopped_for is None:
+        yield f"aiflow set {request.id} status=ready"
+    if codes & {"DEPENDS_NOT_FOUND", "DEPENDS_CYCLE"}:
+        yield f"aiflow set {request.id} depends_on={_without_trouble(request, backlog)}"
 
 
 def _stopped_for(request: Request, run: RunSummary | None) -> str | None:
@@ -122,7 +124,7 @@ def _without_trouble(request: Request, backlog: Backlog) -> str:
     """Return the dependency list without those that do not exist or lead round in a circle."""
     bad = {wanted for wanted in request.depends_on if wanted not in backlog.by_id and wanted not in backlog.invalid_ids}
     bad |= _round_in_a_circle(request, backlog)
-    return ",".join(wanted for wanted in request.depends_on if wanted not in bad) or "[]"
+    return ",".join(wanted for wanted in request.depends_on if wanted not in bad)
 
 
 def _round_in_a_circle(request: Request, backlog: Backlog) -> set[RequestId]:

@@ -135,6 +135,21 @@ def _read_ids(value: Value) -> tuple[RequestId, ...]:
     return ids
 
 
+# What people write when they mean one of our keys.
+_OFTEN_MEANT = {"depends": "depends_on", "deps": "depends_on", "prio": "priority", "state": "status", "tags": "labels"}
+
+
+def meant_key(name: str) -> str | None:
+    """Return the key of ours that somebody who wrote `name` most likely meant, if any."""
+    import difflib
+
+    plain = name.lower().replace("-", "_")
+    if plain in KNOWN_KEYS:
+        return plain if name not in KNOWN_KEYS else None
+    close = difflib.get_close_matches(plain, sorted(KNOWN_KEYS - {"id"}), n=1, cutoff=0.8)
+    return _OFTEN_MEANT.get(plain) or (close[0] if close else None)
+
+
 READERS: Mapping[str, Callable[[Value], object]] = {
     MetadataKey.ID: _read_id,
     MetadataKey.TITLE: _read_text,

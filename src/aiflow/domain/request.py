@@ -96,6 +96,7 @@ class ProblemKind(Enum):
     BAD_TITLE = "bad_title"
     BAD_KEY = "bad_key"
     SAME_ID = "same_id"
+    MISSPELT_KEY = "misspelt_key"
 
 
 class Problem(NamedTuple):

@@ -60,7 +60,9 @@ def check_new(new: NewRequest) -> None:
     except MistakeError as mistake:
         raise BadInputError(problem=Problem(mistake.kind, None, mistake.facts)) from None
     if new.status not in PERSON_EVENTS:
-        raise BadInputError(reason_code="STATUS_NOT_ALLOWED", status=new.status.value, request_id=new.request_id or "")
+        raise BadInputError(
+            reason_code="STATUS_NOT_ALLOWED", status=new.status.value, request_id=new.request_id or "ID"
+        )
 
 
 def next_id(now: datetime, taken: frozenset[str]) -> RequestId:

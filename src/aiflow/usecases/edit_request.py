@@ -39,7 +39,10 @@ def check_value(request_id: str, key: str, value: Value) -> None:
         if key == MetadataKey.TITLE:
             check_title(str(value))
     except MistakeError as mistake:
-        problem = Problem(mistake.kind, None, (("key", key), *mistake.facts))
+        told = {"key": key, **dict(mistake.facts)}
+        if mistake.kind is ProblemKind.BAD_STATUS:
+            told["allowed"] = ", ".join(PERSON_EVENTS)
+        problem = Problem(mistake.kind, None, tuple(told.items()))
         raise BadInputError(request_id=request_id, problem=problem) from None
     if key == MetadataKey.STATUS and meant not in PERSON_EVENTS:
         raise BadInputError(reason_code="STATUS_NOT_ALLOWED", status=str(meant), request_id=request_id)

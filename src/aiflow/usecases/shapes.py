@@ -157,7 +157,7 @@ def station_shape(station: Station) -> dict[str, Any]:
         ],
         "waits_for": list(station.waits_for),
         "latest_run": run_shape(station.run) if station.run else None,
-        "command": station.command,
+        "commands": list(station.commands),
     }
 
 

@@ -61,10 +61,11 @@ class Entry:
 
 @dataclass(slots=True)
 class Block:
-    """A whole metadata block; `span` is None if the file has none."""
+    """A whole metadata block; `span` is None if the file has none, `others` are keys not ours, by line."""
 
     span: Span | None
     entries: dict[str, Entry] = field(default_factory=dict)
+    others: dict[str, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -219,6 +220,8 @@ class _EventReader:
         key_event, self._key = self._key, None
         key = getattr(key_event, "value", None)
         if key not in KNOWN_KEYS:
+            if isinstance(key, str):
+                self._block.others[key] = line_at(self._text, self._offset + key_event.start_mark.index)
             return
         key_at, start = self._offset + key_event.start_mark.index, self._offset + event.start_mark.index
         line = line_at(self._text, key_at)

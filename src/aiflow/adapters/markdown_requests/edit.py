@@ -52,14 +52,14 @@ def apply_edit(text: str, edit: Edit) -> tuple[str, dict[str, tuple[Value, Value
         if old == change.new:
             continue
         if change.expected is not ANY and old != change.expected:
-            raise ConflictError(request_id=edit.request_id, path=_path(edit.request_id), key=key, found=_plain(old))
+            raise ConflictError(request_id=edit.request_id, path=_path(edit.request_id), key=key, found=_plain(old) or "-")
         changed[key] = (old, change.new)
     text = apply_values(text, {key: new for key, (_, new) in changed.items()}, edit.request_id)
     if edit.body is not None:
         expected, new = edit.body
         at = body_start(text)
         if text[at:] not in (expected, new):
-            raise ConflictError(request_id=edit.request_id, path=_path(edit.request_id), key="body", found="")
+            raise ConflictError(request_id=edit.request_id, path=_path(edit.request_id), key="body", found="…")
         text = text[:at] + new
     return text, changed
 
@@ -70,13 +70,15 @@ def create_request_file(
     """Create a file under an id that is free, whole or not at all; return its name."""
     with translated(folder), guarded(state_dir(root, "locks") / GUARD):
         names = [name for name in os.listdir(folder) if is_request(name)]
-        taken = frozenset(normalize_id(name.removesuffix(SUFFIX)).casefold() for name in names)
-        request_id = propose(taken)
+        ids = [normalize_id(name.removesuffix(SUFFIX)) for name in names]
+        taken = {existing.casefold(): existing for existing in ids}
+        request_id = propose(frozenset(taken))
         name = f"{request_id}{SUFFIX}"
         data = apply_values(text, values, request_id).encode("utf-8")
-        is_new = request_id.casefold() not in taken
-        if not is_new or not create_file(folder / name, data, state_dir(root, "tmp")):
-            raise ConflictError(reason_code="REQUEST_EXISTS", request_id=request_id, path=f"{FOLDER}/{name}")
+        existing = taken.get(request_id.casefold())
+        if existing or not create_file(folder / name, data, state_dir(root, "tmp")):
+            found = existing or request_id
+            raise ConflictError(reason_code="REQUEST_EXISTS", request_id=found, path=_path(found))
     return name
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from aiflow.adapters.atomic_files import translated
 from aiflow.adapters.markdown_requests.scan import MAX_FILE_BYTES, invalid, read_request
+from aiflow.domain.metadata import meant_key
 from aiflow.domain.request import InvalidRequest, Problem, ProblemKind, Request, RequestId, is_valid_id, normalize_id
-from aiflow.errors import EnvironmentProblemError, NotFoundError, as_problem
+from aiflow.errors import ConflictError, EnvironmentProblemError, NotFoundError, as_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,6 +67,15 @@ class MarkdownRequests:
         text = self.read_text(request_id)
         return text[body_start(text) :]
 
+    def misspelt_keys(self, request_id: RequestId) -> list[Problem]:
+        """Name a file's own keys that were most likely meant as one of ours."""
+        from aiflow.adapters.markdown_requests.block import read_block
+
+        found = read_block(self.read_text(request_id)).others
+        meant = [(name, meant_key(name), line) for name, line in found.items()]
+        kind = ProblemKind.MISSPELT_KEY
+        return [Problem(kind, line, (("key", name), ("meant", key))) for name, key, line in meant if key]
+
     @staticmethod
     def check_text(text: str) -> Request | InvalidRequest:
         """Read a text as if it were a request file, before it is one."""
@@ -85,6 +95,17 @@ class MarkdownRequests:
 
         os.close(self._open_folder())  # says what is wrong with it, if anything
         return f"{FOLDER}/{create_request_file(self._root, self._folder, propose, text, values)}"
+
+    def require_free(self, request_id: str | None) -> None:
+        """Refuse an id that is taken, and a folder that is not there, before anybody writes a text for it."""
+        os.close(self._open_folder())
+        if request_id is not None:
+            wanted = normalize_id(request_id).casefold()
+            for name in filter(is_request, os.listdir(self._folder)):
+                existing = normalize_id(name.removesuffix(SUFFIX))
+                if existing.casefold() == wanted:
+                    path = f"{FOLDER}/{name}"
+                    raise ConflictError(reason_code="REQUEST_EXISTS", request_id=existing, path=path)
 
     def _open_folder(self) -> int:
         """Open the folder itself, or say what is wrong with it."""
@@ -127,11 +148,12 @@ class MarkdownRequests:
 
     def find(self, request_id: RequestId) -> Path:
         """Look an id up among the files that exist; an id is never used as a path unseen (SEC)."""
+        os.close(self._open_folder())  # says what is wrong with it, if anything
         if is_valid_id(request_id):
             path = self._folder / f"{request_id}{SUFFIX}"
             if path.is_file() and self._is_inside(path):
                 return path
-            for name in self._folder.iterdir() if self._folder.is_dir() else ():
+            for name in self._folder.iterdir():
                 if is_request(name.name) and normalize_id(name.stem) == request_id and name.is_file():
                     return name
         raise NotFoundError(request_id=request_id)

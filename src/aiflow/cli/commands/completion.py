@@ -15,12 +15,11 @@ SHELLS = ("bash", "zsh", "fish")
 
 @make_command("completion")
 @click.argument("shell", type=click.Choice(SHELLS))
-@click.pass_context
-def command(ctx: click.Context, session: Session, as_json: bool, shell: str) -> None:  # noqa: FBT001
+def command(session: Session, as_json: bool, shell: str) -> None:  # noqa: FBT001
     """Print the completion script for a shell."""
     completion = get_completion_class(shell)
     assert completion is not None
-    script = completion(ctx.find_root().command, {}, "aiflow", "_AIFLOW_COMPLETE").source()
+    script = completion(click.get_current_context().find_root().command, {}, "aiflow", "_AIFLOW_COMPLETE").source()
     if as_json:
         print_json({"shell": shell, "script": script})
         return

@@ -63,6 +63,9 @@ def command(
     if not backlog.requests and not backlog.invalid:
         click.echo(texts("list.empty"))
         return
+    if is_filtered and not kept:
+        click.echo(texts("list.no_match"))
+        return
     notes = _notes(session, backlog, selection)
     rows = [[r.id, r.priority, r.status, r.title, notes.get(r.path, "")] for r in kept]
     if not is_filtered:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
+from aiflow.cli.drafts import kept_draft
 from aiflow.cli.options import PRIORITY_CHOICE, option
 from aiflow.cli.options import command as make_command
 from aiflow.cli.session import Session, print_json
+from aiflow.cli.warnings import warn_of_dependencies
 from aiflow.domain.request import Priority, RequestStatus
 from aiflow.errors import BadInputError
-from aiflow.usecases.create_request import NewRequest, check_new, create_request, render_request
+from aiflow.usecases.create_request import NewRequest, create_request
 
 
 @make_command("new")
@@ -29,22 +31,26 @@ def command(session: Session, as_json: bool, **given: object) -> None:  # noqa: 
     """Create a request from a title, by flags or in the editor."""
     project = session.project
     new = _from_flags(session, given)
-    wants_editor = given["wants_editor"]
+    project.requests.require_free(new.request_id)
     has_body = given["body"] is not None or given["body_file"] is not None
+    wants_editor = given["wants_editor"]
     if wants_editor is None:
-        wants_editor = not new.title or (not has_body and not as_json and sys.stdin.isatty() and sys.stdout.isatty())
+        is_person = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+        wants_editor = is_person and not (new.title and has_body)
     if wants_editor:
-        new = _edited(session, new)
-    request_id, path = create_request(new, project.requests, project.journal, session.now)
+        with kept_draft(session, new) as draft:
+            new = draft.edit(has_body=has_body)
+            request_id, path = create_request(new, project.requests, project.journal, session.now)
+    else:
+        request_id, path = create_request(new, project.requests, project.journal, session.now)
     _require_valid(session, new, request_id, path)
     if as_json:
         print_json({"request_id": request_id, "path": path, "status": new.status, "priority": new.priority})
         return
     click.echo(session.texts("new.created", request_id=request_id, path=path))
-    if new.status is RequestStatus.DRAFT:
-        click.echo(session.texts("new.next_draft", request_id=request_id))
-    else:
-        click.echo(session.texts("new.next_ready", request_id=request_id))
+    key = "new.next_draft" if new.status is RequestStatus.DRAFT else "new.next_ready"
+    click.echo(session.texts(key, request_id=request_id))
+    warn_of_dependencies(session, request_id)
 
 
 def _from_flags(session: Session, given: dict[str, object]) -> NewRequest:
@@ -75,24 +81,6 @@ def _read_body(name: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise BadInputError(detail=f"{name}: UTF-8") from None
-
-
-def _edited(session: Session, new: NewRequest) -> NewRequest:
-    """Let the person write the request in their editor; what they wrote is kept as it is."""
-    from dataclasses import replace
-
-    from aiflow.domain.request import Request
-
-    proposed = new if new.title else replace(new, title=session.texts("new.title"))
-    check_new(proposed)
-    before = render_request(proposed, session.now())
-    after = click.edit(before, extension=".md", require_save=True)
-    if after is None or not after.strip() or (not new.title and after == before):
-        raise click.UsageError(session.texts("new.not_saved"))
-    read = session.project.requests.check_text(after)
-    if isinstance(read, Request):
-        return replace(proposed, title=read.title, status=read.status, priority=read.priority, text=after)
-    return replace(proposed, text=after)
 
 
 def _require_valid(session: Session, new: NewRequest, request_id: str, path: str) -> None:

@@ -33,7 +33,10 @@ def _show(session: Session, selection: Selection, *, is_short: bool) -> None:
     chosen = selection.next
     if chosen is None:
         heading(texts("next.none"))
-        click.echo(texts("next.none_hint"))
+        if selection.total == 0:
+            click.echo("  " + texts("list.empty"))
+        else:
+            click.echo(texts("next.none_ready" if selection.ready == 0 else "next.none_hint"))
     else:
         heading(texts("next.chosen", request_id=chosen.id, priority=chosen.priority, title=clean(chosen.title)))
         click.echo("  " + clean(chosen.path))

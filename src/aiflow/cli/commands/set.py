@@ -6,20 +6,31 @@ import click
 from click.shell_completion import CompletionItem
 
 from aiflow.cli.options import command as make_command
-from aiflow.cli.options import option, request_id_argument
+from aiflow.cli.options import complete_request, option, request_id_argument
 from aiflow.cli.session import Session, print_json
+from aiflow.cli.warnings import warn_of_dependencies
 from aiflow.domain.lifecycle import PERSON_EVENTS
 from aiflow.domain.metadata import parse_value
-from aiflow.domain.request import EDITABLE_KEYS, Priority, Value, normalize_id
+from aiflow.domain.request import DATE_KEYS, EDITABLE_KEYS, Priority, RequestId, Value
 from aiflow.ports import ANY, Change
 from aiflow.usecases.edit_request import edit_request
 
 
-def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer `KEY=VALUE` pairs."""
-    offers = [f"{key}=" for key in EDITABLE_KEYS if key not in ("status", "priority")]
-    offers += [f"status={status}" for status in PERSON_EVENTS] + [f"priority={priority}" for priority in Priority]
-    return [CompletionItem(offer) for offer in offers if offer.startswith(incomplete)]
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer keys, then the values of a key; bash cuts `status=re` at the `=`, other shells do not."""
+    typed = [str(word) for word in ctx.params.get("assignment") or ()]
+    key, equals, value = incomplete.partition("=")
+    if typed:
+        key, equals, value = typed[0].rstrip("="), "", "" if incomplete == "=" else incomplete
+    elif not equals:
+        return [CompletionItem(f"{key}=") for key in EDITABLE_KEYS if key.startswith(incomplete)]
+    done, comma, rest = value.rpartition(",")
+    prefix = ("" if typed else f"{key}=") + done + comma
+    if key == "depends_on":
+        return [CompletionItem(prefix + item.value, help=item.help) for item in complete_request(ctx, param, rest)]
+    allowed: dict[str, list[str]] = {"status": [*PERSON_EVENTS], "priority": [*Priority]}
+    offers = allowed.get(key, [])
+    return [CompletionItem(prefix + offer) for offer in offers if offer.startswith(rest)]
 
 
 @make_command("set")
@@ -29,24 +40,29 @@ def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> 
 def command(
     session: Session,
     as_json: bool,  # noqa: FBT001
-    request_id: str,
+    request_id: RequestId,
     assignment: tuple[str, ...],
     expect: str | None,
 ) -> None:
     """Change one metadata key of a request; everything else in the file stays as it is."""
     key, value = _read(session, assignment)
+    if key in DATE_KEYS and value.strip() == "now":
+        value = session.now().isoformat(timespec="seconds")
     project = session.project
-    wanted = normalize_id(request_id)
     change = Change(parse_value(key, value), parse_value(key, expect) or None if expect is not None else ANY)
-    changed = edit_request(wanted, key, change, project.requests, (project.journal, session.now))
+    changed = edit_request(request_id, key, change, project.requests, (project.journal, session.now))
     if as_json:
         old = changed[0] if changed else change.new
-        print_json({"request_id": wanted, "key": key, "changed": changed is not None, "from": old, "to": change.new})
+        print_json(
+            {"request_id": request_id, "key": key, "changed": changed is not None, "from": old, "to": change.new}
+        )
     elif changed is None:
-        click.echo(session.texts("set.same", request_id=wanted, key=key, value=_show(change.new)))
+        click.echo(session.texts("set.same", request_id=request_id, key=key, value=_show(change.new)))
     else:
         old, new = map(_show, changed)
-        click.echo(session.texts("set.done", request_id=wanted, key=key, old=old, new=new))
+        click.echo(session.texts("set.done", request_id=request_id, key=key, old=old, new=new))
+        if key == "depends_on":
+            warn_of_dependencies(session, request_id)
 
 
 def _read(session: Session, assignment: tuple[str, ...]) -> tuple[str, str]:

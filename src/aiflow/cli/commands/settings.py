@@ -2,49 +2,61 @@
 
 from __future__ import annotations
 
+import click
+from click.shell_completion import CompletionItem
+
+from aiflow.cli.layout import display_width, pad
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
-from aiflow.cli.render import table
+from aiflow.cli.render import paint, say
 from aiflow.cli.session import Session, print_json
-from aiflow.settings import TABLE, Source
+from aiflow.settings import BY_NAME, SECTIONS, TABLE, Setting, Settings, Source
 from aiflow.usecases.init_project import meaning, to_toml
 
 
+def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer the names of settings."""
+    return [CompletionItem(name) for name in BY_NAME if name.startswith(incomplete)]
+
+
 @make_command("settings")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=_complete)
 @option("--changed", "only_changed", is_flag=True, help="option.settings.changed")
-def command(session: Session, as_json: bool, only_changed: bool) -> None:  # noqa: FBT001
-    """List every setting: its value, where it comes from, what it means."""
+def command(session: Session, as_json: bool, names: tuple[str, ...], only_changed: bool) -> None:  # noqa: FBT001
+    """List settings: their values, where they come from, what they mean."""
     settings = session.settings
-    rows = [row for row in TABLE if not only_changed or settings.sources[row.name] is not Source.DEFAULT]
+    for name in names:
+        if name not in BY_NAME and name not in SECTIONS:
+            raise click.UsageError(session.texts("settings.unknown", name=name))
+    rows = [row for row in TABLE if _is_wanted(row, settings, names, only_changed=only_changed)]
     if as_json:
-        print_json(
-            {
-                "settings": [
-                    {
-                        "name": row.name,
-                        "value": settings.values[row.name],
-                        "default": row.default,
-                        "source": settings.sources[row.name],
-                        "environment": row.env_names[0],
-                    }
-                    for row in rows
-                ]
-            }
-        )
+        print_json({"settings": [_shape(row, settings) for row in rows]})
+        return
+    if not rows:
+        click.echo(session.texts("settings.none_changed"))
         return
     texts = session.texts
-    headers = [texts(f"column.{name}") for name in ("setting", "value", "source", "meaning")]
-    is_own = Source.DEFAULT
-    table(
-        headers,
-        [
-            [
-                row.name,
-                to_toml(settings.values[row.name]),
-                texts(f"source.{settings.sources[row.name]}"),
-                meaning(row, texts),
-            ]
-            for row in rows
-            if only_changed or not row.name.startswith("agent.roles.") or settings.sources[row.name] is not is_own
-        ],
-    )
+    width = max(display_width(row.name) for row in rows)
+    for row in rows:
+        source = settings.sources[row.name]
+        value = paint(to_toml(settings.values[row.name]), "cyan" if source is not Source.DEFAULT else None)
+        click.echo(f"{pad(row.name, width)}  {value}  ({texts(f'source.{source}')})")
+        say(meaning(row, texts), "    ")
+
+
+def _is_wanted(row: Setting, settings: Settings, names: tuple[str, ...], *, only_changed: bool) -> bool:
+    """Choose the rows to show; a role's own keys only if they are set or asked for."""
+    if names:
+        return any(row.name == name or row.name.startswith(f"{name}.") for name in names)
+    is_changed = settings.sources[row.name] is not Source.DEFAULT
+    return is_changed or not (only_changed or row.name.startswith("agent.roles."))
+
+
+def _shape(row: Setting, settings: Settings) -> dict[str, object]:
+    return {
+        "name": row.name,
+        "value": settings.values[row.name],
+        "default": row.default,
+        "source": settings.sources[row.name],
+        "environment": row.env_names[0],
+    }

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from aiflow.cli.layout import pad
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import request_id_argument
-from aiflow.cli.render import STATUS_COLOURS, ago, clean, heading, paint
+from aiflow.cli.render import STATUS_COLOURS, ago, clean, heading, paint, say
 from aiflow.cli.session import Session, print_json
-from aiflow.domain.request import InvalidRequest, Request, RequestId, normalize_id
+from aiflow.cli.warnings import warn_of_misspelt_keys
 from aiflow.domain.selection import Backlog, find_barriers
 from aiflow.errors import NotFoundError
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.shapes import describe, describe_problem, invalid_shape, request_shape, run_shape
 
+if TYPE_CHECKING:
+    from aiflow.domain.request import InvalidRequest, Request, RequestId
+
 
 @make_command("show")
 @request_id_argument()
-def command(session: Session, as_json: bool, request_id: str) -> None:  # noqa: FBT001
+def command(session: Session, as_json: bool, request_id: RequestId) -> None:  # noqa: FBT001
     """Show one request: metadata, runs, text."""
     backlog = read_backlog(session.project.sources)
-    wanted = normalize_id(request_id)
-    request = backlog.by_id.get(wanted)
-    broken = [invalid for invalid in backlog.invalid if wanted in invalid.names]
+    request = backlog.by_id.get(request_id)
+    broken = [invalid for invalid in backlog.invalid if request_id in invalid.names]
     if request is not None:
         _show(session, request, backlog, as_json=as_json)
     elif broken:
-        _show_broken(session, wanted, broken, as_json=as_json)
+        _show_broken(session, request_id, broken, as_json=as_json)
     else:
         raise NotFoundError(request_id=request_id)
 
@@ -40,8 +45,8 @@ def _show(session: Session, request: Request, backlog: Backlog, *, as_json: bool
         return
     texts = session.texts
     heading(f"{request.id}  {clean(request.title)}")
-    status = paint(texts(f"status.{request.status}"), STATUS_COLOURS[request.status])
-    _fact(texts("column.status"), f"{status}  {request.priority}")
+    _fact(texts("fact.status"), paint(texts(f"status.{request.status}"), STATUS_COLOURS[request.status]))
+    _fact(texts("fact.priority"), request.priority)
     for barrier in find_barriers(request, backlog):
         if barrier.reason_code != "NOT_READY":
             _fact("", f"{barrier.reason_code}  {describe(barrier, texts)}")
@@ -57,14 +62,13 @@ def _show(session: Session, request: Request, backlog: Backlog, *, as_json: bool
     for run in runs:
         when = ago(run.changed_at, session.now(), texts) if run.changed_at else ""
         _fact(texts("column.run"), "  ".join(filter(None, (run.run_id, run.state, run.reason_code, when))))
+    warn_of_misspelt_keys(session, request.id)
     click.echo()
     click.echo("\n".join(clean(line) for line in body.strip("\r\n").splitlines()))
 
 
 def _fact(name: str, value: str) -> None:
-    from aiflow.cli.render import display_width
-
-    click.echo("  " + name + " " * max(1, 14 - display_width(name)) + value)
+    say(value, "  " + pad(name, 14))
 
 
 def _show_broken(session: Session, wanted: RequestId, broken: list[InvalidRequest], *, as_json: bool) -> None:

@@ -6,10 +6,11 @@ import click
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import request_id_argument
-from aiflow.cli.render import ago, clean, heading, paint
+from aiflow.cli.render import ago, clean, heading, paint, say
 from aiflow.cli.session import Session, print_json
+from aiflow.cli.warnings import warn_of_misspelt_keys
 from aiflow.domain.explanation import Station, explain
-from aiflow.domain.request import RequestId, RequestStatus, normalize_id
+from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.selection import Backlog, select_next
 from aiflow.errors import NotFoundError
 from aiflow.usecases.read_backlog import read_backlog
@@ -18,10 +19,10 @@ from aiflow.usecases.shapes import describe, why_result
 
 @make_command("why")
 @request_id_argument()
-def command(session: Session, as_json: bool, request_id: str) -> None:  # noqa: FBT001
+def command(session: Session, as_json: bool, request_id: RequestId) -> None:  # noqa: FBT001
     """Say everything that keeps one request from running, down to the roots, and what mends it."""
     backlog = read_backlog(session.project.sources)
-    stations = explain(normalize_id(request_id), backlog)
+    stations = explain(request_id, backlog)
     if not stations:
         raise NotFoundError(request_id=request_id)
     if as_json:
@@ -33,19 +34,24 @@ def command(session: Session, as_json: bool, request_id: str) -> None:  # noqa: 
 def _show(session: Session, stations: tuple[Station, ...], backlog: Backlog) -> None:
     first = stations[0]
     heading(_headline(session, first, backlog))
+    width = max((len(barrier.reason_code) for barrier in first.barriers), default=0)
     for barrier, invalid in first.explained:
-        click.echo(f"  {paint(barrier.reason_code, 'yellow')}  {describe(barrier, session.texts, invalid)}")
+        say(describe(barrier, session.texts, invalid), f"  {paint(barrier.reason_code.ljust(width), 'yellow')}  ")
+    for file in first.invalid:
+        say(session.texts("why.edit_file", path=clean(file.path)), "    → ")
     is_archived = first.request is not None and first.request.status is RequestStatus.ARCHIVED
-    if first.command and not is_archived:  # what somebody put away is not to be mended
-        click.echo(f"    → {first.command}")
+    for command in () if is_archived else first.commands:  # what somebody put away is not to be mended
+        click.echo(f"    → {command}")
+    if first.request is not None:
+        warn_of_misspelt_keys(session, first.request_id)
     if len(stations) == 1:
         return
     click.echo()
     by_id = {station.request_id: station for station in stations}
     for station in stations[1:]:
-        click.echo("  " * station.depth + _sentence(session, station, by_id))
-        if station.command:
-            click.echo("  " * station.depth + f"  → {station.command}")
+        say(_sentence(session, station, by_id), "  " * station.depth)
+        for command in station.commands:
+            click.echo("  " * station.depth + f"  → {command}")
 
 
 def _headline(session: Session, first: Station, backlog: Backlog) -> str:
