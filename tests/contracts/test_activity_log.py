@@ -7,11 +7,13 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from aiflow.adapters.activity_log import ActivityLog, Cursor
+from aiflow.adapters.atomic_files import guarded
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.errors import EnvironmentProblemError
 from builders import NOW
@@ -144,6 +146,19 @@ def test_a_writer_killed_in_the_middle_spoils_at_most_its_own_line(tmp_path: Pat
     for turn in range(5):
         own = [each["data"]["number"] for each in page.entries if each["data"].get("writer") == turn]
         assert own == list(range(len(own)))
+
+
+def test_writers_wait_for_each_other(tmp_path: Path) -> None:
+    log = ActivityLog(tmp_path)
+    log.append(entry(1))
+    writer = threading.Thread(target=log.append, args=(entry(2),))
+    with guarded(tmp_path / ".aiflow/activity/guard"):
+        writer.start()
+        writer.join(timeout=0.3)
+        assert writer.is_alive()
+        assert numbers(log) == [1]
+    writer.join(timeout=10)
+    assert numbers(log) == [1, 2]
 
 
 def test_a_full_disk_leaves_no_part_of_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,6 +112,7 @@ ISSUE_ROWS = """
     agent:queued   withdrawn  -
     agent:retry    withdrawn  -
     agent:running  withdrawn  -
+    agent:blocked  withdrawn  -
     agent:queued   closed     -
     agent:running  closed     -
     agent:blocked  closed     -
@@ -133,6 +134,9 @@ AUTO_ROWS = """
     running    stop_asked    stopping
     waiting    stop_asked    stopping
     stopping   run_ended     stopping
+    stopping   wait_began    stopping
+    stopping   wait_ended    stopping
+    stopping   stop_asked    stopping
     selecting  stopped       stopped
     running    stopped       stopped
     waiting    stopped       stopped

@@ -245,3 +245,11 @@ def test_every_decision_is_a_row_of_the_lifecycle_or_a_reason_of_the_catalogue()
             else:
                 assert decision.reason_code in CATALOGUE
                 assert decision.advice is not mode
+
+
+@pytest.mark.spec("RUN-6")
+def test_a_current_step_that_is_done_is_not_done_again() -> None:
+    stopped = StoppedRun("RUN-1", RunState.NEEDS_INPUT, ("S01", "S02"), frozenset({"S01"}), current_step_id="S01")
+    assert decide_resume(stopped, Goal(), step_retries=3) == GoOn(RunEvent.RESUMED_AT_STEP, "S02")
+    finished = StoppedRun("RUN-1", RunState.NEEDS_INPUT, ("S01",), frozenset({"S01"}), current_step_id="S01")
+    assert decide_resume(finished, Goal(), step_retries=3) == GoOn(RunEvent.RESUMED_AT_REPORT)

@@ -420,6 +420,7 @@ def test_set_changes_one_key_and_nothing_else(project: Path, aiflow: Program) ->
     }
     assert path.read_bytes() == b"\xef\xbb\xbf---\r\nstatus: archived # c\r\nx: [1,  2]\r\n---\r\nbody"
     assert aiflow.json("set", "RQ-1", "status", "archived")["changed"] is False
+    assert aiflow.json("set", "RQ-1", "status=", "archived")["changed"] is False
     aiflow("set", "RQ-1", "depends_on", "[RQ-2, RQ-3]")
     aiflow("set", "RQ-1", "labels=")
     assert b"depends_on: [RQ-2, RQ-3]\r\nlabels: []\r\n---\r\nbody" in path.read_bytes()

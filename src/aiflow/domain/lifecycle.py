@@ -201,7 +201,7 @@ ISSUE_TRANSITIONS: Mapping[tuple[IssueLabel, IssueEvent], IssueLabel] = {
     (_L.BLOCKED, _I.RETRIED): _L.RETRY,
     (_L.RUNNING, _I.RETRIED): _L.RETRY,
     (_L.BLOCKED, _I.QUEUED): _L.QUEUED,
-    **{(label, _I.WITHDRAWN): _L.NONE for label in (_L.QUEUED, _L.RETRY, _L.RUNNING)},
+    **{(label, _I.WITHDRAWN): _L.NONE for label in (_L.QUEUED, _L.RETRY, _L.RUNNING, _L.BLOCKED)},
     **{(label, _I.CLOSED): _L.NONE for label in _L if label},
 }
 
@@ -243,7 +243,7 @@ AUTO_RUN_TRANSITIONS: Mapping[tuple[AutoRunState, AutoRunEvent], AutoRunState] =
     (_A.WAITING, _O.WAIT_ENDED): _A.SELECTING,
     (_A.WAITING, _O.RUN_STARTED): _A.RUNNING,
     **{(state, _O.STOP_ASKED): _A.STOPPING for state in (_A.SELECTING, _A.RUNNING, _A.WAITING)},
-    (_A.STOPPING, _O.RUN_ENDED): _A.STOPPING,
+    **{(_A.STOPPING, event): _A.STOPPING for event in (_O.RUN_ENDED, _O.WAIT_BEGAN, _O.WAIT_ENDED, _O.STOP_ASKED)},
     **{(state, _O.STOPPED): _A.STOPPED for state in (_A.SELECTING, _A.RUNNING, _A.WAITING, _A.STOPPING)},
 }
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunEvent, RunState
+from aiflow.domain.retry import may_retry_step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,7 +108,7 @@ def _resume(run: StoppedRun, goal: Goal) -> Decision:
     step_id = _current_step(run)
     if goal.target_step_id not in (None, step_id):
         return Refused(
-            "INPUT_INVALID", f"resume goes on at {step_id}; retry_step chooses a step", ResumeMode.RETRY_STEP
+            "INPUT_INVALID", f"resume goes on at {step_id or 'the report'}; retry_step chooses", ResumeMode.RETRY_STEP
         )
     if not run.step_ids:
         return GoOn(RunEvent.RESUMED_AT_PLANNING)
@@ -118,7 +119,7 @@ def _resume(run: StoppedRun, goal: Goal) -> Decision:
 
 def _current_step(run: StoppedRun) -> str | None:
     """Return the step the run stands in, or the first unfinished one."""
-    if run.current_step_id in run.step_ids:
+    if run.current_step_id in run.step_ids and run.current_step_id not in run.done_step_ids:
         return run.current_step_id
     return next((step for step in run.step_ids if step not in run.done_step_ids), None)
 
@@ -134,7 +135,7 @@ def _retry_step(run: StoppedRun, goal: Goal, step_retries: int) -> Decision:
     target = goal.target_step_id or current
     if run.step_ids.index(target) > run.step_ids.index(current):
         return Refused("INPUT_INVALID", f"{target} comes after the current step {current}", ResumeMode.RESUME)
-    if run.retries.get(target, 0) >= step_retries:
+    if not may_retry_step(run.retries.get(target, 0), step_retries):
         detail = f"{target} was retried {run.retries[target]} times, the limit is {step_retries}"
         return Refused("RETRY_LIMIT_EXCEEDED", detail, ResumeMode.REPLAN)
     return GoOn(RunEvent.RESUMED_AT_STEP, target, is_from_start=True)

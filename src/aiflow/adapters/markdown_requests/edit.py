@@ -52,7 +52,8 @@ def apply_edit(text: str, edit: Edit) -> tuple[str, dict[str, tuple[Value, Value
         if old == change.new:
             continue
         if change.expected is not ANY and old != change.expected:
-            raise ConflictError(request_id=edit.request_id, path=_path(edit.request_id), key=key, found=_plain(old) or "-")
+            found = _plain(old) or "-"
+            raise ConflictError(request_id=edit.request_id, path=_path(edit.request_id), key=key, found=found)
         changed[key] = (old, change.new)
     text = apply_values(text, {key: new for key, (_, new) in changed.items()}, edit.request_id)
     if edit.body is not None:

@@ -70,7 +70,7 @@ def _read(session: Session, assignment: tuple[str, ...]) -> tuple[str, str]:
     key, equals, value = assignment[0].partition("=")
     if equals and len(assignment) == 1:
         return key.strip(), value
-    if not equals and len(assignment) == 2:
+    if not value and len(assignment) == 2:  # `status ready`, or `status= ready` as bash completes it
         return key.strip(), assignment[1]
     raise click.UsageError(session.texts("set.one_pair"))
 
