@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,22 @@ class Program:
     def json(self, *args: str, code: int = 0, env: dict[str, str] | None = None) -> Any:
         """Call the program with --json and read its answer."""
         return json.loads(self(*args, "--json", code=code, env=env).stdout)
+
+
+@contextlib.contextmanager
+def somebody_else(folder: Path) -> Iterator[None]:
+    """Act as a user without rights for a moment, if we are root: root may read and write everything."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for each in (folder, *folder.parents):
+        if len(each.parts) > 2 and each.owner() == "root":
+            each.chmod(each.stat().st_mode | 0o555)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
 
 
 @pytest.fixture

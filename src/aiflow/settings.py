@@ -39,7 +39,7 @@ class Setting(NamedTuple):
     default: SettingValue
     choices: tuple[str, ...] = ()
     minimum: float = 0
-    maximum: float = math.inf
+    maximum: float = 1_000_000_000
     env_alias: str | None = None
 
     @property
@@ -230,13 +230,13 @@ def check_value(setting: Setting, raw: object) -> tuple[str, SettingValue] | Mis
     """Check one value of a file against its row."""
     value = _of_kind(setting.kind, raw)
     if value is None:
-        return Mistake(setting.name, MistakeKind.WRONG_TYPE, (("wanted", setting.kind.value), ("value", repr(raw))))
+        return Mistake(setting.name, MistakeKind.WRONG_TYPE, (("wanted", setting.kind.value), ("value", _short(raw))))
     if setting.choices and value not in setting.choices:
         allowed = ", ".join(choice for choice in setting.choices if choice)
         return Mistake(setting.name, MistakeKind.NOT_A_CHOICE, (("value", str(value)), ("allowed", allowed)))
     if isinstance(value, (int, float)) and not setting.minimum <= value <= setting.maximum:
-        allowed = f"{setting.minimum:g} … " + ("" if math.isinf(setting.maximum) else f"{setting.maximum:g}")
-        return Mistake(setting.name, MistakeKind.OUT_OF_RANGE, (("value", str(value)), ("allowed", allowed.strip())))
+        allowed = f"{setting.minimum:g} … {setting.maximum:.0f}"
+        return Mistake(setting.name, MistakeKind.OUT_OF_RANGE, (("value", _short(value)), ("allowed", allowed)))
     return setting.name, value
 
 
@@ -248,9 +248,25 @@ def _of_kind(kind: Kind, raw: object) -> SettingValue | None:
     if isinstance(raw, bool) or kind is Kind.BOOLEAN:
         return raw if isinstance(raw, bool) and kind is Kind.BOOLEAN else None
     if kind is Kind.NUMBER:
-        return float(raw) if isinstance(raw, (int, float)) else None
+        return _as_float(raw) if isinstance(raw, (int, float)) else None
     wanted = int if kind is Kind.INTEGER else str
     return raw if isinstance(raw, wanted) else None
+
+
+def _as_float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def _short(value: object) -> str:
+    """Write a value for a message: not longer than a line, however many digits it has."""
+    try:
+        text = repr(value) if not isinstance(value, float) else str(value)
+    except ValueError:  # Python refuses to write a number of thousands of digits
+        return "…"
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 _TRUTH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aiflow.adapters.toml_settings import line_of, load_settings
+from aiflow.adapters.toml_settings import find_lines, line_of, load_settings
 from aiflow.errors import SettingsError
 from aiflow.messages import Texts
 from aiflow.settings import BY_NAME, ROLES, TABLE, Kind, Source
@@ -61,7 +61,7 @@ def test_a_role_has_its_own_value_or_the_general_one(tmp_path: Path) -> None:
             "aiflow.toml:3: agent.kind: 'gpt' is not one of claude-code, codex, acp, command, demo",
         ),
         ("[limits]\nstep_files = '20'\n", "aiflow.toml:2: limits.step_files: has to be a whole number, not '20'"),
-        ("[limits]\nrole_attempts = 0\n", "aiflow.toml:2: limits.role_attempts: 0 is not in the range 1 …"),
+        ("[limits]\nrole_attempts = 0\n", "aiflow.toml:2: limits.role_attempts: 0 is not in the range 1 … 1000000000"),
         ("[server]\nport = 99999\n", "aiflow.toml:2: server.port: 99999 is not in the range 0 … 65535"),
         ("[worktree]\n\ncopy = [\n  1,\n]\n", "aiflow.toml:3: worktree.copy: has to be a list of texts, not [1]"),
         ("agent = 'codex'\n", "aiflow.toml:1: agent: is a section: write [agent]"),
@@ -74,7 +74,10 @@ def test_a_role_has_its_own_value_or_the_general_one(tmp_path: Path) -> None:
             "[github]\nlanguage = 'ja'\n",
             "aiflow.toml:2: github.language: language belongs above the first [section]; here it stands under [github]",
         ),
-        ("[limits]\nrun_cost_usd = nan\n", "aiflow.toml:2: limits.run_cost_usd: nan is not in the range 0 …"),
+        (
+            "[limits]\nrun_cost_usd = nan\n",
+            "aiflow.toml:2: limits.run_cost_usd: nan is not in the range 0 … 1000000000",
+        ),
     ],
 )
 def test_a_mistake_names_file_line_and_key(tmp_path: Path, text: str, expected: str) -> None:
@@ -98,7 +101,10 @@ def test_a_flag_needs_a_value(tmp_path: Path) -> None:
 
 def test_a_line_is_found_also_behind_values_of_several_lines() -> None:
     text = 'a = """\nx = 1\n"""\n[s]\nlist = [\n 1,\n 2,\n]\nx = 1\n[t]\n"quoted key" = 1\ndotted.name = 2\n'
-    assert [line_of(text, name) for name in ("a", "s", "s.list", "s.x", "t.quoted key", "t.dotted.name", "none")] == [
+    tomllib.loads(text)
+    assert [
+        line_of(find_lines(text), name) for name in ("a", "s", "s.list", "s.x", "t.quoted key", "t.dotted.name", "none")
+    ] == [
         1,
         4,
         5,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
+import time
 from typing import TYPE_CHECKING
 
 from aiflow.errors import as_problem
@@ -20,12 +22,41 @@ def state_dir(root: Path, *parts: str) -> Path:
     """Return a folder of the checkout's own state, made if missing and hidden from git."""
     base = root / STATE_DIR
     base.mkdir(exist_ok=True)
-    ignore = base / ".gitignore"
-    if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
     folder = base.joinpath(*parts)
     folder.mkdir(parents=True, exist_ok=True)
+    ignore = base / ".gitignore"
+    if not ignore.exists() or not ignore.stat().st_size:  # empty: the disk was full
+        replace_file(ignore, b"*\n", base)
     return folder
+
+
+def is_inside(root: Path, path: Path) -> bool:
+    """Tell whether a path, links followed, is below a root, and neither git's nor our own."""
+    real_root, real = os.path.realpath(root), os.path.realpath(path)
+    if os.path.commonpath([real_root, real]) != real_root:
+        return False
+    first = os.path.relpath(real, real_root).split(os.sep)[0]
+    return first not in (".git", STATE_DIR)
+
+
+def remove_leftovers(scratch: Path, older_than_seconds: float = 3600) -> None:
+    """Remove temporary files that a killed process left behind long ago."""
+    for path in scratch.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > older_than_seconds:
+                path.unlink()
+
+
+def read_regular(path: Path | str, limit: int = 10_000_000) -> bytes:
+    """Read a plain file; a pipe, a device or an endless file is refused as an OSError rather than waited for."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return data
 
 
 @contextlib.contextmanager
@@ -47,7 +78,7 @@ def translated(path: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise as_problem(error, path) from error
+        raise as_problem(error, error.filename or path) from error
 
 
 def replace_file(path: Path, data: bytes, scratch: Path, expected: bytes | None = None) -> bool:
@@ -58,6 +89,8 @@ def replace_file(path: Path, data: bytes, scratch: Path, expected: bytes | None 
     """
     if data == expected:
         return True
+    if path.exists() and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     temporary = _write_temporary(path, data, scratch)
     try:
         with contextlib.suppress(FileNotFoundError):
@@ -68,6 +101,10 @@ def replace_file(path: Path, data: bytes, scratch: Path, expected: bytes | None 
         if expected is not None and path.read_bytes() != expected:
             return False
         temporary.replace(path)
+    except OSError as error:
+        if error.errno != errno.EXDEV or scratch == path.parent:
+            raise
+        return replace_file(path, data, path.parent, expected)
     finally:
         temporary.unlink(missing_ok=True)
     _sync_folder(path.parent)
@@ -81,6 +118,10 @@ def create_file(path: Path, data: bytes, scratch: Path) -> bool:
         _link(temporary, path)
     except FileExistsError:
         return False
+    except OSError as error:
+        if error.errno != errno.EXDEV or scratch == path.parent:  # a bind mount looks like the same device
+            raise
+        return create_file(path, data, path.parent)
     finally:
         temporary.unlink(missing_ok=True)
     _sync_folder(path.parent)

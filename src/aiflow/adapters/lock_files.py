@@ -8,8 +8,9 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from aiflow.adapters.atomic_files import STATE_DIR
+from aiflow.adapters.atomic_files import STATE_DIR, read_regular
 from aiflow.domain.request import RequestId, normalize_id, parse_instant
+from aiflow.errors import as_problem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 FOLDER = "locks"
 QUEUE_NAME = "queue.lock.json"
+MAX_LOCK_BYTES = 65_536
 _REQUEST_NAME = re.compile(r"request\.(.+)\.lock\.json", re.DOTALL)
 
 
@@ -33,8 +35,10 @@ class LockFiles:
         queue: Lock | None = None
         try:
             names = os.listdir(self._folder)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return requests, queue
+        except OSError as error:  # who may not look must not guess that nothing is locked
+            raise as_problem(error, self._folder) from error
         if not names:
             return requests, queue
         from aiflow.domain.lock import LockType
@@ -54,9 +58,8 @@ class LockFiles:
         from aiflow.domain.lock import Lock
 
         try:
-            with (self._folder / name).open("rb") as file:
-                written_at = datetime.fromtimestamp(os.fstat(file.fileno()).st_mtime, UTC)
-                data = file.read()
+            data = read_regular(self._folder / name, MAX_LOCK_BYTES)
+            written_at = datetime.fromtimestamp((self._folder / name).stat().st_mtime, UTC)
         except FileNotFoundError:
             return None
         except OSError:
@@ -94,6 +97,13 @@ def _parse(fields: dict[str, Any], lock_type: LockType, request_id: str | None, 
         token=text("token"),
         fence=number("fence"),
         boot_id=text("boot_id"),
-        process_started_at=float(started) if isinstance(started, (int, float)) else None,
+        process_started_at=_as_float(started),
         written_at=written_at,
     )
+
+
+def _as_float(value: object) -> float | None:
+    try:
+        return float(value) if isinstance(value, (int, float)) else None
+    except OverflowError:
+        return None

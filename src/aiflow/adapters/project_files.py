@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from aiflow.adapters.atomic_files import create_file, guarded, replace_file, state_dir, translated
+from aiflow.adapters.atomic_files import create_file, guarded, is_inside, replace_file, state_dir, translated
 from aiflow.errors import EnvironmentProblemError
 from aiflow.settings import FILE_NAME
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def find_root(start: Path) -> Path:
@@ -35,7 +32,7 @@ def find_repository(start: Path) -> Path:
 
 def _existing_folder(start: Path) -> Path:
     with translated(start):
-        folder = start.resolve(strict=True)
+        folder = Path(os.path.realpath(start, strict=True))
     if not folder.is_dir():
         raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=str(folder))
     return folder
@@ -56,6 +53,8 @@ class ProjectFolder:
         """Create a file with its folders; False if it exists already."""
         target = self._root / path
         with translated(target):
+            if not is_inside(self._root, target):
+                raise EnvironmentProblemError(reason_code="REQUESTS_DIR_MISSING", path=str(target.parent))
             if os.path.lexists(target):
                 return False
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -63,7 +62,7 @@ class ProjectFolder:
 
     def add_lines(self, path: str, lines: tuple[str, ...]) -> tuple[str, ...]:
         """Add the lines that a text file lacks, in its own line endings; return those added."""
-        target = self._root / path
+        target = Path(os.path.realpath(self._root / path))
         with translated(target), guarded(state_dir(self._root, "locks") / "project.guard"):
             before = target.read_bytes() if target.exists() else b""
             eol = b"\r\n" if b"\r\n" in before else b"\n"
@@ -72,5 +71,5 @@ class ProjectFolder:
             if missing:
                 gap = eol if before and not before.endswith(b"\n") else b""
                 after = before + gap + b"".join(line.encode() + eol for line in missing)
-                replace_file(target, after, state_dir(self._root, "tmp"))
+                replace_file(target, after, state_dir(self._root, "tmp"), expected=before if target.exists() else None)
         return missing

@@ -6,9 +6,11 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from aiflow.adapters.atomic_files import read_regular
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.request import RequestId, parse_instant
 from aiflow.domain.run import RunSummary, latest_run
+from aiflow.errors import as_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 FOLDER = "runs"
 STAGE = "stage.json"
+RUN_PREFIX = "RUN-"
 _STATES = {state.value: state for state in RunState}
 
 
@@ -46,22 +49,26 @@ class RunFiles:
     def _summaries(self, request_id: str) -> Iterator[RunSummary]:
         folder = self._folder / request_id
         for run_id in self._names(folder):
+            if not run_id.startswith(RUN_PREFIX):  # a stray file is no run
+                continue
             yield _summary(run_id, _read_stage(f"{folder}/{run_id}/{STAGE}"))
 
     @staticmethod
     def _names(folder: Path) -> list[str]:
         try:
             return os.listdir(folder)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
+        except OSError as error:
+            raise as_problem(error, folder) from error
 
 
 def _read_stage(path: str) -> dict[str, Any] | None:
     """Read one stage.json; None if it is missing, unreadable or not what it should be."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(fd, "rb") as file:
-            stage = json.loads(file.read())
+        stage = json.loads(read_regular(path))
+    except PermissionError as error:  # who may not look must not guess
+        raise as_problem(error, path) from error
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(stage, dict) or not isinstance(stage.get("state"), str):

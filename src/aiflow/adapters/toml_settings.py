@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.atomic_files import read_regular
 from aiflow.errors import SettingsError, as_problem
 from aiflow.settings import (
     BY_NAME,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+MAX_FILE_BYTES = 1_000_000
 _EMPTY_SECTIONS = frozenset(f"[{section}]".encode() for section in SECTIONS)
 
 
@@ -45,7 +47,7 @@ def load_settings(root: Path, environ: Mapping[str, str], flags: Iterable[str] =
 def _read_file(path: Path, problems: list[dict[str, object]]) -> dict[str, SettingValue]:
     """Read the file's settings; a file that is not there sets nothing."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path, MAX_FILE_BYTES)
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -61,14 +63,15 @@ def _read_file(path: Path, problems: list[dict[str, object]]) -> dict[str, Setti
         mistake = Mistake("", MistakeKind.SYNTAX, (("problem", "not UTF-8"),))
         problems.append(_problem(FILE_NAME, mistake, data.count(b"\n", 0, error.start) + 1))
         return {}
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         problem, line = _syntax(str(error))
         problems.append(_problem(FILE_NAME, Mistake("", MistakeKind.SYNTAX, (("problem", problem),)), line))
         return {}
     values: dict[str, SettingValue] = {}
+    lines = find_lines(text)
     for result in check_tables(tables):
         if isinstance(result, Mistake):
-            problems.append(_problem(FILE_NAME, result, line_of(text, result.name)))
+            problems.append(_problem(FILE_NAME, result, line_of(lines, result.name)))
         else:
             values[result[0]] = result[1]
     return values
@@ -88,23 +91,46 @@ def _syntax(message: str) -> tuple[str, int | None]:
     return match[1], int(match[2]) if match[2] else None
 
 
-def line_of(text: str, name: str) -> int | None:
-    """Find the line of a key: the first one with which the text, cut behind it, says the key."""
-    import tomllib
+_HEADER = re.compile(r"[ \t]*\[{1,2}([^\]\n]+)\]{1,2}")
+_NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_ASSIGNMENT = re.compile(rf"[ \t]*({_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*=")
+_DOT = re.compile(r"""[ \t]*\.[ \t]*(?=(?:[^"']*["'][^"']*["'])*[^"']*$)""")
 
-    lines = text.splitlines(keepends=True)
-    last_without = 0
-    for count in range(1, len(lines) + 1):
-        try:
-            tables: object = tomllib.loads("".join(lines[:count]))
-        except tomllib.TOMLDecodeError:
-            continue  # in the middle of a value of several lines
-        for part in name.split("."):
-            tables = tables.get(part) if isinstance(tables, dict) else None
-        if tables is not None:
-            return last_without + 1
-        last_without = count
-    return None
+
+def find_lines(text: str) -> dict[str, int]:
+    """Return the line of every section and key of a valid TOML file, in one pass over it."""
+    found: dict[str, int] = {}
+    section, is_in_text, depth = "", False, 0
+    for number, line in enumerate(text.splitlines(), 1):
+        is_continued = is_in_text or depth > 0
+        if line.count('"""') % 2 or line.count("'''") % 2:
+            is_in_text = not is_in_text
+        assignment = None if is_continued else _ASSIGNMENT.match(line)
+        header = None if is_continued or assignment else _HEADER.match(line)
+        if header:
+            section = _plain_name(header[1])
+            found.setdefault(section, number)
+        elif assignment:
+            name = _plain_name(assignment[1])
+            found.setdefault(f"{section}.{name}" if section else name, number)
+        if (assignment or depth > 0) and not is_in_text:
+            rest = line[assignment.end() :] if assignment else line
+            depth = max(0, depth + rest.count("[") - rest.count("]"))
+    return found
+
+
+def _plain_name(name: str) -> str:
+    return ".".join(part.strip().strip("\"'") for part in _DOT.split(name.strip()))
+
+
+def line_of(lines: dict[str, int], name: str) -> int | None:
+    """Find the line of a key, or of the section or dotted key it stands in."""
+    while name and name not in lines:
+        nested = [line for other, line in lines.items() if other.startswith(f"{name}.")]
+        if nested:
+            return min(nested)
+        name = name.rpartition(".")[0]
+    return lines.get(name)
 
 
 def _read_environment(environ: Mapping[str, str], problems: list[dict[str, object]]) -> dict[str, SettingValue]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.domain.request import Request
+from aiflow.domain.request import Problem, ProblemKind, Request
 from aiflow.errors import AiflowError, BadInputError
 from aiflow.usecases.create_request import NewRequest, check_new, render_request
 
@@ -36,8 +36,10 @@ class Draft:
         try:
             click.edit(filename=str(self.path))
         except click.ClickException as error:
+            if self._read() == before:
+                self.path.unlink()
             raise BadInputError(detail=self._session.texts("new.no_editor", problem=error.format_message())) from None
-        after = self.path.read_text(encoding="utf-8", errors="replace")
+        after = self._read()
         is_untouched = after == before and not (has_body and self._has_title)
         if is_untouched or not after.strip():
             self.path.unlink()
@@ -46,6 +48,13 @@ class Draft:
         if not isinstance(read, Request):
             return replace(self._new, text=after)
         return replace(self._new, title=read.title, status=read.status, priority=read.priority, text=after)
+
+    def _read(self) -> str:
+        """Read what was saved, byte for byte; another encoding than UTF-8 is left for the person to mend."""
+        try:
+            return self.path.read_bytes().decode("utf-8")
+        except UnicodeDecodeError:
+            raise BadInputError(reason_code="REQUEST_INVALID", problem=Problem(ProblemKind.NOT_TEXT)) from None
 
 
 @contextlib.contextmanager
@@ -59,7 +68,7 @@ def kept_draft(session: Session, new: NewRequest) -> Iterator[Draft]:
         if draft.path.exists():
             relative = draft.path.relative_to(session.project.root)
             kept = session.texts("new.kept", path=relative)
-            error.context["detail"] = "\n".join(filter(None, (str(error.context.get("detail", "")), kept)))
+            error.context["kept"] = kept
         raise
     else:
         draft.path.unlink(missing_ok=True)

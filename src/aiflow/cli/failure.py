@@ -15,14 +15,20 @@ from aiflow.errors import AiflowError, BadInputError, as_problem
 from aiflow.usecases.shapes import error_facts, error_shape
 
 
-def report(error: Exception, *, is_json: bool) -> int:
-    """Show an error and return its exit code."""
+def code_of(error: Exception) -> int:
+    """Return an error's exit code."""
+    return int(exit_code(_as_known(error).reason_code))
+
+
+def report(error: Exception, *, is_json: bool) -> None:
+    """Show an error."""
     known = _as_known(error)
+    if known.reason_code == "INTERNAL_ERROR" and os.environ.get("AIFLOW_DEBUG"):
+        traceback.print_exception(error)
     if is_json:
         print_json(error_shape(known, current_texts()))
     else:
         show(known)
-    return int(exit_code(known.reason_code))
 
 
 def _as_known(error: Exception) -> AiflowError:
@@ -34,8 +40,6 @@ def _as_known(error: Exception) -> AiflowError:
         return BadInputError(detail=error.format_message(), hint=f"{hint} --help")
     if isinstance(error, OSError):
         return as_problem(error, error.filename or "")
-    if os.environ.get("AIFLOW_DEBUG"):
-        traceback.print_exception(error)
     return AiflowError(detail=f"{type(error).__name__}: {error}")
 
 
@@ -50,10 +54,12 @@ def show(error: AiflowError) -> None:
         # What is wrong is all there is to say.
         title, summary, detail, actions = str(detail), "", None, () if hint else actions
     code = error.reason_code
-    say(f"{click.style(code, fg='red', bold=True) if _is_coloured() else code}: {title}", err=True)
+    say(title, f"{click.style(code, fg='red', bold=True) if _is_coloured() else code}: ", err=True)
     parts = [summary, str(detail) if detail and str(detail) not in summary else ""]
     for line in "\n".join(filter(None, parts)).splitlines():
         say(line, "  ", err=True)
+    if kept := facts.get("kept"):
+        say(str(kept), "  ", err=True)
     for action in (*actions, *((hint,) if hint else ())):
         say(str(action), "  → ", err=True)
 

@@ -17,25 +17,38 @@ _SECTION = re.compile(r"^[ \t]*\[", re.MULTILINE)
 def find_language(argv: list[str]) -> str:
     """Choose by `--lang`, `-c language=…`, AIFLOW_LANG, the project's settings, the locale, in this order."""
     flags = [value.partition("=")[2] for value in _options(argv, "-c") if value.startswith("language=")]
-    wanted = (*_options(argv, "--lang"), *flags, None)
-    return choose_language(wanted[0], os.environ, _project_language(argv))
+    wanted = (None, *flags, *_options(argv, "--lang"))
+    return choose_language(wanted[-1], os.environ, _project_language(argv))
 
 
 def _options(argv: list[str], *names: str) -> list[str]:
-    """Look for an option's values before click does."""
+    """Look for an option's values before click does: `--name value`, `--name=value`, `-nvalue`."""
     own = argv[: argv.index("--")] if "--" in argv else argv
-    found = [after for word, after in itertools.pairwise(own) if word in names]
-    found += [word.partition("=")[2] for word in own if word.startswith(tuple(f"{name}=" for name in names))]
+    found: list[str] = []
+    for word, after in itertools.pairwise((*own, "")):
+        for name in names:
+            if word == name:
+                found.append(after)
+            elif name.startswith("--"):
+                found += [word.partition("=")[2]] if word.startswith(f"{name}=") else []
+            elif word.startswith(name):
+                found.append(word[len(name) :])
     return found
 
 
 def _project_language(argv: list[str]) -> str | None:
     """Look only at the language in the settings at or above the project's folder; mistakes are for later."""
-    here = Path((*_options(argv, "--project", "-C"), ".")[0]).absolute()
+    try:
+        here = Path((".", *_options(argv, "--project", "-C"))[-1]).absolute()
+    except OSError:  # the folder we are in is gone
+        return None
     for folder in (here, *here.parents):
+        path = folder / SETTINGS_FILE
         try:
-            text = (folder / SETTINGS_FILE).read_text(encoding="utf-8-sig", errors="replace")
+            text = path.read_text(encoding="utf-8-sig", errors="replace") if path.is_file() else None
         except OSError:
+            continue
+        if text is None:
             continue
         match = _LANGUAGE_LINE.search(_SECTION.split(text, maxsplit=1)[0])
         return match[1] if match else None

@@ -66,7 +66,7 @@ def share_out(natural: Sequence[int], total: int, least: dict[int, int], gap: in
 
     What is taken is shared: the widest of them gives first.
     """
-    widths = list(natural)
+    widths = [min(width, max(total, 1)) for width in natural]
     over = sum(widths) + gap * (len(widths) - 1) - total
     while over > 0:
         able = [index for index, floor in least.items() if widths[index] > floor]

@@ -111,9 +111,8 @@ def main(args: list[str] | None = None) -> NoReturn:
     # again costs more than everything else (PRF-1).
     gc.set_threshold(200_000, 20, 20)
     argv = sys.argv[1:] if args is None else args
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _require_utf8(argv)
+    _open_missing_streams()
     language = find_language(argv)
     use_texts(Texts(language))
     translate_click(language)
@@ -149,10 +148,38 @@ def run(argv: list[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # noqa: BLE001 - the outermost loop: everything gets a reason code
-        from aiflow.cli.failure import report
-
-        return report(error, is_json=is_json)
+        return _report(error, is_json=is_json)
     return 0
+
+
+def _report(error: Exception, *, is_json: bool) -> int:
+    """Show an error; that nobody can read it does not change the exit code."""
+    from aiflow.cli.failure import code_of, report
+
+    try:
+        report(error, is_json=is_json)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code_of(error)
+
+
+def _require_utf8(argv: list[str]) -> None:
+    """Start anew in UTF-8 where the locale says otherwise: file names and answers are the same on every machine."""
+    if sys.getfilesystemencoding().lower() != "utf-8" and not sys.flags.utf8_mode:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", "-m", "aiflow", *argv])  # noqa: S606
+
+
+def _open_missing_streams() -> None:
+    """Give the process the streams that its caller closed, and let no character stop the output."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - for the whole process
+        elif mode == "w" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _require_platform() -> None:

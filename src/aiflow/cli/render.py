@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aiflow.cli.layout import cut, display_width, pad, share_out, wrap
+from aiflow.domain.request import UNCLEAN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ STATUS_COLOURS = {
 # What a title and a note keep when the room is short.
 LEAST_TITLE = 20
 LEAST_LAST = 16
+MOST_INDENT = 24
 
 
 def is_terminal() -> bool:
@@ -40,9 +42,7 @@ def is_terminal() -> bool:
 
 def clean(text: str) -> str:
     """Take the control characters out of a text from a file: it must not command the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(ch if ch.isprintable() else "\ufffd" for ch in text.replace("\t", " "))
+    return UNCLEAN.sub("\ufffd", text.replace("\t", " ")) if not text.isprintable() else text
 
 
 def paint(text: str, colour: str | None = None, *, is_bold: bool = False) -> str:
@@ -54,7 +54,7 @@ def paint(text: str, colour: str | None = None, *, is_bold: bool = False) -> str
 
 def heading(text: str) -> None:
     """Write a line that stands above others."""
-    click.echo(paint(text, is_bold=True))
+    click.echo(paint(clean(text), is_bold=True))
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], colour_column: int | None = None) -> None:
@@ -88,15 +88,17 @@ def terminal_width() -> int:
     return shutil.get_terminal_size().columns
 
 
-def say(text: str, indent: str = "", *, err: bool = False) -> None:
-    """Write a paragraph; on a terminal its lines are broken, those behind the first indented a little more."""
+def say(text: str, prefix: str = "", *, err: bool = False) -> None:
+    """Write a paragraph behind a prefix; on a terminal its lines are broken and stand below each other."""
     stream = sys.stderr if err else sys.stdout
+    shown = clean(text)
     if not stream.isatty():
-        click.echo(indent + text, err=err)
+        click.echo(prefix + shown, err=err)
         return
-    width = max(20, terminal_width() - display_width(indent) - 2)
-    for number, line in enumerate(wrap(text, width)):
-        click.echo(indent + ("  " if number else "") + line, err=err)
+    indent = min(display_width(prefix), MOST_INDENT)
+    width = max(20, terminal_width() - display_width(prefix))
+    for number, line in enumerate(wrap(shown, width)):
+        click.echo((prefix if number == 0 else " " * indent) + line, err=err)
 
 
 def ago(moment: datetime, now: datetime, texts: Texts) -> str:

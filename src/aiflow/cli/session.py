@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from aiflow.errors import AiflowError
 from aiflow.messages import Texts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from aiflow.domain.activity import Activity
+    from aiflow.ports import Journal
     from aiflow.settings import Settings
     from aiflow.wiring import Project
 
@@ -59,13 +62,35 @@ class Session:
 
         return read_settings(root, self.flags)
 
+    @property
+    def journal(self) -> Journal:
+        """The journal; what could not be recorded is said, and does not undo what was done."""
+        return _TellingJournal(self.project.journal, self.texts)
+
     @staticmethod
     def now() -> datetime:
         """The time, with the user's own offset."""
         return datetime.now().astimezone()
 
 
+class _TellingJournal:
+    """A journal whose failure is a warning: the change it should have recorded is on disk already."""
+
+    def __init__(self, journal: Journal, texts: Texts) -> None:
+        self._journal = journal
+        self._texts = texts
+
+    def append(self, activity: Activity) -> None:
+        """Add one entry, or say why not."""
+        try:
+            self._journal.append(activity)
+        except AiflowError as error:
+            problem = f"{error.reason_code}: {error.context.get('path', '')}: {error.context.get('problem', '')}"
+            click.echo(self._texts("journal.failed", problem=problem), err=True)
+
+
 def print_json(data: Any) -> None:
     """Print one JSON document: indented for a person, on one line for a program."""
     indent = 2 if sys.stdout.isatty() else None
-    click.echo(json.dumps(data, ensure_ascii=False, indent=indent))
+    text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
+    click.echo(text.encode("utf-8", "backslashreplace"))

@@ -11,6 +11,7 @@ from aiflow.domain.request import (
     DEFAULT_PRIORITY,
     DEFAULT_STATUS,
     LIST_KEYS,
+    UNCLEAN,
     MetadataKey,
     Priority,
     ProblemKind,
@@ -81,9 +82,18 @@ def check_id(stem: str, declared: str | None) -> None:
 def check_title(title: str) -> str:
     """Refuse a title that would not stand on one line."""
     text = title.strip()
-    if not text or len(text) > MAX_TITLE_CHARACTERS or not text.isprintable():
+    if not text or len(text) > MAX_TITLE_CHARACTERS or UNCLEAN.search(text):
         raise MistakeError(ProblemKind.BAD_TITLE, limit=str(MAX_TITLE_CHARACTERS))
     return text
+
+
+def check_text(*texts: str) -> None:
+    """Refuse what cannot be written as UTF-8, such as a byte that was no text on the command line."""
+    for text in texts:
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise MistakeError(ProblemKind.NOT_TEXT) from None
 
 
 def _read_text(value: Value) -> str:
@@ -96,7 +106,7 @@ def _read_id(value: Value) -> str:
     text = _read_text(value)
     if not is_valid_id(text):
         raise MistakeError(ProblemKind.BAD_ID, value=text)
-    return text
+    return normalize_id(text)
 
 
 def _read_priority(value: Value) -> Priority:

@@ -97,6 +97,7 @@ class ProblemKind(Enum):
     BAD_KEY = "bad_key"
     SAME_ID = "same_id"
     MISSPELT_KEY = "misspelt_key"
+    CANNOT_EDIT = "cannot_edit"
 
 
 class Problem(NamedTuple):
@@ -132,12 +133,16 @@ class InvalidRequest(NamedTuple):
         return any(problem.kind is ProblemKind.SAME_ID for problem in self.problems)
 
 
+# What a line of text may not hold: control characters, line breaks of any kind, what turns the writing direction
+# around, halves of characters. A full-width blank or a joined emoji is fine.
+UNCLEAN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
 MAX_ID_BYTES = 180
 # What git refuses in a ref, what a file name cannot hold, and what a shell or an option parser would trip over.
 # The usual ids, which need no closer look.
 PLAIN_ID = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}"
 _PLAIN_ID = re.compile(PLAIN_ID)
-_FORBIDDEN_IN_ID = re.compile(r"""[\s/\\~^:?*\[\]'"`$<>|&;(){}!#%]|\.\.|@\{|^[-.@]|\.$|\.lock$""", re.IGNORECASE)
+_FORBIDDEN_IN_ID = re.compile(r"""[\s/\\~^:?*\[\]'"`$<>|&;(){}!#%]|\.\.|@\{|^[-.@]|\.$|\.lock$|\.md$""", re.IGNORECASE)
 
 
 def normalize_id(text: str) -> RequestId:
@@ -157,6 +162,7 @@ def is_valid_id(text: str) -> bool:
     )
 
 
+MAX_INSTANT_CHARACTERS = 64
 _SPACE_BEFORE_OFFSET = re.compile(r"\s+(?=(?:[+-]\d\d:?\d\d|[Zz])$)")
 
 
@@ -165,11 +171,13 @@ def parse_instant(text: str) -> datetime | None:
 
     Without an offset it is UTC, a bare date its first moment: never the local zone, so that every machine agrees.
     """
+    if len(text) > MAX_INSTANT_CHARACTERS:
+        return None
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         try:
-            moment = datetime.fromisoformat(_SPACE_BEFORE_OFFSET.sub("", text.strip()))
+            moment = datetime.fromisoformat(_SPACE_BEFORE_OFFSET.sub("", text.strip().upper()))
         except ValueError:
             return None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import PERSON_EVENTS
-from aiflow.domain.metadata import READERS, MistakeError, check_title
+from aiflow.domain.metadata import READERS, MistakeError, check_text, check_title
 from aiflow.domain.request import MetadataKey, Priority, Problem, RequestId, RequestStatus, Value, normalize_id
 from aiflow.errors import BadInputError
 
@@ -44,6 +44,8 @@ def create_request(new: NewRequest, files: RequestFiles, journal: Journal, clock
 
     text = new.text if new.text is not None else render_request(new, now)
     values: dict[str, Value] = {} if new.text is not None else {"depends_on": new.depends_on, "labels": new.labels}
+    if new.text is None and new.title.rstrip().endswith("#"):  # a heading would lose it
+        values["title"] = new.title.strip()
     path = files.create(propose, text, values)
     kind = ActivityKind.REQUEST_CREATED
     journal.append(Activity(now, kind, Actor.PERSON, chosen[-1], data={"title": new.title, "status": new.status}))
@@ -57,6 +59,7 @@ def check_new(new: NewRequest) -> None:
         if new.request_id:
             READERS[MetadataKey.ID](new.request_id)
         READERS[MetadataKey.DEPENDS_ON](new.depends_on)
+        check_text(*new.labels)
     except MistakeError as mistake:
         raise BadInputError(problem=Problem(mistake.kind, None, mistake.facts)) from None
     if new.status not in PERSON_EVENTS:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import PERSON_EVENTS
-from aiflow.domain.metadata import READERS, MistakeError, check_title
+from aiflow.domain.metadata import READERS, MistakeError, check_text, check_title
 from aiflow.domain.request import EDITABLE_KEYS, MetadataKey, Problem, ProblemKind, RequestId, Value
 from aiflow.errors import BadInputError
 
@@ -35,6 +35,7 @@ def check_value(request_id: str, key: str, value: Value) -> None:
         facts = (("value", key), ("allowed", ", ".join(EDITABLE_KEYS)))
         raise BadInputError(request_id=request_id, problem=Problem(ProblemKind.BAD_KEY, None, facts))
     try:
+        check_text(*((value,) if isinstance(value, str) else value or ()))
         meant = READERS[key](value)
         if key == MetadataKey.TITLE:
             check_title(str(value))

@@ -6,6 +6,7 @@ value. `scan.py` is the fast reader for the plain cases; both must read a file a
 
 from __future__ import annotations
 
+import bisect
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,9 @@ _FENCE = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
 _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _BLANK_LINE = re.compile(r"^[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
-_KEY_LINE = re.compile(r"([^\W\d][\w-]*)[ \t]*:(?:[ \t\r]|$)", re.MULTILINE)
+_KEY = r"([^\W\d][\w-]{0,99})[ \t]{0,20}:(?:[ \t\r]|$)"
+_FIRST_KEY = re.compile(_KEY, re.MULTILINE)
+_KEY_LINE = re.compile("^" + _KEY, re.MULTILINE)
 
 
 # With one of these, nothing else that was read of the block can be trusted.
@@ -96,18 +99,16 @@ def read_block(text: str) -> Block:
 
 def _plain_span(text: str, start: int) -> Span | None:
     """Find the older form: `key: value` lines up to the first empty line, at least one key of ours among them."""
-    if _KEY_LINE.match(text, start) is None:
+    first = _FIRST_KEY.match(text, start)
+    if first is None:
         return None
     blank = _BLANK_LINE.search(text, start)
     end = blank.start() if blank else len(text)
-    keys = {match[1] for match in _KEY_LINE.finditer(text, start, end) if _starts_line(text, match.start(), start)}
+    looked_at = min(end, start + MAX_BLOCK_CHARACTERS)
+    keys = {first[1], *(match[1] for match in _KEY_LINE.finditer(text, start, looked_at))}
     if not keys & KNOWN_KEYS:
         return None
     return Span(start, end, blank.end() if blank else len(text), is_fenced=False)
-
-
-def _starts_line(text: str, at: int, start: int) -> bool:
-    return at == start or text[at - 1] in "\r\n"
 
 
 def line_at(text: str, index: int) -> int:
@@ -152,6 +153,7 @@ class _EventReader:
 
     def __init__(self, text: str, block: Block, offset: int) -> None:
         self._text = text
+        self._line_ends = [match.end() for match in _LINE_END.finditer(text, 0, offset + MAX_BLOCK_CHARACTERS)]
         self._block = block
         self._offset = offset
         self.depth = 0
@@ -206,6 +208,8 @@ class _EventReader:
         elif name == "AliasEvent":
             self._problem = ProblemKind.ALIASED
         elif self.depth == 2:
+            if event.anchor or event.tag not in (None, "!"):  # another key may refer to it
+                self._problem = ProblemKind.ALIASED
             self._items.append(event.value)
             self._spans.append((self._offset + event.start_mark.index, self._offset + event.end_mark.index))
 
@@ -221,10 +225,10 @@ class _EventReader:
         key = getattr(key_event, "value", None)
         if key not in KNOWN_KEYS:
             if isinstance(key, str):
-                self._block.others[key] = line_at(self._text, self._offset + key_event.start_mark.index)
+                self._block.others[key] = self._line(self._offset + key_event.start_mark.index)
             return
         key_at, start = self._offset + key_event.start_mark.index, self._offset + event.start_mark.index
-        line = line_at(self._text, key_at)
+        line = self._line(key_at)
         if key in self._block.entries:
             facts = (("key", key), ("first_line", str(self._block.entries[key].line)))
             self._block.problems.append(Problem(ProblemKind.REPEATED_KEY, line, facts))
@@ -240,6 +244,10 @@ class _EventReader:
         style = getattr(event, "style", None) or ("-" if getattr(event, "flow_style", None) is False else "")
         items = tuple(self._spans) if style == "-" else ()
         self._block.entries[key] = Entry(value, line, colon, start, end, style, problem, items)
+
+    def _line(self, index: int) -> int:
+        """Return a character's line; looked up, because a block may have thousands of keys."""
+        return 1 + bisect.bisect_right(self._line_ends, index)
 
     def _complain(self, kind: ProblemKind, index: int) -> None:
         self._block.problems.append(Problem(kind, line_at(self._text, self._offset + index)))

@@ -6,7 +6,14 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.atomic_files import create_file, guarded, replace_file, state_dir, translated
+from aiflow.adapters.atomic_files import (
+    create_file,
+    guarded,
+    remove_leftovers,
+    replace_file,
+    state_dir,
+    translated,
+)
 from aiflow.adapters.markdown_requests.patch import PatchError, body_start, current_value, patch
 from aiflow.adapters.markdown_requests.store import FOLDER, SUFFIX, is_request
 from aiflow.domain.request import Problem, ProblemKind, normalize_id
@@ -36,8 +43,11 @@ class Edit:
 def edit_file(root: Path, path: Path, edit: Edit) -> dict[str, tuple[Value, Value]]:
     """Read anew under the guard and re-apply: a change of other keys meanwhile is no conflict."""
     with translated(path), guarded(state_dir(root, "locks") / GUARD):
+        remove_leftovers(state_dir(root, "tmp"))
         for _ in range(_TRIES):
             data = path.read_bytes()
+            if not data.strip():  # perhaps an editor is just writing it
+                raise _cannot_edit(edit.request_id, Problem(ProblemKind.EMPTY))
             text, changed = apply_edit(_decode(data, edit.request_id), edit)
             if replace_file(path, text.encode("utf-8"), state_dir(root, "tmp"), expected=data):
                 return changed

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_CODE_FENCE = re.compile(rb"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+# A heading, or a line that opens or closes a code block; one pass finds them all.
+_LINES = re.compile(rb"^(?:# ([^\n]*)| {0,3}(`{3,})[^`\n]*| {0,3}(~{3,})[^\n]*)$", re.MULTILINE)
 _CLOSING_HASHES = re.compile(r"(?:^|\s)#+$")
 
 
@@ -15,24 +16,13 @@ def find_heading(data: bytes, start: int) -> str | None:
         heading = data[start + 3 : end].decode().strip() if end > 0 else ""
         if heading and heading[-1] != "#":
             return heading
-    at = start
-    while (begin := _find_hash(data, at)) >= 0:
-        fence = _CODE_FENCE.search(data, at, begin) if begin > at + 1 else None
-        if fence is None:
-            end = data.find(b"\n", begin)
-            heading = data[begin + 2 : end if end >= 0 else None].decode().strip()
-            return (_CLOSING_HASHES.sub("", heading).strip() if heading.endswith("#") else heading) or None
-        closing = re.compile(rb"^ {0,3}" + re.escape(fence[1]) + rb"[`~]*[ \t]*\r?$", re.MULTILINE)
-        closed = closing.search(data, fence.end())
-        if closed is None:
-            return None
-        at = closed.end()
+    fence = b""
+    for match in _LINES.finditer(data, start):
+        mark = match[2] or match[3]
+        if mark is None and not fence:
+            return _CLOSING_HASHES.sub("", match[1].decode().strip()).strip() or None
+        if mark and not fence:
+            fence = mark
+        elif mark and mark[:1] == fence[:1] and len(mark) >= len(fence) and match[0].strip() == mark:
+            fence = b""
     return None
-
-
-def _find_hash(data: bytes, start: int) -> int:
-    """Find the next line that begins with `# `."""
-    if data.startswith(b"# ", start) and (start == 0 or data[start - 1] == 0x0A):
-        return start
-    found = data.find(b"\n# ", start)
-    return found + 1 if found >= 0 else -1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import itertools
 import json
 import re
 from typing import TYPE_CHECKING
@@ -13,9 +12,11 @@ from aiflow.adapters.markdown_requests.scan import is_plain, is_plain_item
 from aiflow.domain.request import Problem, ProblemKind, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _NOT_IN_QUOTES = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff'\"\\]")
+_HIDDEN_COMMENT = re.compile(r"[ \t]#[^\n]*\n|^[ \t]*#", re.MULTILINE)
+_COMPARED = 40_000
 _REST_OF_LINE = re.compile(r"[^\r\n]*")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
@@ -62,29 +63,41 @@ def _patch_one(text: str, key: str, value: Value) -> str:
         return _replace_block_list(text, entry, value)
     if entry.start == entry.end:  # a key without a value: `status:`
         return f"{text[: entry.colon + 1]} {_write(value)}{text[entry.colon + 1 :]}"
+    if _HIDDEN_COMMENT.search(text, entry.start, entry.end) and entry.style not in ("'", '"'):
+        raise PatchError(Problem(ProblemKind.CANNOT_EDIT, entry.line, (("key", key),)))
     return text[: entry.start] + _write(value, entry.style) + text[entry.end :]
 
 
 def _replace_block_list(text: str, entry: Entry, value: Value) -> str:
     """Write a list of one item per line back item by item: those that stay keep their lines and comments."""
+    end_of_list = _line_end_at(text, entry.end)
     if not value or isinstance(value, str) or not isinstance(entry.value, tuple):
-        return f"{text[: entry.colon + 1]} {_write(value)}{text[entry.end :]}"
-    line_start = text.rfind("\n", 0, entry.start) + 1
-    eol, indent = _line_end(text[:line_start]), text[line_start : entry.start]
-    # Each item's piece reaches from its dash to the next one's; the last ends with its line, comment and all.
-    line_end = _REST_OF_LINE.match(text, entry.end)
-    end_of_list = line_end.end() if line_end else entry.end
-    dashes = [entry.start, *(text.rindex("-", end, start) for (_, end), (start, _) in itertools.pairwise(entry.items))]
-    pieces = [text[begin:end] for begin, end in zip(dashes, [*dashes[1:], end_of_list], strict=True)]
-    between = eol + indent
-    pieces[-1] += between
+        header_end = _line_end_at(text, entry.colon + 1)
+        header = text[entry.colon + 1 : header_end]
+        return f"{text[: entry.colon + 1]} {_write(value)}{header}{text[end_of_list:]}"
+    first_line = text.rfind("\n", 0, entry.start) + 1
+    eol, indent = _line_end(text[:first_line]), text[first_line : entry.start]
+    # An item's piece is the comments above it and its own line.
+    ends = [_line_end_at(text, end) for _, end in entry.items]
+    starts = [first_line, *(end + len(eol) for end in ends[:-1])]
+    pieces = [text[start:end] for start, end in zip(starts, ends, strict=True)]
     written: list[str] = []
-    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, entry.value, value, autojunk=False).get_opcodes():
-        if tag == "equal":
-            written += pieces[i1:i2]
-        else:
-            written += [f"- {_write_item(item)}{between}" for item in value[j1:j2]]
-    return text[: entry.start] + "".join(written).removesuffix(between) + text[end_of_list:]
+    for kind, i1, i2, j1, j2 in _differences(entry.value, value):
+        written += pieces[i1:i2] if kind == "equal" else [f"{indent}- {_write_item(item)}" for item in value[j1:j2]]
+    return text[:first_line] + eol.join(written) + text[end_of_list:]
+
+
+def _differences(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    """Return how one list becomes another; a very long one is written anew rather than compared."""
+    if len(old) * len(new) > _COMPARED:
+        return [("replace", 0, len(old), 0, len(new))]
+    return list(difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes())
+
+
+def _line_end_at(text: str, index: int) -> int:
+    """Return where the line of a character ends, before its line break."""
+    match = _REST_OF_LINE.match(text, index)
+    return match.end() if match else index
 
 
 def _add(text: str, block: Block, line: str) -> str:
@@ -133,4 +146,4 @@ def _verify(before: Block, after: Block, changes: Mapping[str, Value]) -> None:
         found = new.value if new else None
         if (found or None) != (wanted or None):
             line = new.line if new else old.line if old else None
-            raise PatchError(Problem(ProblemKind.NOT_A_MAPPING, line, (("key", key),)))
+            raise PatchError(Problem(ProblemKind.CANNOT_EDIT, line, (("key", key),)))

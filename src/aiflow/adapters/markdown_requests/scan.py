@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_FILE_BYTES = 5_000_000
+MAX_BLOCK_BYTES = 65_536  # a longer block goes to the exact reader, which refuses it
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _ID_LIST = re.compile(rf"depends_on: \[{PLAIN_ID}(?:, {PLAIN_ID})*\]".encode())
@@ -37,7 +38,9 @@ _ITEM = re.compile(r"[A-Za-z0-9_.+/][A-Za-z0-9_.+/-]*")
 _NOT_PLAIN = re.compile(
     r"^[-?:,\[\]{}#&*!|>'\"%@`~=<]|: |:$| #|[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
 )
-_NO_COMMENT = re.compile(r"[^\x20-\x7e]")
+_BREAKS = r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
+_NO_COMMENT = re.compile(_BREAKS)
+_QUOTED = re.compile(rf"([\"'])((?:(?!{_BREAKS})[^\"'\\])+)\1")
 
 # A line that comes again and again, such as `status: done`, is taken apart and interpreted once: as (the key's place
 # in a row, the value), () for a line that says nothing to us, False for a line that is not for this scanner.
@@ -59,7 +62,7 @@ def read_request(stem: str, path: str, data: bytes) -> Request | InvalidRequest:
             return invalid(stem, path, ProblemKind.NOT_TEXT, data.count(b"\n", 0, error.start) + 1)
     plain = data.replace(b"\r\n", b"\n") if _CR in data else data
     scanned = _scan(plain)
-    if scanned is None or scanned[0][_ID] is not None or _NUL in data or not is_valid_id(stem):
+    if scanned is None or scanned[0][_ID] not in (None, stem) or _NUL in data or not is_valid_id(stem):
         return read_exactly(stem, path, data)
     row, body = scanned
     return assemble(stem, path, row, find_heading(plain, body) if row[0] is None else None)
@@ -103,7 +106,9 @@ def _scan(data: bytes) -> tuple[list[Any], int] | None:
     else:
         start, end = 0, data.find(b"\n\n")
         body = end + 2
-    if end < start or (start == 0 and data.startswith((b"#", b"\n"))):  # a heading, not a comment
+    if (
+        end < start or end > MAX_BLOCK_BYTES or (start == 0 and data.startswith((b"#", b"\n")))
+    ):  # a heading, not a comment
         return None
     row = _EMPTY_ROW[:]
     has_any = start > 0
@@ -154,6 +159,8 @@ def _interpret(key: str, value: str) -> _Parsed:
     if key in LIST_KEYS and value[:1] == "[" and value[-1:] == "]":
         items = [item.strip(" ") for item in value[1:-1].split(",")] if value[1:-1].strip(" ") else []
         return (_PLACES[key], READERS[key](tuple(items))) if all(map(_ITEM.fullmatch, items)) else False
+    if quoted := _QUOTED.fullmatch(value):
+        return _PLACES[key], READERS[key](quoted[2])
     # A key without a value counts as missing, but it may still stand twice: YAML tells.
     return False if value in NULLS or _NOT_PLAIN.search(value) else (_PLACES[key], READERS[key](value))
 

@@ -8,7 +8,7 @@ import stat
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.atomic_files import translated
+from aiflow.adapters.atomic_files import is_inside, translated
 from aiflow.adapters.markdown_requests.scan import MAX_FILE_BYTES, invalid, read_request
 from aiflow.domain.metadata import meant_key
 from aiflow.domain.request import InvalidRequest, Problem, ProblemKind, Request, RequestId, is_valid_id, normalize_id
@@ -26,6 +26,7 @@ SUFFIX = ".md"
 # A link is refused here and looked at closer; a pipe nobody writes to does not keep us waiting.
 _READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 _CHUNK = 65536
+OTHERS_NAMED = 3
 
 
 class MarkdownRequests:
@@ -79,7 +80,10 @@ class MarkdownRequests:
     @staticmethod
     def check_text(text: str) -> Request | InvalidRequest:
         """Read a text as if it were a request file, before it is one."""
-        return read_request("new", f"{FOLDER}/new{SUFFIX}", text.encode("utf-8", "surrogateescape"))
+        data = text.encode("utf-8", "surrogateescape")
+        if len(data) > MAX_FILE_BYTES:
+            return invalid("new", FOLDER, ProblemKind.TOO_LARGE, limit=str(MAX_FILE_BYTES))
+        return read_request("new", f"{FOLDER}/new{SUFFIX}", data)
 
     def edit(
         self, request_id: RequestId, changes: Mapping[str, Change], body: tuple[str, str] | None = None
@@ -144,7 +148,8 @@ class MarkdownRequests:
         return ProblemKind.TOO_LARGE if status.st_size > MAX_FILE_BYTES else None
 
     def _is_inside(self, path: Path) -> bool:
-        return path.resolve().is_relative_to(self._root.resolve())
+        """Tell whether a link leads to a file of the user's in this repository."""
+        return is_inside(self._root, path)
 
     def find(self, request_id: RequestId) -> Path:
         """Look an id up among the files that exist; an id is never used as a path unseen (SEC)."""
@@ -154,7 +159,8 @@ class MarkdownRequests:
             if path.is_file() and self._is_inside(path):
                 return path
             for name in self._folder.iterdir():
-                if is_request(name.name) and normalize_id(name.stem) == request_id and name.is_file():
+                is_meant = is_request(name.name) and normalize_id(name.stem) == request_id
+                if is_meant and name.is_file() and self._is_inside(name):
                     return name
         raise NotFoundError(request_id=request_id)
 
@@ -208,7 +214,8 @@ def _separate_duplicates(
     rest = [file for file in broken if (file.declared_id or file.id) not in shared]
     for request_id, paths in shared.items():
         for path in paths:
-            others = ", ".join(other for other in paths if other != path)
+            others = ", ".join([other for other in paths[: OTHERS_NAMED + 1] if other != path][:OTHERS_NAMED])
+            others += f", … ({len(paths) - 1})" if len(paths) > OTHERS_NAMED + 1 else ""
             problem = Problem(ProblemKind.SAME_ID, None, (("others", others),))
             rest.append(InvalidRequest(RequestId(request_id), path, (problem,)))
     return unique, sorted(rest, key=lambda file: file.path)

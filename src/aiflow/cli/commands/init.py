@@ -18,7 +18,8 @@ def command(session: Session, as_json: bool) -> None:  # noqa: FBT001
     root = project.root
     session.check_settings(root)
     has_requests = any((root / "requests").glob("*.md"))
-    done = init_project(project.folder, has_requests, session.texts, (project.journal, session.now))
+    session.project = project
+    done = init_project(project.folder, has_requests, session.texts, (session.journal, session.now))
     if as_json:
         print_json({"root": str(root), "made": list(done.made), "kept": list(done.kept)})
         return

@@ -12,9 +12,9 @@ from aiflow.cli.options import PRIORITY_CHOICE, option
 from aiflow.cli.options import command as make_command
 from aiflow.cli.session import Session, print_json
 from aiflow.cli.warnings import warn_of_dependencies
-from aiflow.domain.request import Priority, RequestStatus
+from aiflow.domain.request import Priority, Request, RequestStatus
 from aiflow.errors import BadInputError
-from aiflow.usecases.create_request import NewRequest, create_request
+from aiflow.usecases.create_request import NewRequest, check_new, create_request, render_request
 
 
 @make_command("new")
@@ -40,9 +40,10 @@ def command(session: Session, as_json: bool, **given: object) -> None:  # noqa: 
     if wants_editor:
         with kept_draft(session, new) as draft:
             new = draft.edit(has_body=has_body)
-            request_id, path = create_request(new, project.requests, project.journal, session.now)
+            request_id, path = create_request(new, project.requests, session.journal, session.now)
     else:
-        request_id, path = create_request(new, project.requests, project.journal, session.now)
+        _require_usable(session, new)
+        request_id, path = create_request(new, project.requests, session.journal, session.now)
     _require_valid(session, new, request_id, path)
     if as_json:
         print_json({"request_id": request_id, "path": path, "status": new.status, "priority": new.priority})
@@ -60,6 +61,8 @@ def _from_flags(session: Session, given: dict[str, object]) -> NewRequest:
         if body is not None:
             raise click.UsageError(session.texts("new.two_bodies"))
         body = _read_body(str(given["body_file"]))
+        if body.startswith("---"):  # a whole request, such as a draft that was kept
+            return _whole_request(session, body, given)
     depends_on, labels = given["depends_on"], given["labels"]
     assert isinstance(depends_on, tuple)
     assert isinstance(labels, tuple)
@@ -72,6 +75,23 @@ def _from_flags(session: Session, given: dict[str, object]) -> NewRequest:
         labels=tuple(part.strip() for text in labels for part in text.split(",") if part.strip()),
         request_id=str(given["request_id"]) if given["request_id"] else None,
     )
+
+
+def _whole_request(session: Session, text: str, given: dict[str, object]) -> NewRequest:
+    """Take a file that has metadata of its own as it is."""
+    read = session.project.requests.check_text(text)
+    request_id = str(given["request_id"]) if given["request_id"] else None
+    if not isinstance(read, Request):
+        return NewRequest(str(given["title"]) or "-", "", request_id=request_id, text=text)
+    return NewRequest(read.title, "", read.priority, read.status, request_id=request_id, text=text)
+
+
+def _require_usable(session: Session, new: NewRequest) -> None:
+    """Refuse a body that would make an invalid request before anything is written."""
+    check_new(new)
+    read = session.project.requests.check_text(new.text if new.text is not None else render_request(new, session.now()))
+    if not isinstance(read, Request):
+        raise BadInputError(problem=read.problems[0])
 
 
 def _read_body(name: str) -> str:

@@ -7,6 +7,7 @@ from click.shell_completion import CompletionItem
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import complete_request, option, request_id_argument
+from aiflow.cli.render import say
 from aiflow.cli.session import Session, print_json
 from aiflow.cli.warnings import warn_of_dependencies
 from aiflow.domain.lifecycle import PERSON_EVENTS
@@ -50,17 +51,17 @@ def command(
         value = session.now().isoformat(timespec="seconds")
     project = session.project
     change = Change(parse_value(key, value), parse_value(key, expect) or None if expect is not None else ANY)
-    changed = edit_request(request_id, key, change, project.requests, (project.journal, session.now))
+    changed = edit_request(request_id, key, change, project.requests, (session.journal, session.now))
     if as_json:
         old = changed[0] if changed else change.new
         print_json(
             {"request_id": request_id, "key": key, "changed": changed is not None, "from": old, "to": change.new}
         )
     elif changed is None:
-        click.echo(session.texts("set.same", request_id=request_id, key=key, value=_show(change.new)))
+        say(session.texts("set.same", request_id=request_id, key=key, value=_show(change.new)))
     else:
         old, new = map(_show, changed)
-        click.echo(session.texts("set.done", request_id=request_id, key=key, old=old, new=new))
+        say(session.texts("set.done", request_id=request_id, key=key, old=old, new=new))
         if key == "depends_on":
             warn_of_dependencies(session, request_id)
 

@@ -64,7 +64,7 @@ def _show(session: Session, request: Request, backlog: Backlog, *, as_json: bool
         _fact(texts("column.run"), "  ".join(filter(None, (run.run_id, run.state, run.reason_code, when))))
     warn_of_misspelt_keys(session, request.id)
     click.echo()
-    click.echo("\n".join(clean(line) for line in body.strip("\r\n").splitlines()))
+    click.echo("\n".join(clean(line) for line in body.strip("\r\n").split("\n")))
 
 
 def _fact(name: str, value: str) -> None:
@@ -79,4 +79,4 @@ def _show_broken(session: Session, wanted: RequestId, broken: list[InvalidReques
     for file in broken:
         heading(session.texts("show.invalid", path=clean(file.path)))
         for problem in file.problems:
-            click.echo(f"  {describe_problem(problem, session.texts)}")
+            say(describe_problem(problem, session.texts), "  ")

@@ -16,6 +16,8 @@ from aiflow.errors import NotFoundError
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.shapes import describe, why_result
 
+MOST_DEPTH = 10  # deeper stations are written below each other
+
 
 @make_command("why")
 @request_id_argument()
@@ -49,9 +51,10 @@ def _show(session: Session, stations: tuple[Station, ...], backlog: Backlog) -> 
     click.echo()
     by_id = {station.request_id: station for station in stations}
     for station in stations[1:]:
-        say(_sentence(session, station, by_id), "  " * station.depth)
+        indent = "  " * min(station.depth, MOST_DEPTH)
+        say(_sentence(session, station, by_id), indent)
         for command in station.commands:
-            click.echo("  " * station.depth + f"  → {command}")
+            click.echo(f"{indent}  → {command}")
 
 
 def _headline(session: Session, first: Station, backlog: Backlog) -> str:
