@@ -39,6 +39,7 @@ class LockFiles:
             return requests, queue
         except OSError as error:  # who may not look must not guess that nothing is locked
             raise as_problem(error, self._folder) from error
+        names = [name for name in names if name.endswith(".lock.json")]
         if not names:
             return requests, queue
         from aiflow.domain.lock import LockType

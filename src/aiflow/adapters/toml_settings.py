@@ -91,10 +91,10 @@ def _syntax(message: str) -> tuple[str, int | None]:
     return match[1], int(match[2]) if match[2] else None
 
 
-_HEADER = re.compile(r"[ \t]*\[{1,2}([^\]\n]+)\]{1,2}")
+_HEADER = r"[ \t]*\[{1,2}([^\]\n]+)\]{1,2}"
 _NAME = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
-_ASSIGNMENT = re.compile(rf"[ \t]*({_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*=")
-_DOT = re.compile(r"""[ \t]*\.[ \t]*(?=(?:[^"']*["'][^"']*["'])*[^"']*$)""")
+_ASSIGNMENT = rf"[ \t]*({_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*="
+_DOT = r"""[ \t]*\.[ \t]*(?=(?:[^"']*["'][^"']*["'])*[^"']*$)"""
 
 
 def find_lines(text: str) -> dict[str, int]:
@@ -105,8 +105,8 @@ def find_lines(text: str) -> dict[str, int]:
         is_continued = is_in_text or depth > 0
         if line.count('"""') % 2 or line.count("'''") % 2:
             is_in_text = not is_in_text
-        assignment = None if is_continued else _ASSIGNMENT.match(line)
-        header = None if is_continued or assignment else _HEADER.match(line)
+        assignment = None if is_continued else re.match(_ASSIGNMENT, line)
+        header = None if is_continued or assignment else re.match(_HEADER, line)
         if header:
             section = _plain_name(header[1])
             found.setdefault(section, number)
@@ -120,7 +120,7 @@ def find_lines(text: str) -> dict[str, int]:
 
 
 def _plain_name(name: str) -> str:
-    return ".".join(part.strip().strip("\"'") for part in _DOT.split(name.strip()))
+    return ".".join(part.strip().strip("\"'") for part in re.split(_DOT, name.strip()))
 
 
 def line_of(lines: dict[str, int], name: str) -> int | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from aiflow import SETTINGS_FILE
 from aiflow.messages import choose_language
 
-_LANGUAGE_LINE = re.compile(r"""^[ \t]*language[ \t]*=[ \t]*["'](ja|en)["']""", re.MULTILINE)
+_LANGUAGE_LINE = re.compile(r"""^[ \t\ufeff]*language[ \t]*=[ \t]*["'](ja|en)["']""", re.MULTILINE)
 _SECTION = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
@@ -45,7 +45,7 @@ def _project_language(argv: list[str]) -> str | None:
     for folder in (here, *here.parents):
         path = folder / SETTINGS_FILE
         try:
-            text = path.read_text(encoding="utf-8-sig", errors="replace") if path.is_file() else None
+            text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
         except OSError:
             continue
         if text is None:

@@ -98,7 +98,9 @@ class LazyGroup(WordedGroup):
 @click.option("-C", "--project", cls=WordedOption, metavar="DIR", help="option.project")
 @click.option("--json", "as_json", cls=WordedOption, is_flag=True, help="option.json")
 @click.option("-c", "settings", cls=WordedOption, multiple=True, metavar="KEY=VALUE", help="option.setting")
-@click.version_option(__version__, prog_name="aiflow", cls=WordedOption, help="option.version")
+@click.version_option(
+    message=f"aiflow, version {__version__}", version=__version__, cls=WordedOption, help="option.version"
+)
 @click.pass_context
 def cli(ctx: click.Context, /, project: str | None, settings: tuple[str, ...], **_given: object) -> None:
     """cli."""  # noqa: D403

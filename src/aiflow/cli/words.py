@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aiflow.cli.layout import display_width, pad, wrap
 from aiflow.cli.session import current_texts
 
 if TYPE_CHECKING:
@@ -33,12 +32,16 @@ class WideFormatter(click.HelpFormatter):
 
     def write_text(self, text: str) -> None:
         """Write a paragraph."""
+        from aiflow.cli.layout import wrap
+
         indent = " " * self.current_indent
         for line in wrap(text, max(self.width - self.current_indent, 20)):
             self.write(f"{indent}{line}\n")
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """Write terms and what they mean in two columns."""
+        from aiflow.cli.layout import display_width, pad, wrap
+
         pairs = list(rows)
         first = min(max(display_width(term) for term, _ in pairs), col_max) + col_spacing
         indent = " " * self.current_indent

@@ -40,7 +40,7 @@ _NOT_PLAIN = re.compile(
 )
 _BREAKS = r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
 _NO_COMMENT = re.compile(_BREAKS)
-_QUOTED = re.compile(rf"([\"'])((?:(?!{_BREAKS})[^\"'\\])+)\1")
+_QUOTED = rf"([\"'])((?:(?!{_BREAKS})[^\"'\\])+)\1"  # rare: compiled when it is met
 
 # A line that comes again and again, such as `status: done`, is taken apart and interpreted once: as (the key's place
 # in a row, the value), () for a line that says nothing to us, False for a line that is not for this scanner.
@@ -159,7 +159,7 @@ def _interpret(key: str, value: str) -> _Parsed:
     if key in LIST_KEYS and value[:1] == "[" and value[-1:] == "]":
         items = [item.strip(" ") for item in value[1:-1].split(",")] if value[1:-1].strip(" ") else []
         return (_PLACES[key], READERS[key](tuple(items))) if all(map(_ITEM.fullmatch, items)) else False
-    if quoted := _QUOTED.fullmatch(value):
+    if value[:1] in ("'", '"') and (quoted := re.fullmatch(_QUOTED, value)):
         return _PLACES[key], READERS[key](quoted[2])
     # A key without a value counts as missing, but it may still stand twice: YAML tells.
     return False if value in NULLS or _NOT_PLAIN.search(value) else (_PLACES[key], READERS[key](value))
