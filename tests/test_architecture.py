@@ -40,10 +40,10 @@ def test_nothing_is_left_to_do_in_the_code() -> None:
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [
-        (["--help"], ["rich", "yaml", "tomllib", "aiflow.domain", "aiflow.adapters", "subprocess", "dataclasses"]),
+        (["--help"], ["pathlib", "yaml", "tomllib", "aiflow.domain", "aiflow.adapters", "subprocess", "dataclasses"]),
         (
             ["next", "--json"],
-            ["rich", "yaml", "aiflow.domain.reasons", "aiflow.adapters.markdown_requests.patch", "subprocess"],
+            ["pathlib", "yaml", "aiflow.domain.reasons", "aiflow.adapters.markdown_requests.patch", "subprocess"],
         ),
     ],
 )

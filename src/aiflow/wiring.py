@@ -23,10 +23,17 @@ if TYPE_CHECKING:
 class Project(NamedTuple):
     """One checkout with everything that reads it."""
 
-    root: Path
+    root: str
     requests: MarkdownRequests
     runs: RunFiles
     locks: LockFiles
+
+    @property
+    def path(self) -> Path:
+        """The root as a path; made when it is needed, for importing it takes longer than reading 500 files."""
+        from pathlib import Path
+
+        return Path(self.root)
 
     @property
     def sources(self) -> BacklogSources:
@@ -38,32 +45,32 @@ class Project(NamedTuple):
         """The project's own files."""
         from aiflow.adapters.project_files import ProjectFolder
 
-        return ProjectFolder(self.root)
+        return ProjectFolder(self.path)
 
     @property
     def journal(self) -> Journal:
         """The journal of this checkout."""
         from aiflow.adapters.activity_log import ActivityLog
 
-        return ActivityLog(self.root)
+        return ActivityLog(self.path)
 
 
-def open_project(start: Path) -> Project:
+def open_project(start: str) -> Project:
     """Find the project at or above a folder."""
     return project_at(find_root(start))
 
 
-def project_at(root: Path) -> Project:
+def project_at(root: str) -> Project:
     """Put a project together at a known root."""
     return Project(root, MarkdownRequests(root), RunFiles(root), LockFiles(root))
 
 
-def new_project(start: Path) -> Project:
+def new_project(start: str) -> Project:
     """Put a project together at the root of the repository at or above a folder, for `init`."""
     return project_at(find_repository(start))
 
 
-def read_settings(root: Path, flags: Iterable[str]) -> Settings:
+def read_settings(root: str, flags: Iterable[str]) -> Settings:
     """Read the settings from flags, environment and file, or stop with file, key and line."""
     from aiflow.adapters.toml_settings import load_settings
 

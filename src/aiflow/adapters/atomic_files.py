@@ -30,7 +30,7 @@ def state_dir(root: Path, *parts: str) -> Path:
     return folder
 
 
-def is_inside(root: Path, path: Path) -> bool:
+def is_inside(root: Path | str, path: Path | str) -> bool:
     """Tell whether a path, links followed, is below a root, and neither git's nor our own."""
     real_root, real = os.path.realpath(root), os.path.realpath(path)
     if os.path.commonpath([real_root, real]) != real_root:

@@ -26,8 +26,8 @@ _REQUEST_NAME = re.compile(r"request\.(.+)\.lock\.json", re.DOTALL)
 class LockFiles:
     """The locks of one checkout."""
 
-    def __init__(self, root: Path) -> None:
-        self._folder = root / STATE_DIR / FOLDER
+    def __init__(self, root: Path | str) -> None:
+        self._folder = f"{root}/{STATE_DIR}/{FOLDER}"
 
     def held(self) -> tuple[dict[RequestId, Lock], Lock | None]:
         """Return the request locks by request, and the queue lock; a file that exists is a lock that is held."""
@@ -59,8 +59,8 @@ class LockFiles:
         from aiflow.domain.lock import Lock
 
         try:
-            data = read_regular(self._folder / name, MAX_LOCK_BYTES)
-            written_at = datetime.fromtimestamp((self._folder / name).stat().st_mtime, UTC)
+            data = read_regular(f"{self._folder}/{name}", MAX_LOCK_BYTES)
+            written_at = datetime.fromtimestamp(os.stat(f"{self._folder}/{name}").st_mtime, UTC)
         except FileNotFoundError:
             return None
         except OSError:

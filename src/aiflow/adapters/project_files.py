@@ -3,38 +3,50 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aiflow.adapters.atomic_files import create_file, guarded, is_inside, replace_file, state_dir, translated
 from aiflow.errors import EnvironmentProblemError
 from aiflow.settings import FILE_NAME
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
-def find_root(start: Path) -> Path:
+
+def find_root(start: Path | str) -> str:
     """Find the nearest project at or above a folder: an `aiflow.toml` or a repository; else a `requests/` here."""
     here = _existing_folder(start)
-    for folder in (here, *here.parents):
-        if (folder / FILE_NAME).exists() or (folder / ".git").exists():
+    for folder in _upwards(here):
+        if os.path.exists(f"{folder}/{FILE_NAME}") or os.path.exists(f"{folder}/.git"):
             return folder
-    if (here / "requests").is_dir():
+    if os.path.isdir(f"{here}/requests"):
         return here
-    raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=str(here))
+    raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=here)
 
 
-def find_repository(start: Path) -> Path:
+def find_repository(start: Path | str) -> str:
     """Find the git repository at or above a folder."""
     here = _existing_folder(start)
-    for folder in (here, *here.parents):
-        if (folder / ".git").exists():
+    for folder in _upwards(here):
+        if os.path.exists(f"{folder}/.git"):
             return folder
-    raise EnvironmentProblemError(reason_code="NOT_A_REPOSITORY", path=str(here))
+    raise EnvironmentProblemError(reason_code="NOT_A_REPOSITORY", path=here)
 
 
-def _existing_folder(start: Path) -> Path:
+def _upwards(folder: str) -> Iterator[str]:
+    """Yield a folder and everything above it."""
+    yield folder
+    while (above := os.path.dirname(folder)) != folder:
+        folder = above
+        yield folder
+
+
+def _existing_folder(start: Path | str) -> str:
     with translated(start):
-        folder = Path(os.path.realpath(start, strict=True))
-    if not folder.is_dir():
-        raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=str(folder))
+        folder = os.path.realpath(start, strict=True)
+    if not os.path.isdir(folder):
+        raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=folder)
     return folder
 
 
@@ -62,7 +74,7 @@ class ProjectFolder:
 
     def add_lines(self, path: str, lines: tuple[str, ...]) -> tuple[str, ...]:
         """Add the lines that a text file lacks, in its own line endings; return those added."""
-        target = Path(os.path.realpath(self._root / path))
+        target = (self._root / path).resolve()
         with translated(target), guarded(state_dir(self._root, "locks") / "project.guard"):
             before = target.read_bytes() if target.exists() else b""
             eol = b"\r\n" if b"\r\n" in before else b"\n"

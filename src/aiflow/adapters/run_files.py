@@ -26,8 +26,8 @@ _STATES = {state.value: state for state in RunState}
 class RunFiles:
     """Reads the runs below one root."""
 
-    def __init__(self, root: Path) -> None:
-        self._folder = root / FOLDER
+    def __init__(self, root: Path | str) -> None:
+        self._folder = f"{root}/{FOLDER}"
 
     def latest(self, request_ids: Iterable[RequestId] | None = None) -> dict[RequestId, RunSummary]:
         """Return the run that speaks for each request, for those asked for or all."""
@@ -47,14 +47,14 @@ class RunFiles:
         return tuple(sorted(self._summaries(request_id), key=lambda run: run.run_id, reverse=True))
 
     def _summaries(self, request_id: str) -> Iterator[RunSummary]:
-        folder = self._folder / request_id
+        folder = f"{self._folder}/{request_id}"
         for run_id in self._names(folder):
             if not run_id.startswith(RUN_PREFIX):  # a stray file is no run
                 continue
             yield _summary(run_id, _read_stage(f"{folder}/{run_id}/{STAGE}"))
 
     @staticmethod
-    def _names(folder: Path) -> list[str]:
+    def _names(folder: str) -> list[str]:
         try:
             return os.listdir(folder)
         except (FileNotFoundError, NotADirectoryError):

@@ -32,11 +32,11 @@ MAX_FILE_BYTES = 1_000_000
 _EMPTY_SECTIONS = frozenset(f"[{section}]".encode() for section in SECTIONS)
 
 
-def load_settings(root: Path, environ: Mapping[str, str], flags: Iterable[str] = ()) -> Settings:
+def load_settings(root: Path | str, environ: Mapping[str, str], flags: Iterable[str] = ()) -> Settings:
     """Read all sources; flag over environment over file over default. Every mistake is reported at once."""
     layers: dict[Source, Mapping[str, SettingValue]] = {}
     problems: list[dict[str, object]] = []
-    layers[Source.FILE] = _read_file(root / FILE_NAME, problems)
+    layers[Source.FILE] = _read_file(f"{root}/{FILE_NAME}", problems)
     layers[Source.ENVIRONMENT] = _read_environment(environ, problems)
     layers[Source.FLAG] = _read_flags(flags, problems)
     if problems:
@@ -44,7 +44,7 @@ def load_settings(root: Path, environ: Mapping[str, str], flags: Iterable[str] =
     return settle(layers)
 
 
-def _read_file(path: Path, problems: list[dict[str, object]]) -> dict[str, SettingValue]:
+def _read_file(path: str, problems: list[dict[str, object]]) -> dict[str, SettingValue]:
     """Read the file's settings; a file that is not there sets nothing."""
     try:
         data = read_regular(path, MAX_FILE_BYTES)

@@ -66,7 +66,7 @@ def kept_draft(session: Session, new: NewRequest) -> Iterator[Draft]:
         yield draft
     except AiflowError as error:
         if draft.path.exists():
-            relative = draft.path.relative_to(session.project.root)
+            relative = draft.path.relative_to(session.project.path)
             kept = session.texts("new.kept", path=relative)
             error.context["kept"] = kept
         raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from pathlib import Path
 
 from aiflow import SETTINGS_FILE
 from aiflow.messages import choose_language
@@ -39,17 +38,21 @@ def _options(argv: list[str], *names: str) -> list[str]:
 def _project_language(argv: list[str]) -> str | None:
     """Look only at the language in the settings at or above the project's folder; mistakes are for later."""
     try:
-        here = Path((".", *_options(argv, "--project", "-C"))[-1]).absolute()
+        folder = os.path.abspath((".", *_options(argv, "--project", "-C"))[-1])
     except OSError:  # the folder we are in is gone
         return None
-    for folder in (here, *here.parents):
-        path = folder / SETTINGS_FILE
-        try:
-            text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
-        except OSError:
-            continue
-        if text is None:
-            continue
-        match = _LANGUAGE_LINE.search(_SECTION.split(text, maxsplit=1)[0])
-        return match[1] if match else None
-    return None
+    while True:
+        path = os.path.join(folder, SETTINGS_FILE)
+        if os.path.isfile(path):
+            break
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        return None
+    match = _LANGUAGE_LINE.search(_SECTION.split(text, maxsplit=1)[0])
+    return match[1] if match else None

@@ -11,7 +11,6 @@ import gc
 import importlib
 import os
 import sys
-from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -104,7 +103,7 @@ class LazyGroup(WordedGroup):
 @click.pass_context
 def cli(ctx: click.Context, /, project: str | None, settings: tuple[str, ...], **_given: object) -> None:
     """cli."""  # noqa: D403
-    ctx.obj = Session(Path(project or "."), settings, current_texts())
+    ctx.obj = Session(project or ".", settings, current_texts())
 
 
 def main(args: list[str] | None = None) -> NoReturn:
@@ -179,7 +178,7 @@ def _open_missing_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - for the whole process
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the whole process
         elif mode == "w" and hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 

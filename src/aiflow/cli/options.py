@@ -83,14 +83,12 @@ def request_id_argument(*, is_required: bool = True) -> Callable[[F], F]:
 
 def complete_request(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer the ids of this project's requests."""
-    from pathlib import Path
-
     from click.shell_completion import CompletionItem
 
     from aiflow.errors import AiflowError
     from aiflow.messages import Texts
 
-    session = ctx.obj or Session(Path(ctx.find_root().params.get("project") or "."), (), Texts("en"))
+    session = ctx.obj or Session(ctx.find_root().params.get("project") or ".", (), Texts("en"))
     try:
         valid, _ = session.project.requests.load()
     except AiflowError:

@@ -14,8 +14,6 @@ from aiflow.errors import AiflowError
 from aiflow.messages import Texts
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from aiflow.domain.activity import Activity
     from aiflow.ports import Journal
     from aiflow.settings import Settings
@@ -37,7 +35,7 @@ def current_texts() -> Texts:
 class Session:
     """One call of the program."""
 
-    def __init__(self, start: Path, flags: tuple[str, ...], texts: Texts) -> None:
+    def __init__(self, start: str, flags: tuple[str, ...], texts: Texts) -> None:
         self.start = start
         self.flags = flags
         self.texts = texts
@@ -56,7 +54,7 @@ class Session:
         """The settings of the project."""
         return self.check_settings(self.project.root)
 
-    def check_settings(self, root: Path) -> Settings:
+    def check_settings(self, root: str) -> Settings:
         """Read the settings, or stop with file, key and line."""
         from aiflow.wiring import read_settings
 

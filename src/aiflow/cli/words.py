@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -109,12 +109,13 @@ _CLICK_MODULES = ("core", "decorators", "exceptions", "formatting", "parser", "t
 
 def translate_click(language: str) -> None:
     """Let click's own words be in the chosen language too; it asks gettext, which has no catalogue for it."""
-    path = Path(__file__).with_name(f"click.{language}.json")
-    table = json.loads(path.read_bytes()) if language != "en" else {}
+    table: dict[str, str] = {}
+    if language != "en":
+        with open(f"{os.path.dirname(__file__)}/click.{language}.json", "rb") as file:
+            table = json.load(file)
 
     def translate(text: str) -> str:
-        found: str = table.get(text, text)
-        return found
+        return table.get(text, text)
 
     def translate_plural(one: str, many: str, count: int) -> str:
         return translate(one if count == 1 else many)

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -71,6 +71,6 @@ def _fill(template: str, facts: Mapping[str, object]) -> str:
 
 @cache
 def _load(kind: str, language: str) -> dict[str, Any]:
-    path = Path(__file__).with_name(f"{kind}.v1.{language}.json")
-    loaded: dict[str, Any] = json.loads(path.read_bytes())
+    with open(f"{os.path.dirname(__file__)}/{kind}.v1.{language}.json", "rb") as file:
+        loaded: dict[str, Any] = json.load(file)
     return loaded

@@ -8,7 +8,7 @@ import stat
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.atomic_files import is_inside, translated
+from aiflow.adapters.atomic_files import is_inside, read_regular, translated
 from aiflow.adapters.markdown_requests.scan import MAX_FILE_BYTES, invalid, read_request
 from aiflow.domain.metadata import meant_key
 from aiflow.domain.request import InvalidRequest, Problem, ProblemKind, Request, RequestId, is_valid_id, normalize_id
@@ -32,9 +32,9 @@ OTHERS_NAMED = 3
 class MarkdownRequests:
     """Reads and writes `requests/*.md` below one root."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._folder = root / FOLDER
+    def __init__(self, root: Path | str) -> None:
+        self._root = str(root)
+        self._folder = f"{root}/{FOLDER}"
 
     def load(self) -> tuple[list[Request], list[InvalidRequest]]:
         """Read every request file; a broken one is told apart and stops nothing (REQ-4)."""
@@ -89,16 +89,20 @@ class MarkdownRequests:
         self, request_id: RequestId, changes: Mapping[str, Change], body: tuple[str, str] | None = None
     ) -> dict[str, tuple[Value, Value]]:
         """Change keys, and the body if given as (expected, new); return what changed as key -> (old, new)."""
+        from pathlib import Path
+
         from aiflow.adapters.markdown_requests.edit import Edit, edit_file
 
-        return edit_file(self._root, self.find(request_id).resolve(), Edit(request_id, changes, body))
+        return edit_file(Path(self._root), self.find(request_id).resolve(), Edit(request_id, changes, body))
 
     def create(self, propose: Callable[[frozenset[str]], RequestId], text: str, values: Mapping[str, Value]) -> str:
         """Create a file under the id that `propose` chooses beside those taken; return its path below the root."""
+        from pathlib import Path
+
         from aiflow.adapters.markdown_requests.edit import create_request_file
 
         os.close(self._open_folder())  # says what is wrong with it, if anything
-        return f"{FOLDER}/{create_request_file(self._root, self._folder, propose, text, values)}"
+        return f"{FOLDER}/{create_request_file(Path(self._root), Path(self._folder), propose, text, values)}"
 
     def require_free(self, request_id: str | None) -> None:
         """Refuse an id that is taken, and a folder that is not there, before anybody writes a text for it."""
@@ -114,11 +118,11 @@ class MarkdownRequests:
     def _open_folder(self) -> int:
         """Open the folder itself, or say what is wrong with it."""
         try:
-            if self._folder.is_symlink() and not self._is_inside(self._folder):
-                raise EnvironmentProblemError(reason_code="REQUESTS_DIR_MISSING", path=str(self._folder))
+            if os.path.islink(self._folder) and not self._is_inside(self._folder):
+                raise EnvironmentProblemError(reason_code="REQUESTS_DIR_MISSING", path=self._folder)
             return os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
-            raise EnvironmentProblemError(reason_code="REQUESTS_DIR_MISSING", path=str(self._folder)) from None
+            raise EnvironmentProblemError(reason_code="REQUESTS_DIR_MISSING", path=self._folder) from None
         except OSError as error:
             raise as_problem(error, self._folder) from error
 
@@ -128,17 +132,17 @@ class MarkdownRequests:
         if not name.isprintable():
             return invalid(ascii(stem), ascii(path), ProblemKind.BAD_ID, key="id", value=ascii(stem))
         try:
-            kind = self._why_unusable(self._root / path)
+            kind = self._why_unusable(f"{self._root}/{path}")
             if kind is None:
-                return read_request(stem, path, (self._root / path).read_bytes())
+                return read_request(stem, path, read_regular(f"{self._root}/{path}"))
         except OSError as error:
             return invalid(stem, path, ProblemKind.UNREADABLE, problem=os.strerror(error.errno or errno.EIO))
         return invalid(stem, path, kind, limit=str(MAX_FILE_BYTES))
 
-    def _why_unusable(self, target: Path) -> ProblemKind | None:
+    def _why_unusable(self, target: str) -> ProblemKind | None:
         """Say why an entry cannot be read as a file of ours, or None if it can."""
         try:
-            status = target.stat()
+            status = os.stat(target)
         except (FileNotFoundError, NotADirectoryError):
             return ProblemKind.BROKEN_LINK
         if not self._is_inside(target):
@@ -147,21 +151,23 @@ class MarkdownRequests:
             return ProblemKind.NOT_A_FILE
         return ProblemKind.TOO_LARGE if status.st_size > MAX_FILE_BYTES else None
 
-    def _is_inside(self, path: Path) -> bool:
+    def _is_inside(self, path: Path | str) -> bool:
         """Tell whether a link leads to a file of the user's in this repository."""
         return is_inside(self._root, path)
 
     def find(self, request_id: RequestId) -> Path:
         """Look an id up among the files that exist; an id is never used as a path unseen (SEC)."""
         os.close(self._open_folder())  # says what is wrong with it, if anything
+        from pathlib import Path
+
         if is_valid_id(request_id):
-            path = self._folder / f"{request_id}{SUFFIX}"
+            path = Path(self._folder, f"{request_id}{SUFFIX}")
             if path.is_file() and self._is_inside(path):
                 return path
-            for name in self._folder.iterdir():
-                is_meant = is_request(name.name) and normalize_id(name.stem) == request_id
-                if is_meant and name.is_file() and self._is_inside(name):
-                    return name
+            for other in Path(self._folder).iterdir():
+                is_meant = is_request(other.name) and normalize_id(other.stem) == request_id
+                if is_meant and other.is_file() and self._is_inside(other):
+                    return other
         raise NotFoundError(request_id=request_id)
 
 

@@ -17,7 +17,7 @@ def command(session: Session, as_json: bool) -> None:  # noqa: FBT001
     project = new_project(session.start)
     root = project.root
     session.check_settings(root)
-    has_requests = any((root / "requests").glob("*.md"))
+    has_requests = any((project.path / "requests").glob("*.md"))
     session.project = project
     done = init_project(project.folder, has_requests, session.texts, (session.journal, session.now))
     if as_json:
