@@ -98,9 +98,10 @@ def replace_file(path: Path, data: bytes, scratch: Path, expected: bytes | None 
             temporary.chmod(status.st_mode & 0o7777)
             with contextlib.suppress(PermissionError):
                 os.chown(temporary, status.st_uid, status.st_gid)
-        if expected is not None and path.read_bytes() != expected:
+        if expected is None:
+            temporary.replace(path)
+        elif not _swap_in(temporary, path, expected, data):
             return False
-        temporary.replace(path)
     except OSError as error:
         if error.errno != errno.EXDEV or scratch == path.parent:
             raise
@@ -109,6 +110,37 @@ def replace_file(path: Path, data: bytes, scratch: Path, expected: bytes | None 
         temporary.unlink(missing_ok=True)
     _sync_folder(path.parent)
     return True
+
+
+def _swap_in(temporary: Path, path: Path, expected: bytes, data: bytes) -> bool:
+    """Put a file in another's place if that still says what is expected; looks before and, where it can, after.
+
+    Between a look and a rename an editor may save. An exchange gives us what was really there: if that is not what
+    was expected, the two are exchanged back, and nobody's text is lost.
+    """
+    if path.read_bytes() != expected:
+        return False
+    if not _exchange(temporary, path):
+        temporary.replace(path)
+        return True
+    if temporary.read_bytes() == expected:
+        return True
+    _exchange(temporary, path)
+    if temporary.read_bytes() != data:  # saved once more in between: the newest text stays
+        _exchange(temporary, path)
+    return False
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two files in one step; False where the system cannot."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "renameat2"):
+        return False
+    at_cwd, exchange = -100, 2
+    result: int = libc.renameat2(at_cwd, os.fsencode(one), at_cwd, os.fsencode(other), exchange)
+    return result == 0
 
 
 def create_file(path: Path, data: bytes, scratch: Path) -> bool:
