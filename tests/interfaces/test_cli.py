@@ -833,7 +833,8 @@ def test_what_was_written_in_the_editor_is_never_lost(project: Path, aiflow: Pro
 
 def test_new_without_a_title_outside_a_terminal_is_refused(project: Path, aiflow: Program) -> None:
     for command in (["new"], ["new", ""], ["new", "-F", "-"], ["new", "--json"]):
-        aiflow(*command, code=2, env={"EDITOR": "touch /tmp/never; false"})
+        aiflow(*command, code=2, env={"EDITOR": f"touch {project}/opened"})
+    assert not (project / "opened").exists()
 
 
 def test_settings_can_be_asked_for_by_name(project: Path, aiflow: Program) -> None:
