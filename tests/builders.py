@@ -9,7 +9,7 @@ from typing import Any
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.lock import Lock, LockType
 from aiflow.domain.request import Priority, Request, RequestId, RequestStatus
-from aiflow.domain.run import RunSummary
+from aiflow.domain.run_summary import RunSummary
 from aiflow.domain.selection import Backlog
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -16,7 +16,7 @@ from aiflow.adapters.run_files import RunFiles
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lock import Lock, LockType
 from aiflow.domain.request import RequestId
-from aiflow.domain.run import RunSummary
+from aiflow.domain.run_summary import RunSummary
 from aiflow.errors import BadInputError, ConflictError, NotFoundError
 from aiflow.ports import Change, Journal, LockView, RequestFiles, RunHistory
 from builders import NOW, run

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aiflow.domain.explanation import Station, explain
 from aiflow.domain.lock import Lock, LockType
 from aiflow.domain.request import InvalidRequest, Problem, ProblemKind, RequestId
-from aiflow.domain.run import RunSummary
+from aiflow.domain.run_summary import RunSummary
 from aiflow.domain.selection import Backlog, find_barriers
 from builders import backlog, request, request_lock, run
 

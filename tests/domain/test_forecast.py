@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from aiflow.domain.forecast import Forecast, forecast
 from aiflow.domain.lock import Lock, LockType
 from aiflow.domain.request import InvalidRequest, Problem, ProblemKind, RequestId, RequestStatus
-from aiflow.domain.run import RunSummary
+from aiflow.domain.run_summary import RunSummary
 from aiflow.domain.selection import Backlog, select_next
 from builders import NOW, backlog, request, request_lock, run
 

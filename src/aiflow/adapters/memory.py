@@ -9,7 +9,7 @@ from aiflow.adapters.markdown_requests.edit import Edit, apply_edit, apply_value
 from aiflow.adapters.markdown_requests.patch import body_start
 from aiflow.adapters.markdown_requests.scan import read_request
 from aiflow.domain.request import InvalidRequest, Request, RequestId
-from aiflow.domain.run import RunSummary, latest_run
+from aiflow.domain.run_summary import RunSummary, latest_run
 from aiflow.errors import ConflictError, NotFoundError
 
 if TYPE_CHECKING:

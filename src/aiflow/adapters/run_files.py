@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aiflow.adapters.atomic_files import read_regular
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.request import RequestId, parse_instant
-from aiflow.domain.run import RunSummary, latest_run
+from aiflow.domain.run_summary import RunSummary, latest_run
 from aiflow.errors import as_problem
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from aiflow.domain.selection import Backlog, Barrier, find_barriers, queue_barri
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aiflow.domain.run import RunSummary
+    from aiflow.domain.run_summary import RunSummary
 
 
 @dataclass(frozen=True, slots=True)

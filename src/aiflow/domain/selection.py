@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.domain.lock import Lock
-    from aiflow.domain.run import RunSummary
+    from aiflow.domain.run_summary import RunSummary
 
 # Looking a member up in its enum costs more than everything else in these loops (Python 3.11).
 _READY, _DONE = RequestStatus.READY, RequestStatus.DONE

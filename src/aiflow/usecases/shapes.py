@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.explanation import Station
     from aiflow.domain.forecast import Forecast
-    from aiflow.domain.run import RunSummary
+    from aiflow.domain.run_summary import RunSummary
     from aiflow.errors import AiflowError
 
 ENGLISH = Texts("en")

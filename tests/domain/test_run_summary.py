@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aiflow.domain.lifecycle import RunState
-from aiflow.domain.run import RunSummary, latest_run
+from aiflow.domain.run_summary import RunSummary, latest_run
 
 ACTIVE = ["INIT", "PLANNING", "IMPLEMENTING", "TESTING", "REPORTING"]
 

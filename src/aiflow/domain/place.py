@@ -1,0 +1,110 @@
+"""Where a run works (GIT-1): its own worktree and branch, and what git tells about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A run's worktree; `copied` are the paths put there for the tools that never belong into a commit (GIT-4)."""
+
+    run_id: str
+    path: str
+    branch: str
+    base_branch: str
+    base_commit: str
+    copied: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One changed file of a step; a binary file has no lines."""
+
+    path: str
+    added: int
+    deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a step changed since the commit before it, and what had to be put right on the way.
+
+    `undone` are paths under `requests/` that were put back (REQ-8); `notes` says in English what else was found: own
+    commits folded in, a branch switched back.
+    """
+
+    files: tuple[FileChange, ...] = ()
+    undone: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> int:
+        """Lines added and deleted together."""
+        return sum(file.added + file.deleted for file in self.files)
+
+    @property
+    def areas(self) -> frozenset[str]:
+        """The top-level folders that were touched; files at the root are one area of their own."""
+        return frozenset(file.path.split("/", 1)[0] if "/" in file.path else "" for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What an unfinished step left behind: its tree, the commit that keeps it reachable, and the same as a patch."""
+
+    tree: str
+    commit: str
+    patch: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryFacts:
+    """What the doctor and a start need to know of the user's repository; looking changes nothing."""
+
+    head_branch: str | None = None
+    head_commit: str | None = None
+    base_branch: str = ""
+    base_commit: str | None = None
+    changed_paths: tuple[str, ...] = ()
+    identity: str | None = None
+    origin_url: str | None = None
+    has_submodules: bool = False
+    uses_lfs: bool = False
+
+
+def branch_name(request_id: str, run_id: str) -> str:
+    """Name a run's branch (GIT-1)."""
+    return f"aiflow/{request_id}/{run_id}"
+
+
+def wip_ref(run_id: str, step_id: str) -> str:
+    """Name the ref that keeps what an unfinished step left (RUN-7)."""
+    return f"refs/aiflow/wip/{run_id}/{step_id}"
+
+
+def retry_ref(run_id: str, step_id: str, number: int) -> str:
+    """Name the ref that keeps what was there before a step was done again (RUN-6)."""
+    return f"refs/aiflow/retried/{run_id}/{step_id}-{number}"
+
+
+def compare_url(origin_url: str | None, base_branch: str, branch: str) -> str | None:
+    """Derive the page that compares the run's branch with its base, for GitHub origins by ssh or https (GIT-2)."""
+    import re
+    from urllib.parse import quote
+
+    if origin_url is None:
+        return None
+    pattern = (
+        r"(?:https?://(?:[^@/]+@)?|ssh://(?:[^@/]+@)?|(?:[^@/]+@))([^:/]+)(?::\d+)?[:/]([^/]+)/([^/]+?)(?:\.git)?/?"
+    )
+    match = re.fullmatch(pattern, origin_url.strip())
+    if match is None or not _is_github(match[1]):
+        return None
+    owner, name = quote(match[2]), quote(match[3])
+    return f"https://{match[1]}/{owner}/{name}/compare/{quote(base_branch)}...{quote(branch)}"
+
+
+def _is_github(host: str) -> bool:
+    """Tell a GitHub host, the public one or a company's own, by its name."""
+    return "github" in host.lower().split(".")
