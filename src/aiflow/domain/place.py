@@ -93,16 +93,21 @@ def compare_url(origin_url: str | None, base_branch: str, branch: str) -> str | 
     import re
     from urllib.parse import quote
 
-    if origin_url is None:
-        return None
+    # Who logs in, and with what, ends at the last @ and is dropped. A name without a dot is an alias of ssh's own.
     pattern = (
-        r"(?:https?://(?:[^@/]+@)?|ssh://(?:[^@/]+@)?|(?:[^@/]+@))([^:/]+)(?::\d+)?[:/]([^/]+)/([^/]+?)(?:\.git)?/?"
+        r"(?:(?P<scheme>https?|ssh|git|git\+ssh|ssh\+git)://)?(?:[^/]*@)?(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)+)"
+        r"(?(scheme)(?P<port>:\d+)?/+|:/*)(?P<owner>[a-z0-9_-]+)/+(?P<name>[a-z0-9._-]+?)(?:\.git)?/*"
     )
-    match = re.fullmatch(pattern, origin_url.strip())
-    if match is None or not _is_github(match[1]):
+    match = re.fullmatch(pattern, (origin_url or "").strip(), re.IGNORECASE)
+    if match is None or match["name"] in (".", ".."):
         return None
-    owner, name = quote(match[2]), quote(match[3])
-    return f"https://{match[1]}/{owner}/{name}/compare/{quote(base_branch)}...{quote(branch)}"
+    host, scheme = match["host"].lower().removeprefix("ssh."), (match["scheme"] or "").lower()
+    if not _is_github(host) and not host.endswith(".ghe.com"):
+        return None
+    is_on_port = match["port"] and scheme.startswith("http")
+    site = f"{scheme}://{host}{match['port']}" if is_on_port else f"https://{host}"
+    base = f"{quote(base_branch)}..." if base_branch else ""
+    return f"{site}/{match['owner']}/{match['name']}/compare/{base}{quote(branch)}"
 
 
 def _is_github(host: str) -> bool:

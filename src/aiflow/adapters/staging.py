@@ -1,0 +1,128 @@
+"""Taking everything in a worktree into its index (RUN-3), nested repositories as plain files."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import stat
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.repository_facts import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from aiflow.adapters.git_cli import Git
+
+_ANY_FAILURE = (0, 1, 128)
+
+
+def stage_everything(git: Git, copied: Iterable[str], tracked: Iterable[bytes]) -> list[str]:
+    """Add all that is not ignored; return the nested repositories that had to be taken in as plain files.
+
+    `copied` are left out, except those that were in git before (`tracked`).
+    """
+    add = ("add", "-A", "--", ":/", *(_without(name) for name in copied))
+    done = git.run(*add, ok=_ANY_FAILURE)
+    nested: list[bytes] = []
+    if done.code or b"embedded git repository" in done.err:
+        nested, empty = _take_in_nested(git, [os.fsencode(name) for name in copied])
+        if done.code and not (nested or empty):
+            raise git.problem(add, done)
+        git.run(*add, *(_without(os.fsdecode(name)) for name in empty))
+    if paths := list(tracked):
+        git.run("update-index", "--remove", "-z", "--stdin", stdin=_joined(paths))
+    return [readable(name) for name in nested]
+
+
+def show_hidden(git: Git) -> None:
+    """Take back `update-index --assume-unchanged`, which would keep changes out of the commit."""
+    entries = git.run("ls-files", "-v", "-z").items
+    hidden = [entry[2:] for entry in entries if entry[:1].islower()]
+    if hidden:
+        git.run("update-index", "--no-assume-unchanged", "-z", "--stdin", stdin=_joined(hidden))
+
+
+def tracked_among(git: Git, copied: Iterable[str]) -> list[bytes]:
+    """Return the paths among those copied that git has."""
+    wanted = [f":(top,literal){name}" for name in copied]
+    return git.run("ls-files", "-z", "--", *wanted).items if wanted else []
+
+
+def clean_untracked(git: Git, copied: Iterable[str]) -> None:
+    """Remove what git neither has nor ignores, nested repositories too, but not what was copied."""
+    kept = [word for name in copied for word in ("-e", "/" + re.sub(r"([\\*?\[\]#! ])", r"\\\1", name))]
+    git.run("clean", "-ffdq", *kept)
+
+
+def copied_paths(copied: Iterable[str]) -> tuple[str, ...]:
+    """Return the copied paths as git writes them; what is not below the worktree is not among them."""
+    clean = (posixpath.normpath(name) for name in copied if name)
+    return tuple(name for name in clean if name != "." and not name.startswith(("/", "../")) and name != "..")
+
+
+def is_below(path: bytes, folders: Iterable[bytes]) -> bool:
+    """Tell whether a path is one of these or inside one."""
+    return any(path.rstrip(b"/") == folder or path.startswith(folder + b"/") for folder in folders)
+
+
+def _take_in_nested(git: Git, copied: list[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Stage the files of nested repositories; return those that had files and those that had none.
+
+    Git would add a nested repository as a link to a commit that nobody else has, and refuses one without a commit;
+    an agent that began a project with a tool that runs `git init` meant its files. Once some of its files are in the
+    index, git treats the folder as any other.
+    """
+    submodules = _submodules(git.cwd)
+    raw = git.run("diff-index", "--cached", "--raw", "-z", "--no-renames", "HEAD").items
+    links = [path for facts, path in zip(raw[::2], raw[1::2], strict=True) if _is_new_link(facts)]
+    fresh = [path for path in links if path not in submodules]
+    if fresh:
+        git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_joined(fresh))
+    others = git.run("ls-files", "-o", "-z", "--exclude-standard").items
+    found = [path[:-1] for path in others if path.endswith(b"/") and not is_below(path, [*submodules, *copied])]
+    files = {name: list(_files_in(os.fsencode(git.cwd), name, copied)) for name in found}
+    everything = _joined(path for paths in files.values() for path in paths)
+    ignored = set(git.run("check-ignore", "-z", "--stdin", stdin=everything, ok=(0, 1)).items) if everything else set()
+    wanted = {name: [path for path in paths if path not in ignored] for name, paths in files.items()}
+    staged = _joined(path for paths in wanted.values() for path in paths)
+    if staged:
+        git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=staged)
+    return [name for name in found if wanted[name]], [name for name in found if not wanted[name]]
+
+
+def _is_new_link(facts: bytes) -> bool:
+    old, new = facts.split()[:2]
+    return new == b"160000" and old != b":160000"
+
+
+def _files_in(root: bytes, name: bytes, copied: list[bytes]) -> Iterator[bytes]:
+    """Walk through a nested repository's files and links, its git folder apart."""
+    for folder, folders, files in os.walk(os.path.join(root, name)):
+        if b".git" in folders:
+            folders.remove(b".git")
+        for each in sorted([*files, *folders]):
+            path = os.path.join(folder, each)
+            mode = os.lstat(path).st_mode
+            below = os.path.relpath(path, root)
+            if each != b".git" and (stat.S_ISREG(mode) or stat.S_ISLNK(mode)) and not is_below(below, copied):
+                yield below
+
+
+def _submodules(path: str) -> list[bytes]:
+    """Return the paths that `.gitmodules` names."""
+    try:
+        with open(os.path.join(path, ".gitmodules"), "rb") as file:
+            lines = re.findall(rb"^\s*path\s*=\s*(.*?)\s*$", file.read(1_000_000), re.MULTILINE)
+    except OSError:
+        return []
+    return [line.strip(b'"') for line in lines]
+
+
+def _without(name: str) -> str:
+    return f":(top,exclude,literal){name}"
+
+
+def _joined(paths: Iterable[bytes]) -> bytes:
+    return b"".join(path + b"\0" for path in paths)

@@ -1,0 +1,76 @@
+"""Making a run's worktree (GIT-1), also from what a killed `git worktree add` left behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.git_files import clear_ref_lock
+from aiflow.adapters.repository_facts import commit_of
+from aiflow.errors import AiflowError, EnvironmentProblemError, as_problem
+
+if TYPE_CHECKING:
+    from aiflow.adapters.git_cli import Git
+    from aiflow.domain.place import Place
+
+
+def make_worktree(git: Git, common: str, place: Place, tip: str) -> str:
+    """Make the worktree in place of whatever is there, and return the commit it stands at."""
+    _remove(place.path, (git.cwd, common))
+    clear_ref_lock(common, branch_ref(place))
+    stands_at = commit_of(git, place.branch, common)
+    # Twice -f: a killed `worktree add` leaves an entry that is locked.
+    add = ("worktree", "add", "--quiet", "-f", "-f")
+    if stands_at is None:
+        git.run(*add, "--no-track", "-b", place.branch, place.path, tip)
+        return tip
+    _refuse_elsewhere(git, place)
+    git.run(*add, place.path, place.branch)
+    return stands_at
+
+
+def branch_ref(place: Place) -> str:
+    """Return the ref of a run's branch."""
+    return f"refs/heads/{place.branch}"
+
+
+def _refuse_elsewhere(git: Git, place: Place) -> None:
+    """Refuse a branch that somebody has checked out elsewhere: our commits would move it under their feet."""
+    path = ""
+    for item in map(os.fsdecode, git.run("worktree", "list", "--porcelain", "-z").items):
+        path = item.removeprefix("worktree ") if item.startswith("worktree ") else path
+        is_other = os.path.exists(path) and os.path.realpath(path) != os.path.realpath(place.path)
+        if item == f"branch {branch_ref(place)}" and is_other:
+            problem = f"{place.branch} is checked out at {path}"
+            raise EnvironmentProblemError(reason_code="GIT_FAILED", command="git worktree add", problem=problem)
+
+
+def _remove(path: str, precious: tuple[str, ...]) -> None:
+    """Remove what is left of our worktree's folder, and only that."""
+    real = os.path.realpath(path)
+    if any(os.path.commonpath([os.path.realpath(each), real]) == real for each in precious):
+        raise AiflowError(path=path)
+    try:
+        if os.path.islink(path) or os.path.isfile(path):
+            os.unlink(path)
+        elif os.path.isdir(path):
+            _remove_tree(path)
+    except OSError as error:
+        raise as_problem(error, error.filename or path) from error
+
+
+def _remove_tree(path: str) -> None:
+    """Remove a folder, also one that tools made read-only."""
+    _open_up(path)
+    for folder, folders, _ in os.walk(path):
+        for name in folders:
+            _open_up(os.path.join(folder, name))
+    shutil.rmtree(path)
+
+
+def _open_up(folder: str) -> None:
+    mode = os.lstat(folder).st_mode
+    if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.chmod(folder, mode | stat.S_IRWXU)

@@ -1,0 +1,290 @@
+"""The runs' worktrees (GIT-1): made, collected from, committed and set back; nothing of the user's is touched.
+
+Git is asked as little as possible (PRF-5): what stands plainly in the worktree's own git folder is read there, and an
+index that nobody touched since it matched a commit needs no reset.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.git_cli import Git
+from aiflow.adapters.git_files import Checkout, Signature, common_dir, find_checkout
+from aiflow.adapters.repository_facts import commit_of, look, path_of_status, readable
+from aiflow.adapters.staging import (
+    clean_untracked,
+    copied_paths,
+    is_below,
+    show_hidden,
+    stage_everything,
+    tracked_among,
+)
+from aiflow.adapters.worktree_making import branch_ref, make_worktree
+from aiflow.domain.place import Changes, FileChange, Unfinished
+from aiflow.errors import EnvironmentProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aiflow.domain.place import Place, RepositoryFacts
+
+_REQUESTS = b"requests"
+# Commits that only keep something reachable are nobody's work, and must not fail for want of a name.
+_KEEPER = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "aiflow"), ("EMAIL", "aiflow@localhost"))
+}
+
+
+class GitWorkspaces:
+    """The `Workspaces` port, by the git program."""
+
+    def __init__(self, root: str, run_id: str | None = None, *, hooks: bool = False, sign: bool = False) -> None:
+        self._git = Git(root, run_id, hooks=hooks, sign=sign)
+        self._common_dir: str | None = None
+        # By worktree: the commit its branch stands at; when the index was seen to match it; the index as collected.
+        self._tips: dict[str, str] = {}
+        self._matching: dict[str, tuple[str, Signature | None]] = {}
+        self._collected: dict[str, Signature | None] = {}
+        self._tracked: dict[tuple[str, tuple[str, ...]], list[bytes]] = {}
+
+    def facts(self, base_branch: str) -> RepositoryFacts:
+        """Look at the user's repository; an empty base branch is the one that is checked out."""
+        return look(self._git, base_branch)
+
+    def version(self) -> tuple[int, ...]:
+        """Return git's version; a maker's own additions (`.windows.1`, `(Apple Git-1)`) apart."""
+        found = re.search(r"\d+(?:\.\d+)*", self._git.run("version").word)
+        return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+    def prepare(self, place: Place, tip: str) -> bool:
+        """Make the worktree on its branch, at a commit if the branch does not exist yet; True if it had to be made."""
+        checkout = find_checkout(place.path, self._common)
+        if checkout is not None:
+            checkout.clear_locks(branch_ref(place))
+            self._tips.pop(place.path, None)  # a person may have committed since
+            return False
+        made = make_worktree(self._git, self._common, place, tip)
+        self._now_at(self._enter(place), made)
+        return True
+
+    def is_intact(self, place: Place) -> bool:
+        """Tell whether the worktree is there and git knows it."""
+        return find_checkout(place.path, self._common) is not None
+
+    def tip(self, place: Place) -> str | None:
+        """Return the commit the branch stands at."""
+        return commit_of(self._git, place.branch, self._common)
+
+    def is_ancestor(self, place: Place, old: str, new: str) -> bool:  # noqa: ARG002 - the port's
+        """Tell whether one commit leads to another; one that is gone leads nowhere."""
+        if old == new:
+            return True
+        args = ("merge-base", "--is-ancestor", old, new)
+        done = self._git.run(*args, ok=(0, 1, 128))
+        if done.code == 128 and b"Not a valid" not in done.err:
+            raise self._git.problem(args, done)
+        return done.code == 0
+
+    def collect(self, place: Place, since: str) -> Changes:
+        """Take everything a step changed since a commit into the index: own commits folded, `requests/` put back."""
+        checkout = self._enter(place)
+        git = self._inside(checkout)
+        notes = self._take_back(place, checkout, since)
+        notes += [
+            f"Took in the nested git repository {name} as plain files"
+            for name in self._stage_since(place, checkout, since)
+        ]
+        numbers = git.run("diff-index", "--cached", "--numstat", "-z", "--no-renames", since, "--").items
+        lines = [item.split(b"\t", 2) for item in numbers]
+        undone = [path for _, _, path in lines if is_below(path, [_REQUESTS])]
+        if undone:
+            git.run(
+                "restore", f"--source={since}", "--staged", "--worktree", "--", f":(top,literal){readable(_REQUESTS)}"
+            )
+        files = tuple(
+            FileChange(readable(path), *(int(number) if number != b"-" else 0 for number in (added, deleted)))
+            for added, deleted, path in lines
+            if path not in undone
+        )
+        if files:
+            checkout.keep_index()
+            self._collected[place.path] = checkout.signature()
+        else:
+            self._now_at(checkout, since)
+        return Changes(files, tuple(readable(path) for path in undone), tuple(notes))
+
+    def commit(self, place: Place, since: str, message: str) -> str:
+        """Commit what was collected on top of a commit, and return the new one."""
+        checkout = self._enter(place)
+        self._take_back(place, checkout, since)
+        if place.path in self._collected and self._collected[place.path] != checkout.signature():
+            checkout.bring_back_index()
+        options = () if self._git.hooks else ("--no-verify",)
+        words = ("commit", "--quiet", "--cleanup=verbatim", *options, "-F", "-")
+        self._inside(checkout).run(*words, stdin=message.encode("utf-8", "replace"))
+        made = self.tip(place)
+        if made is None or made == since:
+            raise EnvironmentProblemError(reason_code="GIT_FAILED", command="git commit", problem="no commit was made")
+        self._now_at(checkout, made)
+        return made
+
+    def find_commit(self, place: Place, since: str, trailers: Mapping[str, str]) -> str | None:
+        """Return the branch's tip if it is the one commit behind `since` that carries these trailers."""
+        tip = self.tip(place)
+        if tip is None or tip == since:
+            return None
+        text = self._git.run("cat-file", "commit", tip).out.decode("utf-8", "replace")
+        head, _, message = text.partition("\n\n")
+        parents = [line.split()[1] for line in head.splitlines() if line.startswith("parent ")]
+        lines = set(message.splitlines())
+        is_it = parents == [since] and all(f"{name}: {value}" in lines for name, value in trailers.items())
+        return tip if is_it else None
+
+    def tidy(self, place: Place) -> tuple[str, ...]:
+        """Put back what tests or a reviewer changed behind a commit, and return those paths."""
+        checkout = self._enter(place)
+        git = self._inside(checkout)
+        at = self._tips.get(place.path) or self.tip(place)
+        if at is None:
+            raise EnvironmentProblemError(reason_code="WORKTREE_LOST", path=place.path)
+        self._take_back(place, checkout, at)
+        options = ("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
+        items = git.run("status", *options).items
+        copied = [os.fsencode(name) for name in copied_paths(place.copied)]
+        found = [(item, path) for item in items if (path := path_of_status(item))]
+        paths = [path for item, path in found if not (item.startswith(b"?") and is_below(path, copied))]
+        if paths:
+            self._lay_out(place, checkout, at)
+        return tuple(sorted(readable(path) for path in paths))
+
+    def snapshot(self, place: Place) -> str:
+        """Return the tree of the worktree as it is, untracked files included."""
+        checkout = self._enter(place)
+        self._stage(place, checkout)
+        return self._inside(checkout).run("write-tree").word
+
+    def keep_unfinished(self, place: Place, since: str, ref: str) -> Unfinished:
+        """Keep what an unfinished step left under a ref; own commits folded back to `since`."""
+        checkout = self._enter(place)
+        git = self._inside(checkout)
+        self._take_back(place, checkout, since)
+        self._stage_since(place, checkout, since)
+        tree = git.run("write-tree").word
+        commit = self._keep(git, ref, tree, [since])
+        options = ("--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
+        patch = git.run("diff-tree", "-r", "-p", *options, "--src-prefix=a/", "--dst-prefix=b/", since, tree).out
+        return Unfinished(tree, commit, patch)
+
+    def restore(self, place: Place, since: str, kept: str) -> None:
+        """Lay an unfinished step's kept commit out in the worktree again, behind `since`."""
+        checkout = self._enter(place)
+        self._take_back(place, checkout, since)
+        self._collected.pop(place.path, None)
+        self._inside(checkout).run("read-tree", "--reset", "-u", kept)
+        clean_untracked(self._inside(checkout), copied_paths(place.copied))
+
+    def go_back(self, place: Place, commit: str, keep_as: str) -> None:
+        """Set branch and worktree back to a commit; what was there stays reachable under a ref (RUN-6)."""
+        checkout = self._enter(place)
+        git = self._inside(checkout)
+        self._stage(place, checkout)
+        tree = git.run("write-tree").word
+        # A kill may have come between keeping and going back: what was kept then stays reachable too.
+        names = (f"{branch_ref(place)}^{{commit}}", "HEAD^{commit}", f"{keep_as}^{{commit}}")
+        tip, head, kept = (git.run("rev-parse", "-q", "--verify", name, ok=(0, 1, 128)).word for name in names)
+        is_back = tip == commit and tree == git.run("rev-parse", "--verify", f"{commit}^{{tree}}").word
+        if not (kept and is_back):
+            self._keep(git, keep_as, tree, list(dict.fromkeys(filter(None, (tip, head, kept)))))
+        self._take_back(place, checkout, tip or commit)
+        self._lay_out(place, checkout, commit)
+
+    @property
+    def _common(self) -> str:
+        """The folder of the user's repository that all its worktrees share."""
+        if self._common_dir is None:
+            asked = ("rev-parse", "--path-format=absolute", "--git-common-dir")
+            self._common_dir = common_dir(self._git.cwd) or self._git.run(*asked).word
+        return self._common_dir
+
+    def _enter(self, place: Place) -> Checkout:
+        """Return the worktree, freed of what a killed git left there."""
+        checkout = find_checkout(place.path, self._common)
+        if checkout is None:
+            raise EnvironmentProblemError(reason_code="WORKTREE_LOST", path=place.path)
+        checkout.clear_locks(branch_ref(place))
+        return checkout
+
+    def _inside(self, checkout: Checkout) -> Git:
+        return self._git.inside(checkout.git_dir, checkout.path)
+
+    def _take_back(self, place: Place, checkout: Checkout, since: str) -> list[str]:
+        """Put HEAD on our branch and the branch at a commit, files and index as they are; say what was found."""
+        self._tips[place.path] = since
+        under_way = checkout.under_way()
+        if checkout.head() == branch_ref(place) and self.tip(place) == since and not under_way:
+            return []
+        git = self._inside(checkout)
+        head = git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1)).word
+        found = git.run("rev-parse", "-q", "--verify", "HEAD^{commit}", ok=(0, 1, 128)).word
+        notes = []
+        if head != branch_ref(place):
+            at = f"branch {head.removeprefix('refs/heads/')}" if head else "a detached HEAD"
+            notes.append(f"Switched back to the run's branch from {at}")
+            git.run("symbolic-ref", "HEAD", branch_ref(place))
+        if found and found != since:
+            own = git.run("rev-list", "--count", f"{since}..{found}").word
+            notes.append(f"Folded in commits that the agent had made itself: {own}" if own != "0" else _moved(found))
+        if under_way:
+            notes.append(f"Ended what git had under way: {', '.join(under_way)}")
+            checkout.forget_under_way()
+        if self.tip(place) != since:
+            git.run("update-ref", "--no-deref", branch_ref(place), since)
+        return notes
+
+    def _stage_since(self, place: Place, checkout: Checkout, since: str) -> list[str]:
+        """Fill the index from a commit and what is in the worktree, whatever was staged before."""
+        if self._matching.get(place.path) != (since, checkout.signature()):
+            git = self._inside(checkout)
+            if git.run("reset", "--quiet", "--mixed", since, ok=(0, 128)).code:  # an index that cannot be read
+                os.unlink(checkout.index)
+                git.run("reset", "--quiet", "--mixed", since)
+            show_hidden(git)
+        return self._stage(place, checkout)
+
+    def _stage(self, place: Place, checkout: Checkout) -> list[str]:
+        git = self._inside(checkout)
+        self._matching.pop(place.path, None)
+        self._collected.pop(place.path, None)
+        copied = copied_paths(place.copied)
+        if (place.path, copied) not in self._tracked:
+            self._tracked[place.path, copied] = tracked_among(git, copied)
+        return stage_everything(git, copied, self._tracked[place.path, copied])
+
+    def _now_at(self, checkout: Checkout, commit: str) -> None:
+        """Remember that branch and index are at a commit."""
+        checkout.forget_index()
+        self._collected.pop(checkout.path, None)
+        self._tips[checkout.path] = commit
+        self._matching[checkout.path] = (commit, checkout.signature())
+
+    def _lay_out(self, place: Place, checkout: Checkout, commit: str) -> None:
+        """Set branch, index and files to a commit; ignored and copied files stay."""
+        git = self._inside(checkout)
+        git.run("reset", "--quiet", "--hard", commit)
+        clean_untracked(git, copied_paths(place.copied))
+        self._now_at(checkout, commit)
+
+    def _keep(self, git: Git, ref: str, tree: str, parents: list[str]) -> str:
+        words = [word for parent in parents for word in ("-p", parent)]
+        unsigned = ("commit-tree", "--no-gpg-sign", tree, *words, "-m", "Kept by aiflow")
+        commit = git.run(*unsigned, environ=_KEEPER).word
+        git.run("update-ref", "--create-reflog", ref, commit)
+        return commit
+
+
+def _moved(commit: str) -> str:
+    return f"Put the branch back: the agent had moved it to {commit[:12]}"
