@@ -1,0 +1,295 @@
+"""The guard of one external program (AGT-5): whatever happens to us, nothing that program started is left running.
+
+Started by `launch.py` as a program of its own, `python -I -S guard.py CONTROL STATUS ALIVE PATH GRACE LENGTH`, single
+threaded, with nothing imported that costs time (no json, no subprocess) and nothing of aiflow. It is the only place
+where `waitpid(-1)` is right: as child subreaper it inherits every orphan below it.
+
+CONTROL  pipe: first LENGTH bytes, the program; then any byte, or its end (the runner died), means: end everything
+STATUS   pipe: what happened, one JSON object a line
+ALIVE    the liveness file PATH, open and `flock`ed: free again means that we are gone
+GRACE    seconds between TERM and KILL
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import select
+import signal
+import sys
+import time
+
+# Left alone this long, what still writes the program's last words (a `tee`, a pipeline's tail) ends by itself.
+SETTLE_SECONDS = 0.2
+PR_SET_CHILD_SUBREAPER = 36
+IS_LINUX = sys.platform == "linux"
+
+Processes = dict[int, tuple[int, int, bool]]  # pid -> parent, group, is it a zombie
+
+
+class Guard:
+    """Watches one program, and ends what it leaves."""
+
+    def __init__(self, control: int, status: int, grace_seconds: float) -> None:
+        self.control, self.status, self.grace_seconds = control, status, grace_seconds
+        self.child = 0
+        self.has_exited = self.is_own_end = self.is_told = False
+        self.is_subreaper = become_subreaper()
+        self.groups: set[int] = set()
+        self.wake, wake_end = os.pipe()
+        for fd in (self.wake, wake_end):
+            os.set_blocking(fd, False)
+        signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._on_term)
+
+    def report(self, line: str) -> None:
+        """Tell the runner, if it still lives."""
+        with contextlib.suppress(OSError):
+            os.write(self.status, line.encode() + b"\n")
+
+    def read_program(self, length: int) -> list[bytes] | None:
+        """Read what is to be run; None if the runner died meanwhile."""
+        data = b""
+        while len(data) < length:
+            chunk = os.read(self.control, length - len(data))
+            if not chunk:
+                return None
+            data += chunk
+        self.wait(0)  # died behind the last byte
+        return None if self.is_told else data.split(b"\0")
+
+    def start(self, parts: list[bytes]) -> bool:
+        """Start the program in a session of its own; False, and reported why, if it cannot be."""
+        count, cwd = int(parts[0]), parts[1]
+        argv, pairs = parts[2 : 2 + count], parts[2 + count :]
+        environ = dict(pair.split(b"=", 1) for pair in pairs)
+        is_there = False
+        try:
+            os.chdir(cwd)
+            is_there = True
+            self._spawn(argv, environ)
+        except OSError as error:
+            self.report(f'{{"errno": {error.errno}, "is_folder": {int(not is_there)}}}')
+            return False
+        # From here on only what we started holds the output open, and no folder is kept busy by us.
+        os.chdir("/")
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(nothing, fd)
+        return True
+
+    def _spawn(self, argv: list[bytes], environ: dict[bytes, bytes]) -> None:
+        """Start the first program of that name that can be; if none can, raise the error that tells most."""
+        worst = errno.ENOENT
+        usual = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+        for path in candidates(argv[0], environ.get(b"PATH", os.fsencode(os.defpath))):
+            try:
+                self.child = os.posix_spawn(path, argv, environ, setsid=True, setsigmask=(), setsigdef=usual)
+            except (FileNotFoundError, NotADirectoryError):
+                # Here but "not found": the interpreter its first line names is what is missing.
+                worst = errno.EACCES if os.path.lexists(path) else worst
+            except PermissionError:
+                worst = errno.EACCES
+            else:
+                self.groups.add(self.child)
+                return
+        raise OSError(worst, os.strerror(worst))
+
+    def watch(self) -> None:
+        """Wait for the program's end, or for being told."""
+        while not self.has_exited and not self.is_told:
+            self.wait(None)
+            self.reap()
+        settled = time.monotonic() + SETTLE_SECONDS
+        while not self.is_told and not self.reap() and time.monotonic() < settled:
+            self.wait(max(0.0, settled - time.monotonic()))
+
+    def end_everything(self) -> int:
+        """TERM, then KILL, until no child is left; return how many processes there were."""
+        kill_from = time.monotonic() + self.grace_seconds
+        found = 0 if self.is_over() else sum(not is_zombie for _, is_zombie in self.family().values())
+        asked: set[int] = set()
+        pause = 0.002
+        while not self.is_over():
+            if time.monotonic() < kill_from:
+                asked |= self._ask(asked)
+            else:
+                self._kill()
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.05)
+        return found
+
+    def _ask(self, asked: set[int]) -> set[int]:
+        """Send TERM to whoever has not had it; a stopped process hears it only when it goes on."""
+        fresh = set(self.family()) - asked
+        for pid in fresh:
+            send(pid, signal.SIGTERM)
+            send(pid, signal.SIGCONT)
+        return fresh
+
+    def _kill(self) -> None:
+        """Send KILL, by group where it can be: nobody in a group can fork away from that."""
+        own = os.getpgid(0)
+        for pid, (group, _) in self.family().items():
+            if group not in (own, 0, 1):
+                send(-group, signal.SIGKILL)
+            send(pid, signal.SIGKILL)
+        # Who forks and exits faster than everything can be listed is an orphan, and so our child, all the time.
+        for _ in range(100):
+            if self.reap():
+                return
+            for child in own_children():
+                send(child, signal.SIGKILL)
+
+    def family(self) -> dict[int, tuple[int, bool]]:
+        """Return who hangs below us: group, and whether it is a zombie (whose other threads may still run).
+
+        Where orphans go elsewhere, who is in a group that was ours belongs to it too.
+        """
+        processes = look()
+        roots = {os.getpid()}
+        if not self.is_subreaper:
+            self.groups &= {group for _, group, _ in processes.values()}
+            roots |= {pid for pid, (_, group, _) in processes.items() if group in self.groups}
+        ours = (below(processes, roots) | roots) - {os.getpid()}
+        found = {pid: processes[pid][1:] for pid in ours}
+        self.groups |= {group for group, _ in found.values()} - {os.getpgid(0)}
+        return found
+
+    def is_over(self) -> bool:
+        """Tell whether nothing is left."""
+        return self.reap() and (self.is_subreaper or all(is_zombie for _, is_zombie in self.family().values()))
+
+    def reap(self) -> bool:
+        """Collect who has ended; True if no child is left."""
+        for _ in range(1000):  # a fork bomb makes them faster than they can be collected
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid == 0:
+                return False
+            if pid == self.child:
+                self.has_exited = True
+                self.child = 0  # the number may be somebody else's now
+                self.is_own_end = not self.is_told
+                code = os.waitstatus_to_exitcode(status)
+                self.report(f'{{"exit_code": {code}, "is_told": {int(self.is_told)}}}')
+        return False
+
+    def wait(self, seconds: float | None) -> None:
+        """Wait until a signal or the runner says something."""
+        poller = select.poll()
+        poller.register(self.wake, select.POLLIN)
+        if not self.is_told:
+            poller.register(self.control, select.POLLIN)
+        for fd, _ in poller.poll(None if seconds is None else seconds * 1000):
+            if fd == self.control:
+                self.is_told = True  # a byte, or the end: both mean the same
+            else:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self.wake, 4096)
+
+    def _on_term(self, *_: object) -> None:
+        self.is_told = True
+
+
+def become_subreaper() -> bool:
+    """Have every orphan below us become our child; False where there is no such thing."""
+    return IS_LINUX and bool(ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+def candidates(name: bytes, path: bytes) -> list[bytes]:
+    """Return where a program may be; an empty entry of PATH is not taken for the current folder."""
+    return [name] if b"/" in name else [folder + b"/" + name for folder in path.split(b":") if folder and name]
+
+
+def send(whom: int, what: int) -> None:
+    """Send a signal to a process or (negative) a group that may be gone already, or not ours to signal."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(whom, what)
+
+
+def look() -> Processes:
+    """Return all processes of this machine."""
+    while not IS_LINUX:
+        with contextlib.suppress(BlockingIOError):  # no room for one more process at the moment
+            return look_with_ps()
+    return look_in_proc()
+
+
+def look_in_proc() -> Processes:
+    """Read Linux's /proc."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        with contextlib.suppress(OSError, IndexError), open(f"/proc/{name}/stat", "rb", buffering=0) as file:
+            fields = file.read().rpartition(b")")[2].split()  # a program's name may hold spaces and parentheses
+            found[int(name)] = (int(fields[1]), int(fields[2]), fields[0] in b"ZXx")
+    return found
+
+
+def own_children() -> list[int]:
+    """Return our children, much faster than by looking at everything; none where the system does not tell."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb", buffering=0) as file:
+            return [int(pid) for pid in file.read().split()]
+    except OSError:
+        return []
+
+
+def look_with_ps() -> Processes:
+    """Ask `ps`, where there is no /proc."""
+    reader, writer = os.pipe()
+    argv = ["ps", "-Ao", "pid=,ppid=,pgid=,stat="]
+    with open(reader, "rb") as file:
+        try:
+            pid = os.posix_spawnp(argv[0], argv, {}, file_actions=[(os.POSIX_SPAWN_DUP2, writer, 1)])
+        finally:
+            os.close(writer)
+        rows = [row.split() for row in file.read().splitlines()]
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+    return {int(r[0]): (int(r[1]), int(r[2]), r[3].startswith(b"Z")) for r in rows if len(r) == 4 and int(r[0]) != pid}
+
+
+def below(processes: Processes, roots: set[int]) -> set[int]:
+    """Return everything below some processes."""
+    found: set[int] = set()
+    fresh = roots
+    while fresh:
+        fresh = {pid for pid, (parent, _, _) in processes.items() if parent in fresh} - found
+        found |= fresh
+    return found
+
+
+def main(arguments: list[str]) -> None:
+    """Guard one program from its start to the end of everything it started."""
+    for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(ignored, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    control, status, alive = (int(each) for each in arguments[:3])
+    for fd in (control, status, alive):
+        os.set_inheritable(fd, False)  # noqa: FBT003
+    guard = Guard(control, status, float(arguments[4]))
+    try:
+        parts = guard.read_program(int(arguments[5]))
+        if parts is not None and guard.start(parts):
+            try:
+                guard.watch()
+            finally:
+                is_own_end = guard.is_own_end
+                found = guard.end_everything()
+                guard.report(f'{{"leftovers": {found if is_own_end else 0}}}')
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(arguments[3])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+    os._exit(0)  # a tidy interpreter would take its time

@@ -1,0 +1,174 @@
+"""What this machine knows of its processes (LCK-4, AGT-5): who lives, since when, and whose run they carry.
+
+A start time is an opaque number, comparable only on the same machine: seconds since boot on Linux, where psutil's
+`create_time` would shift whenever somebody sets the clock, and psutil's number elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from aiflow.domain.lock import OwnerFacts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+PROC = "/proc"
+
+
+class Known(NamedTuple):
+    """What is known of one process."""
+
+    parent: int
+    group: int
+    started_at: float
+    is_zombie: bool
+
+
+class Table(Protocol):
+    """A way to look at the processes of this machine."""
+
+    def pids(self) -> list[int]:
+        """Return everything that runs."""
+
+    def look(self, pid: int) -> Known | None:
+        """Return what is known of a process, None if it is gone."""
+
+    def carries(self, pid: int, mark: str, value: str) -> bool:
+        """Tell whether a process was started with `mark=value` in its environment."""
+
+
+class ProcTable:
+    """Straight from Linux's /proc."""
+
+    def pids(self) -> list[int]:
+        """Return everything that runs."""
+        return [int(name) for name in os.listdir(PROC) if name.isdigit()]
+
+    def look(self, pid: int) -> Known | None:
+        """Return what is known of a process, None if it is gone."""
+        # The second field is the program's name in parentheses, and may itself hold spaces and parentheses.
+        fields = _read(pid, "stat").rpartition(b")")[2].split()
+        if len(fields) < 20 or fields[0] in (b"X", b"x"):
+            return None
+        started_at = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        return Known(int(fields[1]), int(fields[2]), started_at, is_zombie=fields[0] == b"Z")
+
+    def carries(self, pid: int, mark: str, value: str) -> bool:
+        """Tell whether a process was started with `mark=value` in its environment."""
+        return os.fsencode(f"{mark}={value}") in _read(pid, "environ").split(b"\0")
+
+
+class PsutilTable:
+    """Through psutil, where there is no /proc."""
+
+    def pids(self) -> list[int]:
+        """Return everything that runs."""
+        import psutil
+
+        return psutil.pids()
+
+    def look(self, pid: int) -> Known | None:
+        """Return what is known of a process, None if it is gone."""
+        import psutil
+
+        try:
+            process = psutil.Process(pid)
+            is_zombie = process.status() == psutil.STATUS_ZOMBIE
+            return Known(process.ppid(), os.getpgid(pid), process.create_time(), is_zombie)
+        except psutil.ZombieProcess:
+            return Known(0, 0, 0.0, is_zombie=True)
+        except (psutil.Error, OSError):
+            return None
+
+    def carries(self, pid: int, mark: str, value: str) -> bool:
+        """Tell whether a process was started with `mark=value` in its environment."""
+        import psutil
+
+        try:
+            return psutil.Process(pid).environ().get(mark) == value
+        except (psutil.Error, OSError):  # gone, or somebody else's
+            return False
+
+
+def table() -> Table:
+    """Return this machine's way to look."""
+    return ProcTable() if sys.platform == "linux" else PsutilTable()
+
+
+def boot_id() -> str | None:
+    """Return what tells this boot of the machine from every other, where there is such a thing."""
+    try:
+        with open(f"{PROC}/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip() or None
+    except OSError:
+        return None
+
+
+def host_name() -> str:
+    """Return this machine's name."""
+    return os.uname().nodename
+
+
+def facts_of(pid: int) -> OwnerFacts:
+    """Return what a lock's holder is judged by."""
+    known = table().look(pid)
+    if known is None:
+        return OwnerFacts(host_name(), boot_id(), None)
+    return OwnerFacts(host_name(), boot_id(), known.started_at, known.is_zombie)
+
+
+def started_at(pid: int) -> float | None:
+    """Return when a process started, None if it is gone."""
+    known = table().look(pid)
+    return known.started_at if known else None
+
+
+def everything(source: Table | None = None) -> dict[int, Known]:
+    """Return all processes there are."""
+    source = source or table()
+    looked = ((pid, source.look(pid)) for pid in source.pids())
+    return {pid: known for pid, known in looked if known is not None}
+
+
+def marked(mark: str, run_id: str, source: Table | None = None) -> list[int]:
+    """Return the living processes that carry a run's mark; never ourselves nor whoever started us."""
+    source = source or table()
+    processes = everything(source)
+    spared = lineage(processes, os.getpid())
+    living = (pid for pid, known in processes.items() if not known.is_zombie and pid not in spared)
+    return sorted(pid for pid in living if source.carries(pid, mark, run_id))
+
+
+def lineage(processes: Mapping[int, Known], pid: int) -> set[int]:
+    """Return a process and all its ancestors."""
+    found: set[int] = set()
+    while pid in processes and pid not in found:
+        found.add(pid)
+        pid = processes[pid].parent
+    return found | {pid}
+
+
+def below(processes: Mapping[int, Known], roots: Iterable[int]) -> set[int]:
+    """Return everything that some processes have started and that still hangs below them."""
+    children: dict[int, list[int]] = {}
+    for pid, known in processes.items():
+        children.setdefault(known.parent, []).append(pid)
+    found: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        fresh = set(children.get(waiting.pop(), ())) - found
+        found |= fresh
+        waiting.extend(fresh)
+    return found
+
+
+def _read(pid: int, name: str) -> bytes:
+    """Read one of a process's files; nothing if it is gone or not ours to read."""
+    try:
+        with open(f"{PROC}/{pid}/{name}", "rb", buffering=0) as file:
+            return file.readall()
+    except OSError:
+        return b""
