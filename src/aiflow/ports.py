@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from aiflow.domain.activity import Activity
-    from aiflow.domain.lock import Liveness, Lock, Verdict
+    from aiflow.domain.agent_call import AgentCall, AgentReply
+    from aiflow.domain.answers import Role
+    from aiflow.domain.change import Change
+    from aiflow.domain.lifecycle import RunOutcome
+    from aiflow.domain.lock import Lock, LockStatus
     from aiflow.domain.place import Changes, Place, RepositoryFacts, Unfinished
-    from aiflow.domain.request import InvalidRequest, Request, RequestId, Value
+    from aiflow.domain.programs import Ended, Program
+    from aiflow.domain.request import InvalidRequest, Request, RequestId, RequestStatus, Value
+    from aiflow.domain.run import Brief, Run
     from aiflow.domain.run_summary import RunSummary
-
-
-class _Any(Enum):
-    ANY = "any"
-
-
-ANY = _Any.ANY
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A new value for a key; with `expected`, only if the key still says that (REQ-3)."""
-
-    new: Value
-    expected: Value | _Any = ANY
 
 
 class RequestFiles(Protocol):
@@ -38,6 +27,9 @@ class RequestFiles(Protocol):
 
     def load(self) -> tuple[list[Request], list[InvalidRequest]]:
         """Read every request; a broken one stops nothing."""
+
+    def read(self, request_id: RequestId) -> Request | InvalidRequest:
+        """Read one request as it is now, without looking at the others."""
 
     def body(self, request_id: RequestId) -> str:
         """Return a request's text without its metadata."""
@@ -68,13 +60,74 @@ class LockView(Protocol):
         """Return the request locks by request, and the queue lock."""
 
 
-@dataclass(frozen=True, slots=True)
-class LockStatus:
-    """A lock that exists, and what is known of its holder."""
+class RunStore(RunHistory, Protocol):
+    """The files of runs (RUN-1); every write is atomic, and made only while the lock is held."""
 
-    lock: Lock
-    liveness: Liveness
-    verdict: Verdict
+    def create(self, run: Run, brief: Brief) -> None:
+        """Make a run's folder, with the request as it is now."""
+
+    def save(self, run: Run) -> None:
+        """Write `stage.json`."""
+
+    def load(self, request_id: str, run_id: str) -> Run | None:
+        """Read a run back; None if it is not there or its file cannot be read."""
+
+    def find(self, run_id: str) -> str | None:
+        """Return the request a run belongs to."""
+
+    def brief(self, run: Run) -> Brief:
+        """Return the request as it was when the run began."""
+
+    def write_planning(self, run: Run) -> None:
+        """Write `planning.json`."""
+
+    def write_errors(self, run: Run, errors: Mapping[str, object] | None) -> None:
+        """Write `errors.json`, or remove it."""
+
+    def report(self, run: Run) -> str | None:
+        """Read `report.md`."""
+
+    def append_report(self, run: Run, text: str) -> None:
+        """Add to `report.md`."""
+
+    def write_patch(self, run: Run, step_id: str, patch: bytes | None) -> str | None:
+        """Write an unfinished step's patch and return its path, or remove it."""
+
+    def open_log(self, run: Run, number: int, title: str) -> StepLog:
+        """Open a step's log to add to it (0 is the planner's), behind a dated title."""
+
+    def log_path(self, run: Run, number: int) -> str:
+        """Return the path of a step's log, below the root."""
+
+
+class StepLog(Protocol):
+    """A log that is being written; secrets are masked on the way."""
+
+    def write(self, data: bytes) -> None:
+        """Add output as it comes."""
+
+    def say(self, text: str) -> None:
+        """Add a line of aiflow's own."""
+
+    @property
+    def tail(self) -> str:
+        """The last lines, for the evidence of a failure."""
+
+    def close(self) -> None:
+        """Flush what is left."""
+
+
+class Agents(Protocol):
+    """The coding agents, one per role as the settings say (AGT-1)."""
+
+    def call(self, call: AgentCall, output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
+        """Call an agent and wait for its answer; a stop that was asked for shows as CANCELLED."""
+
+    def problem_of(self, role: Role) -> str | None:
+        """Say why a role's agent cannot be started, or None if it can."""
+
+    def limit_seconds(self, role: Role) -> float:
+        """Return how long a call may take."""
 
 
 class Lease(Protocol):
@@ -128,40 +181,6 @@ class Control(Protocol):
         """Forget what was asked of a run."""
 
 
-class End(StrEnum):
-    """How an external program ended."""
-
-    EXITED = "exited"
-    NOT_FOUND = "not_found"
-    NOT_EXECUTABLE = "not_executable"
-    TIMED_OUT = "timed_out"
-    SILENT = "silent"
-    STOPPED = "stopped"
-    GUARD_LOST = "guard_lost"
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """Something external to run (AGT-4): its whole environment, its limits, and the run it is marked with."""
-
-    argv: tuple[str, ...]
-    cwd: str
-    environ: Mapping[str, str]
-    run_id: str
-    timeout_seconds: float
-    idle_seconds: float
-    stdin: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How it ended; a negative exit code is a signal. `leftovers` counts the processes it had left running."""
-
-    end: End
-    exit_code: int | None = None
-    leftovers: int = 0
-
-
 class Processes(Protocol):
     """Running external programs so that nothing of them outlives the call (AGT-5)."""
 
@@ -169,11 +188,60 @@ class Processes(Protocol):
         """Run a program to its end, its output handed over as it comes; `should_stop` is asked every 0.2 s."""
 
 
+class RequestSource(Protocol):
+    """Where requests come from and where their outcome goes, files or issues; the engine never asks which."""
+
+    def load(self, request_id: RequestId) -> Request:
+        """Return one request as it is now, or raise that there is none or that it cannot be read."""
+
+    def body(self, request_id: RequestId) -> str:
+        """Return a request's text without its metadata."""
+
+    def claim(self, request_id: RequestId, run_id: str) -> RequestStatus | None:
+        """Show that a run works on a request; None if that is so now, else the status a person gave it meanwhile."""
+
+    def settle(self, request_id: RequestId, run_id: str, outcome: RunOutcome) -> None:
+        """Show what a run's end means to its request; a status that a person set meanwhile stays (REQ-3)."""
+
+    def can_resume(self, request_id: RequestId) -> bool:
+        """Tell whether a stopped run of this request may go on."""
+
+
+class Workshop(Protocol):
+    """The machine a run works on: where its worktree goes, shell commands, files to copy, free space."""
+
+    def worktree_path(self, run_id: str) -> str:
+        """Return where a run's worktree goes, in the user's state directory (GIT-1)."""
+
+    def copy(self, paths: tuple[str, ...], target: str) -> tuple[str, ...]:
+        """Copy files and folders of the user's checkout into a worktree, and return those that were there."""
+
+    def shell(
+        self, command: str, place: Place, output: Callable[[bytes], None], should_stop: Callable[[], bool]
+    ) -> Ended:
+        """Run a test or set-up command in a worktree."""
+
+    def find_program(self, command: str) -> str | None:
+        """Return the program that a shell command starts with if it cannot be found, else None."""
+
+    def file_system(self) -> str | None:
+        """Return the kind of file system the checkout is on if it is a network's, else None."""
+
+    def free_bytes(self) -> int:
+        """Return how much room there is, in the checkout or where worktrees go, whichever has less."""
+
+
 class Workspaces(Protocol):
     """Git (GIT): the user's repository, read only, and the runs' own worktrees."""
 
     def facts(self, base_branch: str) -> RepositoryFacts:
         """Look at the user's repository; an empty base branch is the one that is checked out."""
+
+    def version(self) -> tuple[int, ...]:
+        """Return git's version."""
+
+    def untracked(self, place: Place) -> tuple[str, ...]:
+        """Return what a set-up command made that git neither tracks nor ignores, a folder as one."""
 
     def prepare(self, place: Place, tip: str) -> bool:
         """Make the worktree on its branch, at a commit if the branch does not exist yet; True if it had to be made."""

@@ -62,6 +62,7 @@ _AGENT = (
     Setting("agent.model", ""),
     Setting("agent.timeout_seconds", 1800, minimum=1),
     Setting("agent.idle_seconds", 600, minimum=1),
+    Setting("agent.env", ()),
 )
 
 
@@ -82,10 +83,14 @@ TABLE: tuple[Setting, ...] = (
     Setting("tests.unit", ""),
     Setting("tests.e2e", ""),
     Setting("tests.timeout_seconds", 900, minimum=1),
+    Setting("tests.idle_seconds", 900, minimum=1),
+    Setting("tests.env", ()),
     Setting("worktree.setup", ""),
     Setting("worktree.copy", ()),
     Setting("git.dirty_checkout", "fail", ("fail", "warn")),
     Setting("git.push", default=False),
+    Setting("git.hooks", default=False),
+    Setting("git.sign", default=False),
     Setting("limits.role_attempts", 2, minimum=1),
     Setting("limits.step_retries", 3),
     Setting("limits.step_files", 20, minimum=1),

@@ -12,12 +12,16 @@ from aiflow.adapters.run_files import RunFiles
 from aiflow.usecases.read_backlog import BacklogSources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
     from pathlib import Path
 
     from aiflow.adapters.project_files import ProjectFolder
+    from aiflow.domain.run import Run
+    from aiflow.messages import Texts
     from aiflow.ports import Journal
     from aiflow.settings import Settings
+    from aiflow.usecases.engine import Engine
 
 
 class Project(NamedTuple):
@@ -53,6 +57,69 @@ class Project(NamedTuple):
         from aiflow.adapters.activity_log import ActivityLog
 
         return ActivityLog(self.path)
+
+
+class Voice(NamedTuple):
+    """What a caller of the engine gives: its words, whether it is to stop, and where it wants to see what happens."""
+
+    texts: Texts
+    interrupted: Callable[[], bool] = lambda: False
+    observe: Callable[[Run], None] = lambda _run: None
+    follow: Callable[[bytes], None] | None = None
+
+
+def build_engine(project: Project, settings: Settings, journal: Journal, voice: Voice) -> Engine:
+    """Put the run engine together: the only place that knows what it is made of."""
+    from aiflow.adapters.agents.chosen import ChosenAgents
+    from aiflow.adapters.agents.command import Surroundings
+    from aiflow.adapters.control_files import ControlFiles
+    from aiflow.adapters.file_source import FileSource
+    from aiflow.adapters.lock_taking import LockTaking
+    from aiflow.adapters.processes.launch import GuardedProcesses
+    from aiflow.adapters.run_store import RunFolders
+    from aiflow.adapters.secrets import Masker
+    from aiflow.adapters.workshop import LocalWorkshop, checkout_folder
+    from aiflow.adapters.worktrees import GitWorkspaces
+    from aiflow.usecases.engine import Engine
+
+    root, environ = project.root, os.environ
+    masker = Masker(environ)
+    processes = GuardedProcesses(f"{root}/.aiflow/guards")
+    runs = RunFolders(root, masker, now)
+    runs.follow = voice.follow
+    results = str(checkout_folder(root, environ) / "results")
+    hooks, sign = settings.flag("git.hooks"), settings.flag("git.sign")
+    return Engine(
+        backlog=project.sources,
+        source=FileSource(project.requests, journal, now),
+        runs=runs,
+        locks=LockTaking(root, settings.number("locks.ttl_seconds")),
+        control=ControlFiles(root),
+        workspaces=lambda run_id: GitWorkspaces(root, run_id, hooks=hooks, sign=sign),
+        agents=ChosenAgents(settings, Surroundings(root, results, environ, processes, masker)),
+        workshop=LocalWorkshop(root, environ, settings, processes),
+        journal=journal,
+        clock=now,
+        new_run_id=new_run_id,
+        settings=settings,
+        texts=voice.texts,
+        interrupted=voice.interrupted,
+        observe=voice.observe,
+    )
+
+
+def now() -> datetime:
+    """The time, with the user's own offset."""
+    from datetime import datetime
+
+    return datetime.now().astimezone()
+
+
+def new_run_id() -> str:
+    """Make a run id: the time in UTC and six hex digits (SPEC §1)."""
+    from datetime import UTC, datetime
+
+    return f"RUN-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
 
 
 def open_project(start: str) -> Project:

@@ -32,6 +32,7 @@ STOPS_AS_NEEDS_INPUT = [
     "DISK_FULL",
     "IO_ERROR",
     "DOCTOR_FAILED",
+    "SETUP_FAILED",
     "LOCK_LOST",
     "RUN_LOST",
     "PROCESS_CRASHED",
@@ -46,9 +47,15 @@ STOPS_AS_NEEDS_INPUT = [
     "NEEDS_CLARIFICATION",
     "JSON_PARSE_ERROR",
     "JSON_SCHEMA_INVALID",
+    "AGENT_NOT_FOUND",
     "AGENT_FAILED",
     "AGENT_TIMEOUT",
     "AGENT_QUOTA",
+    "WORKTREE_LOST",
+    "BASE_BRANCH_MISSING",
+    "GIT_IDENTITY_MISSING",
+    "GIT_NOT_FOUND",
+    "GIT_FAILED",
     "AGENT_AUTH_REQUIRED",
     "AGENT_PERMISSION_DENIED",
     "WORKTREE_DIRTY",
@@ -105,8 +112,11 @@ def test_every_reason_code_of_the_specification_is_in_the_catalogue() -> None:
 def test_every_reason_code_that_the_program_names_is_in_the_catalogue() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
     words = set(re.findall(r'"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)"', sources)) - {event.value for event in RunEvent}
-    is_variable = re.compile(r"(AIFLOW|GITHUB|LC|NO|GIT|XDG)_").match
-    assert {word for word in words if not is_variable(word)} - NO_REASONS <= CATALOGUE.keys()
+    is_variable = re.compile(r"(AIFLOW|GITHUB|LC|NO|XDG|LD|DYLD|SC)_|GIT_(?!\w+(MISSING|FOUND|OLD|FAILED)$)").match
+    # Names of files in a git directory.
+    is_file = re.compile(r"BISECT_\w+|AUTO_MERGE|SQUASH_MSG|MERGE_(HEAD|MODE|MSG|RR)|\w+_HEAD").fullmatch
+    named = {word for word in words if not is_variable(word) and not is_file(word)}
+    assert named - NO_REASONS <= CATALOGUE.keys()
 
 
 @pytest.mark.spec("SEL-3")

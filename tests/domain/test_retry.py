@@ -28,6 +28,7 @@ ROLE_FAILURES = [
     "E2E_TEST_FAILED",
     "TEST_TIMEOUT",
     "QA_REJECTED",
+    "WORKTREE_LOST",
 ]
 STOPS = [code for code, row in CATALOGUE.items() if row.stops_as is not None]
 UNIT, E2E, QA = "UNIT_TEST_FAILED", "E2E_TEST_FAILED", "QA_REJECTED"

@@ -60,16 +60,31 @@ def read_regular(path: Path | str, limit: int = 10_000_000) -> bytes:
 
 
 @contextlib.contextmanager
-def guarded(guard: Path) -> Iterator[None]:
-    """Hold a permanent guard file for the moment of read-check-write; the kernel frees it if we die."""
+def guarded(guard: Path | str) -> Iterator[int]:
+    """Hold a permanent guard file, open, for the moment of read-check-write; the kernel frees it if we die."""
     import fcntl
 
-    fd = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    while True:
+        fd = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            if not _is_at(guard, fd):  # deleted while we waited (`git clean`): the others wait at a new one
+                continue
+            try:
+                yield fd
+            finally:
+                fcntl.flock(fd, fcntl.LOCK_UN)  # closing alone would leave it to a child that was forked meanwhile
+            return
+        finally:
+            os.close(fd)
+
+
+def _is_at(path: Path | str, fd: int) -> bool:
+    """Tell whether an open file is still the one that its path names."""
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
+        return os.path.samestat(os.stat(path), os.fstat(fd))
+    except FileNotFoundError:
+        return False
 
 
 @contextlib.contextmanager

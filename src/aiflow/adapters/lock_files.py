@@ -1,4 +1,7 @@
-"""Reading the lock files of `.aiflow/locks/` (LCK-1): looking never changes, makes or reclaims one."""
+"""Reading the lock files of `.aiflow/locks/` (LCK-1): looking never changes, makes or reclaims one.
+
+Taking them is `lock_taking`: this module is on the way of every `aiflow next`.
+"""
 
 from __future__ import annotations
 
@@ -33,45 +36,57 @@ class LockFiles:
         """Return the request locks by request, and the queue lock; a file that exists is a lock that is held."""
         requests: dict[RequestId, Lock] = {}
         queue: Lock | None = None
+        for name, lock in self.files():
+            if name == QUEUE_NAME:
+                queue = lock
+            elif lock.request_id is not None:
+                requests[RequestId(lock.request_id)] = lock
+        return requests, queue
+
+    def files(self) -> list[tuple[str, Lock]]:
+        """Return every lock with the name of its file."""
         try:
             names = os.listdir(self._folder)
         except (FileNotFoundError, NotADirectoryError):
-            return requests, queue
+            return []
         except OSError as error:  # who may not look must not guess that nothing is locked
             raise as_problem(error, self._folder) from error
-        names = [name for name in names if name.endswith(".lock.json")]
-        if not names:
-            return requests, queue
-        from aiflow.domain.lock import LockType
+        names = [name for name in names if name == QUEUE_NAME or _REQUEST_NAME.fullmatch(name)]
+        locks = [(name, self._read(name)) for name in sorted(names)]
+        return [(name, lock) for name, lock in locks if lock is not None]
 
-        for name in names:
-            if name == QUEUE_NAME:
-                queue = self._read(name, LockType.QUEUE, None)
-            elif match := _REQUEST_NAME.fullmatch(name):
-                request_id = normalize_id(match[1])
-                lock = self._read(name, LockType.REQUEST, request_id)
-                if lock is not None:
-                    requests[request_id] = lock
-        return requests, queue
-
-    def _read(self, name: str, lock_type: LockType, request_id: str | None) -> Lock | None:
-        """Read one lock file; None if it was released meanwhile, an unreadable lock if it is damaged."""
+    def load(self, name: str) -> Lock:
+        """Read one lock file: a damaged one is an unreadable lock, one that cannot be read an OSError."""
         from aiflow.domain.lock import Lock
 
-        try:
-            data = read_regular(f"{self._folder}/{name}", MAX_LOCK_BYTES)
-            written_at = datetime.fromtimestamp(os.stat(f"{self._folder}/{name}").st_mtime, UTC)
-        except FileNotFoundError:
-            return None
-        except OSError:
-            return Lock(lock_type, request_id, is_readable=False)
+        data = read_regular(f"{self._folder}/{name}", MAX_LOCK_BYTES)
+        written_at = datetime.fromtimestamp(os.stat(f"{self._folder}/{name}").st_mtime, UTC)
         try:
             fields = json.loads(data)
         except (ValueError, RecursionError):
             fields = None
         if not isinstance(fields, dict):
-            return Lock(lock_type, request_id, is_readable=False, written_at=written_at)
-        return _parse(fields, lock_type, request_id, written_at)
+            return Lock(*_owner(name), is_readable=False, written_at=written_at)
+        return _parse(fields, *_owner(name), written_at)
+
+    def _read(self, name: str) -> Lock | None:
+        """Read one lock file; None if it was released meanwhile, an unreadable lock whatever else is wrong."""
+        from aiflow.domain.lock import Lock
+
+        try:
+            return self.load(name)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return Lock(*_owner(name), is_readable=False)
+
+
+def _owner(name: str) -> tuple[LockType, str | None]:
+    """Tell from a lock file's name what is locked."""
+    from aiflow.domain.lock import LockType
+
+    match = _REQUEST_NAME.fullmatch(name)
+    return (LockType.REQUEST, normalize_id(match[1])) if match else (LockType.QUEUE, None)
 
 
 def _parse(fields: dict[str, Any], lock_type: LockType, request_id: str | None, written_at: datetime) -> Lock:

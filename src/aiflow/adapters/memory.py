@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from aiflow.domain.activity import Activity
+    from aiflow.domain.change import Change
     from aiflow.domain.lock import Lock
     from aiflow.domain.request import Value
-    from aiflow.ports import Change
 
 
 @dataclass
@@ -32,6 +32,10 @@ class MemoryRequests:
         results = [read_request(i, f"requests/{i}.md", text.encode()) for i, text in self.texts.items()]
         valid = [result for result in results if isinstance(result, Request)]
         return valid, [result for result in results if isinstance(result, InvalidRequest)]
+
+    def read(self, request_id: RequestId) -> Request | InvalidRequest:
+        """Read one request as it is now."""
+        return read_request(request_id, f"requests/{request_id}.md", self._text(request_id).encode())
 
     def body(self, request_id: RequestId) -> str:
         """Return a request's text without its metadata."""

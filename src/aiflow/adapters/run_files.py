@@ -40,6 +40,10 @@ class RunFiles:
                 latest[RequestId(name)] = run
         return latest
 
+    def owners(self) -> list[RequestId]:
+        """Return the requests that have runs."""
+        return [RequestId(name) for name in self._names(self._folder)]
+
     def all_of(self, request_id: RequestId) -> tuple[RunSummary, ...]:
         """Return every run of one request, newest first."""
         if request_id not in self._names(self._folder):

@@ -13,7 +13,7 @@ from aiflow.adapters.repository_facts import readable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from aiflow.adapters.git_cli import Git
+    from aiflow.adapters.git_cli import Done, Git
 
 _ANY_FAILURE = (0, 1, 128)
 
@@ -26,11 +26,13 @@ def stage_everything(git: Git, copied: Iterable[str], tracked: Iterable[bytes]) 
     add = ("add", "-A", "--", ":/", *(_without(name) for name in copied))
     done = git.run(*add, ok=_ANY_FAILURE)
     nested: list[bytes] = []
-    if done.code or b"embedded git repository" in done.err:
+    if _has_failed(done) or b"embedded git repository" in done.err:
         nested, empty = _take_in_nested(git, [os.fsencode(name) for name in copied])
-        if done.code and not (nested or empty):
+        if _has_failed(done) and not (nested or empty):
             raise git.problem(add, done)
-        git.run(*add, *(_without(os.fsdecode(name)) for name in empty))
+        again = (*add, *(_without(os.fsdecode(name)) for name in empty))
+        if _has_failed(done := git.run(*again, ok=_ANY_FAILURE)):
+            raise git.problem(again, done)
     if paths := list(tracked):
         git.run("update-index", "--remove", "-z", "--stdin", stdin=_joined(paths))
     return [readable(name) for name in nested]
@@ -90,6 +92,12 @@ def _take_in_nested(git: Git, copied: list[bytes]) -> tuple[list[bytes], list[by
     if staged:
         git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=staged)
     return [name for name in found if wanted[name]], [name for name in found if not wanted[name]]
+
+
+def _has_failed(done: Done) -> bool:
+    """Tell whether `git add` failed; it also ends with 1 if a path to leave out is ignored, and has added the rest."""
+    is_about_ignored = b"paths are ignored by one of your" in done.err and b"error: " not in done.err
+    return done.code != 0 and not (done.code == 1 and is_about_ignored)
 
 
 def _is_new_link(facts: bytes) -> bool:

@@ -71,6 +71,12 @@ class GitWorkspaces:
         self._now_at(self._enter(place), made)
         return True
 
+    def untracked(self, place: Place) -> tuple[str, ...]:
+        """Return what a set-up command made that git neither tracks nor ignores, a folder as one."""
+        options = ("--porcelain=v2", "-z", "--untracked-files=normal", "--no-renames", "--ignore-submodules=all")
+        items = self._inside(self._enter(place)).run("status", *options).items
+        return tuple(sorted(os.fsdecode(item[2:].rstrip(b"/")) for item in items if item.startswith(b"? ")))
+
     def is_intact(self, place: Place) -> bool:
         """Tell whether the worktree is there and git knows it."""
         return find_checkout(place.path, self._common) is not None

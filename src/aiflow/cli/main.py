@@ -22,27 +22,21 @@ from aiflow.cli.words import WordedGroup, WordedOption, translate_click
 from aiflow.errors import AiflowError
 from aiflow.messages import Texts
 
-COMMANDS = ("init", "new", "list", "show", "next", "why", "forecast", "set", "settings", "completion")
+COMMANDS = (
+    *("init", "new", "list", "show", "next", "why", "forecast", "set"),
+    *("run", "resume", "retry-step", "replan", "cancel", "runs", "logs", "report"),
+    *("doctor", "locks", "settings", "completion"),
+)
 
 # Commands of the specification that come with later versions: whoever types one is told so.
 LATER_COMMANDS = frozenset(
     [
         "up",
         "demo",
-        "run",
         "auto",
         "stop",
-        "resume",
-        "retry-step",
-        "replan",
-        "cancel",
         "accept",
         "send-back",
-        "runs",
-        "logs",
-        "report",
-        "doctor",
-        "locks",
         "clean",
         "agents",
         "queue",
@@ -68,7 +62,7 @@ class LazyGroup(WordedGroup):
         """Import the module of one command."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"aiflow.cli.commands.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"aiflow.cli.commands.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(

@@ -74,6 +74,11 @@ def option(*names: str, **settings: Any) -> Callable[[F], F]:
     return click.option(*names, cls=WordedOption, **settings)
 
 
+def target_argument() -> Callable[[F], F]:
+    """Declare the argument that names a run: its id, or a request's for its latest run (SPEC §13)."""
+    return click.argument("target", type=RequestIdType(), metavar="REQUEST|RUN", shell_complete=complete_request)
+
+
 def request_id_argument(*, is_required: bool = True) -> Callable[[F], F]:
     """Declare the argument that names a request, completed from the backlog."""
     return click.argument(

@@ -14,9 +14,13 @@ from aiflow.errors import AiflowError
 from aiflow.messages import Texts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiflow.cli.run_view import RunView
     from aiflow.domain.activity import Activity
     from aiflow.ports import Journal
     from aiflow.settings import Settings
+    from aiflow.usecases.engine import Engine
     from aiflow.wiring import Project
 
 _texts = Texts("en")
@@ -64,6 +68,15 @@ class Session:
     def journal(self) -> Journal:
         """The journal; what could not be recorded is said, and does not undo what was done."""
         return _TellingJournal(self.project.journal, self.texts)
+
+    def engine(self, interrupted: Callable[[], bool] = lambda: False, view: RunView | None = None) -> Engine:
+        """The run engine of this checkout, which tells a view what happens."""
+        from aiflow.wiring import Voice, build_engine
+
+        voice = Voice(self.texts, interrupted)
+        if view is not None:
+            voice = voice._replace(observe=view.observe, follow=view.follow)
+        return build_engine(self.project, self.settings, self.journal, voice)
 
     @staticmethod
     def now() -> datetime:

@@ -23,13 +23,14 @@ _WEIGHT = {Health.PASS: 0, Health.WARN: 1, Health.FAIL: 2}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found, and the command that mends it."""
+    """What one check found, and the command that mends it; `message` is the key of a text, the facts fill it."""
 
     check_id: str
     health: Health
     reason_code: str | None = None
     message: str = ""
-    evidence: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    evidence: tuple[str, ...] = ()
     fix: str | None = None
 
 

@@ -94,6 +94,7 @@ class RunEvent(StrEnum):
     PLANNED = "PLANNED"
     IMPLEMENTED = "IMPLEMENTED"
     ATTEMPT_FAILED = "ATTEMPT_FAILED"
+    REVIEW_FAILED = "REVIEW_FAILED"
     STEP_DONE = "STEP_DONE"
     LAST_STEP_DONE = "LAST_STEP_DONE"
     REPORTED = "REPORTED"
@@ -102,6 +103,7 @@ class RunEvent(StrEnum):
     RECOVERED = "RECOVERED"
     RESUMED_AT_PLANNING = "RESUMED_AT_PLANNING"
     RESUMED_AT_STEP = "RESUMED_AT_STEP"
+    RESUMED_AT_TESTS = "RESUMED_AT_TESTS"
     RESUMED_AT_REPORT = "RESUMED_AT_REPORT"
     REPLACED = "REPLACED"
     SENT_BACK = "SENT_BACK"
@@ -117,19 +119,22 @@ RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
     (_S.IMPLEMENTING, _V.ATTEMPT_FAILED): _S.IMPLEMENTING,
     (_S.IMPLEMENTING, _V.IMPLEMENTED): _S.TESTING,
     (_S.TESTING, _V.ATTEMPT_FAILED): _S.IMPLEMENTING,
+    # The reviewer itself failed: it is asked again, the work stands.
+    (_S.TESTING, _V.REVIEW_FAILED): _S.TESTING,
     (_S.TESTING, _V.STEP_DONE): _S.IMPLEMENTING,
     (_S.TESTING, _V.LAST_STEP_DONE): _S.REPORTING,
     (_S.REPORTING, _V.REPORTED): _S.DONE,
     **{(state, _V.NEEDS_INPUT): _S.NEEDS_INPUT for state in _WORKING},
     **{(state, _V.FAILED): _S.FAILED for state in _WORKING},
-    # After a crash an interrupted step is done again from where its files are; nothing finished is repeated (RUN-11).
+    # After a crash a run goes on where it was; nothing finished is repeated (RUN-11).
     (_S.INIT, _V.RECOVERED): _S.INIT,
     (_S.PLANNING, _V.RECOVERED): _S.PLANNING,
     (_S.IMPLEMENTING, _V.RECOVERED): _S.IMPLEMENTING,
-    (_S.TESTING, _V.RECOVERED): _S.IMPLEMENTING,
+    (_S.TESTING, _V.RECOVERED): _S.TESTING,
     (_S.REPORTING, _V.RECOVERED): _S.REPORTING,
     **{(state, _V.RESUMED_AT_PLANNING): _S.PLANNING for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.RESUMED_AT_STEP): _S.IMPLEMENTING for state in (_S.NEEDS_INPUT, _S.FAILED)},
+    **{(state, _V.RESUMED_AT_TESTS): _S.TESTING for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.RESUMED_AT_REPORT): _S.REPORTING for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.REPLACED): _S.FAILED for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.SENT_BACK): _S.FAILED for state in (_S.NEEDS_INPUT, _S.FAILED)},

@@ -73,6 +73,15 @@ class Verdict(StrEnum):
         return self not in (Verdict.HELD, Verdict.HELD_EXPIRED)
 
 
+@dataclass(frozen=True, slots=True)
+class LockStatus:
+    """A lock that exists, and what is known of its holder."""
+
+    lock: Lock
+    liveness: Liveness
+    verdict: Verdict
+
+
 def liveness(lock: Lock, facts: OwnerFacts) -> Liveness:
     """Tell whether the holder lives: another boot, a gone pid, another start time or a zombie is dead (LCK-4)."""
     if lock.host is None or lock.pid is None or lock.host not in {facts.host, *LOOPBACK_HOSTS}:

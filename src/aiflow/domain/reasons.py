@@ -113,6 +113,7 @@ INPUT_INVALID            INPUT        422 BAD_INPUT   MEND        - -           
 SETTINGS_INVALID         INPUT        422 BAD_INPUT   MEND        N environment_failure    no
 REQUEST_NOT_FOUND        INPUT        404 BAD_INPUT   MEND        - -                      no
 RUN_NOT_FOUND            INPUT        404 BAD_INPUT   MEND        - -                      no
+LOCK_NOT_FOUND           INPUT        404 BAD_INPUT   MEND        - -                      no
 REQUEST_EXISTS           INPUT        409 CONFLICT    MEND        - -                      no
 STATUS_NOT_ALLOWED       INPUT        422 BAD_INPUT   MEND        - -                      no
 EDIT_CONFLICT            INPUT        409 CONFLICT    MEND        - -                      yes
@@ -124,6 +125,7 @@ NETWORK_FILE_SYSTEM      ENVIRONMENT  503 ENVIRONMENT MEND        N environment_
 DISK_FULL                ENVIRONMENT  507 ENVIRONMENT RESUME      N environment_failure    yes
 IO_ERROR                 ENVIRONMENT  503 ENVIRONMENT RESUME      N environment_failure    yes
 DOCTOR_FAILED            ENVIRONMENT  409 ENVIRONMENT RESUME      N environment_failure    yes
+SETUP_FAILED             ENVIRONMENT  409 ENVIRONMENT RESUME      N environment_failure    yes
 
 RUN_IN_PROGRESS          EXECUTION    409 CONFLICT    WAIT        - -                      yes
 QUEUE_IN_PROGRESS        EXECUTION    409 CONFLICT    WAIT        - -                      yes
@@ -136,6 +138,7 @@ CANCELLED                EXECUTION    409 CONFLICT    RESUME      N decision_nee
 SENT_BACK                EXECUTION    200 OK          NONE        F decision_needed        no
 REPLANNED                EXECUTION    200 OK          NONE        F -                      no
 AWAITING_ACCEPTANCE      EXECUTION    200 OK          ACCEPT      - -                      no
+RUN_NOT_ACTIVE           EXECUTION    409 CONFLICT    NONE        - -                      no
 RUN_NOT_RESUMABLE        EXECUTION    409 CONFLICT    NEW_RUN     - -                      no
 REPLAN_REQUIRED          EXECUTION    409 CONFLICT    REPLAN      - -                      no
 RETRY_LIMIT_EXCEEDED     EXECUTION    409 AGENT       REPLAN      N retry_condition_unmet  no
@@ -149,6 +152,7 @@ COST_LIMIT_REACHED       EXECUTION    429 CONFLICT    RESUME      N resource_exc
 
 JSON_PARSE_ERROR         AGENT        502 AGENT       RETRY_STEP  N quality_rule_violation yes
 JSON_SCHEMA_INVALID      AGENT        502 AGENT       RETRY_STEP  N quality_rule_violation yes
+AGENT_NOT_FOUND          AGENT        503 ENVIRONMENT RESUME      N environment_failure    no
 AGENT_FAILED             AGENT        502 AGENT       RETRY_STEP  N environment_failure    yes
 AGENT_TIMEOUT            AGENT        504 AGENT       RETRY_STEP  N resource_exceeded      yes
 AGENT_QUOTA              AGENT        429 ENVIRONMENT RESUME      N resource_exceeded      yes
@@ -156,9 +160,16 @@ AGENT_AUTH_REQUIRED      AGENT        401 ENVIRONMENT RESUME      N environment_
 AGENT_PERMISSION_DENIED  AGENT        403 AGENT       RETRY_STEP  N policy_denied          no
 
 WORKTREE_DIRTY           GIT          409 GIT         RESUME      N environment_failure    yes
+WORKTREE_LOST            GIT          409 GIT         RESUME      N environment_failure    yes
 ORIGIN_MISSING           GIT          200 OK          RESUME      - -                      no
 REMOTE_NOT_GITHUB        GIT          200 OK          RESUME      - -                      no
 NOT_A_REPOSITORY         GIT          503 GIT         MEND        - environment_failure    no
+NO_COMMITS               GIT          409 GIT         MEND        - environment_failure    no
+BASE_BRANCH_MISSING      GIT          409 GIT         MEND        N environment_failure    no
+GIT_IDENTITY_MISSING     GIT          409 GIT         RESUME      N environment_failure    no
+GIT_NOT_FOUND            GIT          503 GIT         MEND        N environment_failure    no
+GIT_TOO_OLD              GIT          503 GIT         MEND        - environment_failure    no
+GIT_FAILED               GIT          500 GIT         RESUME      N environment_failure    yes
 MERGE_CONFLICT           GIT          409 GIT         UPDATE      - decision_needed        yes
 CHECKOUT_IN_THE_WAY      GIT          409 GIT         ACCEPT      - decision_needed        yes
 

@@ -36,6 +36,7 @@ class StoppedRun:
     replan_signal: ReplanSignal | None = None
     replaced_by: str | None = None
     newer_run_id: str | None = None
+    is_work_done: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,9 @@ def _resume(run: StoppedRun, goal: Goal) -> Decision:
         return GoOn(RunEvent.RESUMED_AT_PLANNING)
     if step_id is None:
         return GoOn(RunEvent.RESUMED_AT_REPORT)
-    return GoOn(RunEvent.RESUMED_AT_STEP, step_id)
+    # The implementer's work was never found wanting: tests and review go on, nothing is done twice.
+    is_at_tests = run.is_work_done and step_id == run.current_step_id
+    return GoOn(RunEvent.RESUMED_AT_TESTS if is_at_tests else RunEvent.RESUMED_AT_STEP, step_id)
 
 
 def _current_step(run: StoppedRun) -> str | None:

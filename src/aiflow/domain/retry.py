@@ -35,7 +35,7 @@ def after_failure(failures: Sequence[str], role_attempts: int) -> TryAgain | Sto
     """Decide after a role's failure; `failures` are the reasons of this visit, oldest first, the last just now."""
     last = failures[-1]
     counted = [code for code in failures if code not in NOT_AN_ATTEMPT]
-    if last in _NOT_THE_WORK or not reason_for(last).is_retryable:
+    if last in NOT_THE_WORK or not reason_for(last).is_retryable:
         return StopRun(last)
     if len(counted) < role_attempts:
         return TryAgain(attempt=len(counted) + 1, feedback=last)
@@ -82,7 +82,7 @@ BROAD_TARGETS = frozenset({"", ".", "./", "*", "**", "**/*", "/"})
 MIXED_STOPS = 3
 
 # Nobody's work failed: calling the role again mends nothing, and the plan may well be sound.
-_NOT_THE_WORK = NOT_AN_ATTEMPT | {
+NOT_THE_WORK = NOT_AN_ATTEMPT | {
     "CANCELLED",
     "PROCESS_CRASHED",
     "RUN_LOST",
@@ -93,6 +93,12 @@ _NOT_THE_WORK = NOT_AN_ATTEMPT | {
     "IO_ERROR",
     "SETTINGS_INVALID",
     "NETWORK_FILE_SYSTEM",
+    "SETUP_FAILED",
+    "GIT_FAILED",
+    "GIT_NOT_FOUND",
+    "GIT_IDENTITY_MISSING",
+    "BASE_BRANCH_MISSING",
+    "AGENT_NOT_FOUND",
     "AGENT_AUTH_REQUIRED",
     "COST_LIMIT_REACHED",
 }
@@ -100,7 +106,7 @@ _NOT_THE_WORK = NOT_AN_ATTEMPT | {
 
 def replan_signal(stops: Sequence[StepStop], target_paths: Sequence[str] = ()) -> ReplanSignal | None:
     """Say why a step's plan must change, from its stops so far (oldest first), or None if it need not."""
-    telling = [stop for stop in stops if stop.root_reason not in _NOT_THE_WORK]
+    telling = [stop for stop in stops if stop.root_reason not in NOT_THE_WORK]
     if not telling:
         return None
     if telling[-1].root_reason == "STEP_TOO_LARGE":

@@ -11,7 +11,8 @@ from aiflow.domain.request import EDITABLE_KEYS, MetadataKey, Problem, ProblemKi
 from aiflow.errors import BadInputError
 
 if TYPE_CHECKING:
-    from aiflow.ports import Change, Clock, Journal, RequestFiles
+    from aiflow.domain.change import Change
+    from aiflow.ports import Clock, Journal, RequestFiles
 
 
 def edit_request(

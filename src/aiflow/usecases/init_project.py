@@ -68,7 +68,7 @@ def settings_file(texts: Texts) -> str:
         elif not parent:
             lines.append("")
         lines += [f"# {meaning(setting, texts)}", f"# {key} = {to_toml(setting.default)}"]
-        if setting.name == "agent.idle_seconds":
+        if setting.name == "agent.env":
             lines += ["", f"# {texts('setting.agent.roles', roles=', '.join(ROLES))}"]
             lines += ["# [agent.roles.planner]", '# model = ""']
     return "\n".join(lines) + "\n"

@@ -16,16 +16,16 @@ from aiflow.adapters.atomic_files import (
 )
 from aiflow.adapters.markdown_requests.patch import PatchError, body_start, current_value, patch
 from aiflow.adapters.markdown_requests.store import FOLDER, SUFFIX, is_request
+from aiflow.domain.change import ANY
 from aiflow.domain.request import Problem, ProblemKind, normalize_id
 from aiflow.errors import AiflowError, BadInputError, ConflictError
-from aiflow.ports import ANY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from aiflow.domain.change import Change
     from aiflow.domain.request import RequestId, Value
-    from aiflow.ports import Change
 
 GUARD = "requests.guard"
 _TRIES = 20

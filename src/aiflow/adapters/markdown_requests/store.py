@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from aiflow.domain.change import Change
     from aiflow.domain.request import Value
-    from aiflow.ports import Change
 
 FOLDER = "requests"
 SUFFIX = ".md"
@@ -54,6 +54,12 @@ class MarkdownRequests:
         valid = [result for result in results if isinstance(result, Request)]
         broken = [result for result in results if isinstance(result, InvalidRequest)]
         return _separate_duplicates(valid, sorted(broken, key=lambda file: file.path))
+
+    def read(self, request_id: RequestId) -> Request | InvalidRequest:
+        """Read one request as it is now, without looking at the others."""
+        path = self.find(request_id)
+        with translated(path):
+            return read_request(path.name.removesuffix(SUFFIX), f"{FOLDER}/{path.name}", read_regular(path))
 
     def read_text(self, request_id: RequestId) -> str:
         """Return one file's whole text, for showing it."""

@@ -23,13 +23,13 @@ from aiflow.adapters.atomic_files import STATE_DIR, state_dir, translated
 from aiflow.adapters.processes import table
 from aiflow.adapters.processes.leftovers import SUFFIX, sweep
 from aiflow.domain.markers import GUARD_MARK, RUN_MARK
+from aiflow.domain.programs import End, Ended
 from aiflow.errors import as_problem
-from aiflow.ports import End, Ended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from aiflow.ports import Program
+    from aiflow.domain.programs import Program
 
 GUARD = str(Path(__file__).with_name("guard.py"))
 GRACE_SECONDS = 2.0

@@ -10,10 +10,10 @@ from aiflow.cli.options import complete_request, option, request_id_argument
 from aiflow.cli.render import say
 from aiflow.cli.session import Session, print_json
 from aiflow.cli.warnings import warn_of_dependencies
+from aiflow.domain.change import ANY, Change
 from aiflow.domain.lifecycle import PERSON_EVENTS
 from aiflow.domain.metadata import parse_value
 from aiflow.domain.request import DATE_KEYS, EDITABLE_KEYS, Priority, RequestId, Value
-from aiflow.ports import ANY, Change
 from aiflow.usecases.edit_request import edit_request
 
 

@@ -8,7 +8,7 @@ import click
 
 from aiflow.cli.layout import pad
 from aiflow.cli.options import command as make_command
-from aiflow.cli.options import request_id_argument
+from aiflow.cli.options import target_argument
 from aiflow.cli.render import STATUS_COLOURS, ago, clean, heading, paint, say
 from aiflow.cli.session import Session, print_json
 from aiflow.cli.warnings import warn_of_misspelt_keys
@@ -20,11 +20,22 @@ from aiflow.usecases.shapes import describe, describe_problem, invalid_shape, re
 if TYPE_CHECKING:
     from aiflow.domain.request import InvalidRequest, Request, RequestId
 
+RUN_PREFIX = "RUN-"
+
 
 @make_command("show")
-@request_id_argument()
-def command(session: Session, as_json: bool, request_id: RequestId) -> None:  # noqa: FBT001
-    """Show one request: metadata, runs, text."""
+@target_argument()
+def command(session: Session, as_json: bool, target: RequestId) -> None:  # noqa: FBT001
+    """Show one request (metadata, runs, text) or one run (steps, why it stopped, what to do)."""
+    if target.startswith(RUN_PREFIX):
+        from aiflow.cli.run_page import show_run
+
+        show_run(session, target, as_json=as_json)
+    else:
+        _show_request(session, target, as_json=as_json)
+
+
+def _show_request(session: Session, request_id: RequestId, *, as_json: bool) -> None:
     backlog = read_backlog(session.project.sources)
     request = backlog.by_id.get(request_id)
     broken = [invalid for invalid in backlog.invalid if request_id in invalid.names]
@@ -62,6 +73,10 @@ def _show(session: Session, request: Request, backlog: Backlog, *, as_json: bool
     for run in runs:
         when = ago(run.changed_at, session.now(), texts) if run.changed_at else ""
         _fact(texts("column.run"), "  ".join(filter(None, (run.run_id, run.state, run.reason_code, when))))
+    if runs:
+        from aiflow.cli.run_page import show_way_on
+
+        show_way_on(session, request, runs[0])
     warn_of_misspelt_keys(session, request.id)
     click.echo()
     click.echo("\n".join(clean(line) for line in body.strip("\r\n").split("\n")))

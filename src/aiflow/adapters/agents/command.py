@@ -1,0 +1,138 @@
+"""Any program as an agent (AGT-2): one JSON document on its standard input, its answer in the file AIFLOW_RESULT."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.atomic_files import read_regular, translated
+from aiflow.adapters.environment import minimal
+from aiflow.domain.agent_call import AgentReply, document
+from aiflow.domain.markers import RUN_MARK
+from aiflow.domain.programs import End, Ended, Program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from aiflow.adapters.secrets import Masker
+    from aiflow.domain.agent_call import AgentCall
+    from aiflow.ports import Processes
+
+MAX_ANSWER_BYTES = 10_000_000
+MAX_COMMAND_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a role's program is started."""
+
+    argv: tuple[str, ...]
+    timeout_seconds: float
+    idle_seconds: float
+    env_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every agent program runs in: the project, a folder for answers, the user's environment."""
+
+    root: str
+    results_folder: str
+    environ: Mapping[str, str]
+    processes: Processes
+    masker: Masker
+
+
+class CommandAgent:
+    """Starts one program per call, in the run's worktree."""
+
+    def __init__(self, launch: Launch, around: Surroundings) -> None:
+        self._launch = launch
+        self._around = around
+
+    def problem(self) -> str | None:
+        """Say why the program cannot be started, or None if it can as far as one can see."""
+        if not self._launch.argv:
+            return "agent.argv is empty"
+        program = self._program(self._around.root)
+        if "/" not in program:
+            found = shutil.which(program, path=self._around.environ.get("PATH", os.defpath))
+            return None if found else f"{program} is not on the PATH"
+        if not os.path.isabs(program):
+            program = os.path.join(self._around.root, program)
+        if not os.path.isfile(program):
+            return f"{program} does not exist"
+        return None if os.access(program, os.X_OK) else f"{program} is not executable"
+
+    def call(self, call: AgentCall, output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
+        """Start the program, wait for its end and read its answer."""
+        folder = self._around.results_folder
+        result = os.path.join(folder, f"{call.run_id}.{os.urandom(6).hex()}.json")
+        with translated(folder):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        program = Program(
+            argv=(self._program(call.cwd), *self._launch.argv[1:]),
+            cwd=call.cwd,
+            environ=minimal(self._around.environ, self._launch.env_names, _variables(call, result)),
+            run_id=call.run_id,
+            timeout_seconds=self._launch.timeout_seconds,
+            idle_seconds=self._launch.idle_seconds,
+            stdin=json.dumps(document(call), ensure_ascii=False).encode("utf-8", "replace"),
+        )
+        try:
+            ended = self._around.processes.run(program, output, should_stop)
+            return self._reply(ended, result)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(result)
+
+    def _program(self, cwd: str) -> str:
+        """Return the program; a relative path is the project's own file, else one of the worktree."""
+        name = self._launch.argv[0]
+        if "/" not in name or os.path.isabs(name):
+            return name
+        own = os.path.normpath(os.path.join(self._around.root, name))
+        return own if os.path.exists(own) else os.path.normpath(os.path.join(cwd, name))
+
+    def _reply(self, ended: Ended, result: str) -> AgentReply:
+        command = shlex.join(self._launch.argv)[:MAX_COMMAND_SHOWN]
+        failure = why_failed(ended, self._launch)
+        if failure is not None:
+            return AgentReply(None, *failure, command, ended.exit_code)
+        try:
+            answer = self._around.masker.mask(read_regular(result, MAX_ANSWER_BYTES))
+        except FileNotFoundError:
+            answer = None
+        except OSError as error:
+            detail = f"the answer cannot be read: {os.strerror(error.errno or 0)}"
+            return AgentReply(None, "JSON_PARSE_ERROR", detail, command, ended.exit_code)
+        return AgentReply(answer, command=command, exit_code=ended.exit_code)
+
+
+def why_failed(ended: Ended, launch: Launch) -> tuple[str, str] | None:
+    """Name what went wrong with a program's end, or None if it ended well (AGT-3, AGT-4)."""
+    return {
+        End.NOT_FOUND: ("AGENT_NOT_FOUND", f"{launch.argv[0]} was not found"),
+        End.NOT_EXECUTABLE: ("AGENT_NOT_FOUND", f"{launch.argv[0]} is not executable"),
+        End.TIMED_OUT: ("AGENT_TIMEOUT", f"it took longer than {launch.timeout_seconds:g} s"),
+        End.SILENT: ("AGENT_TIMEOUT", f"it was silent for {launch.idle_seconds:g} s"),
+        End.STOPPED: ("CANCELLED", "it was ended"),
+        End.GUARD_LOST: ("AGENT_FAILED", "its guard process was killed"),
+        End.EXITED: None if ended.exit_code == 0 else ("AGENT_FAILED", f"exit code {ended.exit_code}"),
+    }[ended.end]
+
+
+def _variables(call: AgentCall, result: str) -> dict[str, str]:
+    return {
+        "AIFLOW_ROLE": call.role.value,
+        "AIFLOW_REQUEST_ID": call.brief.id,
+        RUN_MARK: call.run_id,
+        "AIFLOW_STEP_ID": call.step.id if call.step else "",
+        "AIFLOW_ATTEMPT": str(call.attempt),
+        "AIFLOW_RESULT": result,
+    }

@@ -1,0 +1,175 @@
+"""The files of runs (RUN-1, RUN-9): `runs/<request-id>/<run-id>/`, written atomically; logs and report grow."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aiflow.adapters.atomic_files import read_regular, replace_file, translated
+from aiflow.adapters.run_files import FOLDER, RUN_PREFIX, STAGE, RunFiles
+from aiflow.adapters.run_log import StepLogFile
+from aiflow.adapters.stage_file import run_of, stage_of
+from aiflow.domain.plan import PLANNING_VERSION, plan_shape
+from aiflow.domain.request import is_valid_id
+from aiflow.domain.run import Brief
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from aiflow.adapters.secrets import Masker
+    from aiflow.domain.run import Run
+
+REQUEST, PLANNING, ERRORS, REPORT, LOGS = "request.json", "planning.json", "errors.json", "report.md", "logs"
+DRAFT_SUFFIX = ".new"
+
+
+class RunFolders(RunFiles):
+    """Reads and writes the runs below one root."""
+
+    def __init__(self, root: str, masker: Masker, clock: Callable[[], datetime]) -> None:
+        super().__init__(root)
+        self._root = Path(root)
+        self._masker = masker
+        self._clock = clock
+        self.follow: Callable[[bytes], None] | None = None
+
+    def folder(self, request_id: str, run_id: str) -> Path:
+        """Return a run's folder."""
+        return self._root / FOLDER / request_id / run_id
+
+    def create(self, run: Run, brief: Brief) -> None:
+        """Make a run's folder, whole at once: a kill before it has its name leaves nothing that looks like a run."""
+        folder = self.folder(run.request_id, run.run_id)
+        draft = folder.with_name(f".{run.run_id}{DRAFT_SUFFIX}")
+        with translated(folder):
+            for torn in folder.parent.glob(f".{RUN_PREFIX}*{DRAFT_SUFFIX}"):
+                shutil.rmtree(torn)
+            (draft / LOGS).mkdir(parents=True)
+            self._write(draft / REQUEST, _brief_shape(brief))
+            self._write(draft / STAGE, stage_of(run))
+            draft.rename(folder)
+
+    def save(self, run: Run) -> None:
+        """Write `stage.json`."""
+        folder = self.folder(run.request_id, run.run_id)
+        with translated(folder):
+            self._write(folder / STAGE, stage_of(run))
+
+    def load(self, request_id: str, run_id: str) -> Run | None:
+        """Read a run back; None if it is not there or its file cannot be read."""
+        stage = self._read(request_id, run_id, STAGE)
+        run = run_of(stage) if stage is not None else None
+        # The folder's names are the truth about whose run this is.
+        return run if run is not None and (run.request_id, run.run_id) == (request_id, run_id) else None
+
+    def find(self, run_id: str) -> str | None:
+        """Return the request a run belongs to."""
+        if not run_id.startswith(RUN_PREFIX) or not is_valid_id(run_id):
+            return None
+        owners = (name for name in self._names(self._folder) if run_id in self._names(f"{self._folder}/{name}"))
+        return next(owners, None)
+
+    def brief(self, run: Run) -> Brief:
+        """Return the request as it was when the run began; of a lost file only what the run itself knows."""
+        raw = self._read(run.request_id, run.run_id, REQUEST)
+        if raw is None or not all(isinstance(raw.get(name), str) for name in ("id", "title", "body", "priority")):
+            return Brief(run.request_id, run.title, "", "")
+        return Brief(raw["id"], raw["title"], raw["body"], raw["priority"], tuple(map(str, raw.get("labels", ()))))
+
+    def write_planning(self, run: Run) -> None:
+        """Write `planning.json`."""
+        shape = {
+            "version": PLANNING_VERSION,
+            "request_id": run.request_id,
+            "run_id": run.run_id,
+            "steps": plan_shape(run.plan),
+        }
+        folder = self.folder(run.request_id, run.run_id)
+        with translated(folder):
+            self._write(folder / PLANNING, shape)
+
+    def write_errors(self, run: Run, errors: Mapping[str, object] | None) -> None:
+        """Write `errors.json`, or remove it."""
+        path = self.folder(run.request_id, run.run_id) / ERRORS
+        with translated(path):
+            if errors is None:
+                path.unlink(missing_ok=True)
+            else:
+                self._write(path, errors)
+
+    def errors(self, run: Run) -> dict[str, Any] | None:
+        """Read `errors.json`."""
+        return self._read(run.request_id, run.run_id, ERRORS)
+
+    def append_report(self, run: Run, text: str) -> None:
+        """Add to `report.md`; the file is replaced whole, so that a kill leaves the old or the new one."""
+        path = self.folder(run.request_id, run.run_id) / REPORT
+        with translated(path):
+            old = path.read_bytes() if path.exists() else b""
+            replace_file(path, old + self._masker.mask(text.encode("utf-8", "replace")), path.parent)
+
+    def report(self, run: Run) -> str | None:
+        """Read `report.md`."""
+        path = self.folder(run.request_id, run.run_id) / REPORT
+        with translated(path):
+            return path.read_text("utf-8", "replace") if path.exists() else None
+
+    def write_patch(self, run: Run, step_id: str, patch: bytes | None) -> str | None:
+        """Write an unfinished step's patch and return its path below the root, or remove it."""
+        path = self.folder(run.request_id, run.run_id) / f"{step_id}.patch"
+        with translated(path):
+            if not patch:
+                path.unlink(missing_ok=True)
+                return None
+            replace_file(path, patch, path.parent)
+        return str(path.relative_to(self._root))
+
+    def open_log(self, run: Run, number: int, title: str) -> StepLogFile:
+        """Open a step's log to add to it, behind a dated title."""
+        path = self._root / self.log_path(run, number)
+        with translated(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            log = StepLogFile(str(path), self._masker, self.follow)
+            log.say(f"=== {self._clock().isoformat(timespec='seconds')} {title}")
+        return log
+
+    def log_path(self, run: Run, number: int) -> str:
+        """Return the path of a step's log, below the root."""
+        return f"{FOLDER}/{run.request_id}/{run.run_id}/{LOGS}/step-{number}.log"
+
+    def _read(self, request_id: str, run_id: str, name: str) -> dict[str, Any] | None:
+        """Read one JSON file of a run that exists; None if it cannot be read."""
+        if request_id not in self._names(self._folder) or run_id not in self._names(f"{self._folder}/{request_id}"):
+            return None
+        try:
+            raw = json.loads(read_regular(self.folder(request_id, run_id) / name, 100_000_000))
+        except (OSError, ValueError, RecursionError):
+            return None
+        return raw if isinstance(raw, dict) else None
+
+    def _write(self, path: Path, shape: Mapping[str, object]) -> None:
+        data = json.dumps(shape, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
+        replace_file(path, data + b"\n", path.parent)
+
+
+def _brief_shape(brief: Brief) -> dict[str, object]:
+    return {
+        "id": brief.id,
+        "title": brief.title,
+        "body": brief.body,
+        "priority": brief.priority,
+        "labels": list(brief.labels),
+    }
+
+
+def tail_of(path: str, limit: int) -> bytes:
+    """Read the last bytes of a log, from the start of a line."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(0, size - limit))
+        data = file.read()
+    return data if size <= limit else data[data.find(b"\n") + 1 :]

@@ -1,0 +1,223 @@
+"""`stage.json` (RUN-1, D34 §3): a run as JSON and back, pure; what cannot be read back is no run.
+
+The first group of fields is D34's, to the letter. The rest is what the engine and the UI need besides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from aiflow.domain.answers import Role
+from aiflow.domain.lifecycle import RunState
+from aiflow.domain.place import Place
+from aiflow.domain.plan import FlawError, PlanStep, plan_shape, read_plan
+from aiflow.domain.reasons import reason_for
+from aiflow.domain.request import parse_instant
+from aiflow.domain.retry import StepStop
+from aiflow.domain.run import STAGE_VERSION, Evidence, Feedback, Happening, Run, RunError, StepWork, Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+COUNTED = ("implementer", "qa", "tests")
+
+
+def stage_of(run: Run) -> dict[str, Any]:
+    """Write a run as the content of its stage.json."""
+    return {
+        "version": STAGE_VERSION,
+        "request_id": run.request_id,
+        "run_id": run.run_id,
+        "state": run.state.value,
+        "current_step_index": run.current_index,
+        "current_step_id": run.current_step_id,
+        "attempts": {
+            "planning": run.planning_calls,
+            "steps": {i: {name: w.calls.get(name, 0) for name in COUNTED} for i, w in run.steps.items()},
+        },
+        "error": _error_shape(run.error) if run.error else None,
+        "history": [_drop_empty(asdict(line) | {"at": line.at.isoformat()}) for line in run.history],
+        "title": run.title,
+        "agent": run.agent,
+        "created_at": run.created_at.isoformat(),
+        "updated_at": run.changed_at.isoformat(),
+        "branch": run.place.branch,
+        "base_branch": run.place.base_branch,
+        "base_commit": run.place.base_commit,
+        "worktree": {
+            "path": run.place.path,
+            "copied": list(run.place.copied),
+            "is_prepared": run.is_prepared,
+            "left_tree": run.left_tree,
+        },
+        "steps": [{**step, **_work_shape(run.steps.get(str(step["id"])))} for step in plan_shape(run.plan)],
+        "visit": _visit_shape(run.visit),
+        "answers": [{"question": question, "answer": answer} for question, answer in run.answers],
+        "feedback": [asdict(told) for told in run.feedback],
+        "warnings": list(run.warnings),
+        "stopped_in": run.stopped_in.value if run.stopped_in else None,
+        "compare_url": run.compare_url,
+        "replaces": run.replaces,
+        "replaced_by": run.replaced_by,
+        "lock": dict(run.lock),
+    }
+
+
+def run_of(stage: Mapping[str, Any]) -> Run | None:
+    """Read a run back, or None if the file does not say enough."""
+    try:
+        return _read(stage)
+    except (KeyError, TypeError, ValueError, AttributeError, FlawError):
+        return None
+
+
+def _error_shape(error: RunError) -> dict[str, Any]:
+    return {
+        "category": reason_for(error.reason_code).category.value,
+        "reason_code": error.reason_code,
+        "summary": error.summary,
+        "cause": error.cause,
+        "question": error.question,
+        "evidence": asdict(error.evidence) | {"log_paths": list(error.evidence.log_paths)},
+    }
+
+
+def _drop_empty(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _work_shape(work: StepWork | None) -> dict[str, Any]:
+    """Write what became of a step, with a word for the UI."""
+    known = work or StepWork()
+    state = "done" if known.is_done else "pending"
+    return {
+        "state": state,
+        "base": known.base,
+        "commit": known.commit,
+        "summary": known.summary,
+        "retries": known.retries,
+        "kept": known.kept,
+        "calls": dict(known.calls),
+        "stops": [asdict(stop) | {"areas": sorted(stop.areas)} for stop in known.stops],
+        "is_visited": work is not None,
+    }
+
+
+def _visit_shape(visit: Visit) -> dict[str, Any]:
+    return {
+        "calls": dict(visit.calls),
+        "failures": {role: list(codes) for role, codes in visit.failures.items()},
+        "feedback": [asdict(told) for told in visit.feedback],
+        "calling": visit.calling.value if visit.calling else None,
+        "crashes": visit.crashes,
+        "is_tested": visit.is_tested,
+        "is_reviewed": visit.is_reviewed,
+        "changed_files": visit.changed_files,
+        "changed_lines": visit.changed_lines,
+        "areas": sorted(visit.areas),
+        "summary": visit.summary,
+    }
+
+
+def _read(stage: Mapping[str, Any]) -> Run:
+    tree = stage["worktree"]
+    place = Place(
+        run_id=_text(stage["run_id"]),
+        path=_text(tree["path"]),
+        branch=_text(stage["branch"]),
+        base_branch=_text(stage["base_branch"]),
+        base_commit=_text(stage["base_commit"]),
+        copied=tuple(map(_text, tree["copied"])),
+    )
+    steps: list[dict[str, Any]] = stage["steps"]
+    return Run(
+        request_id=_text(stage["request_id"]),
+        run_id=place.run_id,
+        place=place,
+        created_at=_instant(stage["created_at"]),
+        state=RunState(stage["state"]),
+        title=stage["title"],
+        agent=stage["agent"],
+        plan=_read_plan(steps),
+        current_step_id=stage["current_step_id"],
+        planning_calls=int(stage["attempts"]["planning"]),
+        steps={step["id"]: _read_work(step) for step in steps if step["is_visited"]},
+        visit=_read_visit(stage["visit"]),
+        error=_read_error(stage["error"]) if stage["error"] else None,
+        history=tuple(_read_line(line) for line in stage["history"]),
+        answers=tuple((entry["question"], entry["answer"]) for entry in stage["answers"]),
+        feedback=tuple(Feedback(**told) for told in stage["feedback"]),
+        warnings=tuple(stage["warnings"]),
+        is_prepared=tree["is_prepared"] is True,
+        left_tree=tree["left_tree"],
+        stopped_in=RunState(stage["stopped_in"]) if stage["stopped_in"] else None,
+        compare_url=stage["compare_url"],
+        replaces=stage["replaces"],
+        replaced_by=stage["replaced_by"],
+        lock=dict(stage["lock"]),
+    )
+
+
+def _read_plan(steps: list[dict[str, Any]]) -> tuple[PlanStep, ...]:
+    return read_plan({"steps": steps}) if steps else ()
+
+
+def _read_work(step: Mapping[str, Any]) -> StepWork:
+    return StepWork(
+        base=step["base"],
+        commit=step["commit"],
+        is_done=step["state"] == "done",
+        summary=step["summary"],
+        retries=int(step["retries"]),
+        calls={str(name): int(count) for name, count in step["calls"].items()},
+        stops=tuple(StepStop(**{**stop, "areas": frozenset(stop["areas"])}) for stop in step["stops"]),
+        kept=step["kept"],
+    )
+
+
+def _read_visit(visit: Mapping[str, Any]) -> Visit:
+    return Visit(
+        calls={str(role): int(count) for role, count in visit["calls"].items()},
+        failures={str(role): tuple(codes) for role, codes in visit["failures"].items()},
+        feedback=tuple(Feedback(**told) for told in visit["feedback"]),
+        calling=Role(visit["calling"]) if visit["calling"] else None,
+        crashes=int(visit["crashes"]),
+        is_tested=visit["is_tested"] is True,
+        is_reviewed=visit["is_reviewed"] is True,
+        changed_files=int(visit["changed_files"]),
+        changed_lines=int(visit["changed_lines"]),
+        areas=frozenset(visit["areas"]),
+        summary=visit["summary"],
+    )
+
+
+def _read_error(error: Mapping[str, Any]) -> RunError:
+    evidence = {**error["evidence"], "log_paths": tuple(error["evidence"]["log_paths"])}
+    return RunError(
+        reason_code=_text(error["reason_code"]),
+        summary=error["summary"],
+        cause=error["cause"],
+        question=error["question"],
+        evidence=Evidence(**evidence),
+    )
+
+
+def _read_line(line: Mapping[str, Any]) -> Happening:
+    return Happening(
+        _instant(line["at"]), _text(line["event"]), line.get("step_id"), line.get("reason_code"), line.get("note")
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError(value)
+    return value
+
+
+def _instant(value: object) -> datetime:
+    moment = parse_instant(str(value))
+    if moment is None:
+        raise ValueError(value)
+    return moment

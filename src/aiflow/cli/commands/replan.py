@@ -1,0 +1,24 @@
+"""`aiflow replan`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiflow.cli.options import command as make_command
+from aiflow.cli.options import option, target_argument
+from aiflow.cli.running import find_run, run_to_the_end
+from aiflow.domain.resume import Goal, ResumeMode
+from aiflow.usecases.resume_run import Wish, resume_run
+
+if TYPE_CHECKING:
+    from aiflow.cli.session import Session
+    from aiflow.domain.request import RequestId
+
+
+@make_command("replan")
+@target_argument()
+@option("-a", "--answer", help="option.resume.answer")
+def command(session: Session, as_json: bool, target: RequestId, answer: str | None) -> None:  # noqa: FBT001
+    """Close a run and start a new one with a new plan."""
+    wish = Wish(Goal(ResumeMode.REPLAN), answer)
+    run_to_the_end(session, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)

@@ -1,0 +1,32 @@
+"""`aiflow resume`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiflow.cli.options import command as make_command
+from aiflow.cli.options import option, target_argument
+from aiflow.cli.running import find_run, run_to_the_end
+from aiflow.domain.resume import Goal, ResumeMode
+from aiflow.usecases.resume_run import Wish, resume_run
+
+if TYPE_CHECKING:
+    from aiflow.cli.session import Session
+    from aiflow.domain.request import RequestId
+
+
+@make_command("resume")
+@target_argument()
+@option("-a", "--answer", help="option.resume.answer")
+@option("--keep-changes", is_flag=True, help="option.resume.keep_changes")
+@option("--force", is_flag=True, help="option.resume.force")
+def command(
+    session: Session,
+    as_json: bool,  # noqa: FBT001
+    target: RequestId,
+    answer: str | None,
+    **flags: bool,
+) -> None:
+    """Let a stopped run go on."""
+    wish = Wish(Goal(ResumeMode.RESUME, is_forced=flags["force"]), answer, flags["keep_changes"])
+    run_to_the_end(session, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)

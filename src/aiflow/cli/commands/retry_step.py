@@ -1,0 +1,37 @@
+"""`aiflow retry-step`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from aiflow.cli.options import command as make_command
+from aiflow.cli.options import option, target_argument
+from aiflow.cli.running import find_run, run_to_the_end
+from aiflow.domain.resume import Goal, ResumeMode
+from aiflow.usecases.resume_run import Wish, resume_run
+
+if TYPE_CHECKING:
+    from aiflow.cli.session import Session
+    from aiflow.domain.request import RequestId
+
+
+@make_command("retry-step")
+@target_argument()
+@click.argument("step_id", metavar="[STEP]", required=False)
+@option("-a", "--answer", help="option.resume.answer")
+@option("--keep-changes", is_flag=True, help="option.retry.keep_changes")
+@option("--force", is_flag=True, help="option.resume.force")
+def command(
+    session: Session,
+    as_json: bool,  # noqa: FBT001
+    target: RequestId,
+    step_id: str | None,
+    answer: str | None,
+    **flags: bool,
+) -> None:
+    """Do a step again from its start."""
+    goal = Goal(ResumeMode.RETRY_STEP, step_id.upper() if step_id else None, is_forced=flags["force"])
+    wish = Wish(goal, answer, flags["keep_changes"])
+    run_to_the_end(session, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)

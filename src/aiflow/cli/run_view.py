@@ -1,0 +1,127 @@
+"""A run as the person in front of the terminal sees it: what happens now, the agent's output, and how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import click
+
+from aiflow.cli.render import clean, heading, is_terminal, paint, say
+from aiflow.domain.lifecycle import RunState
+from aiflow.domain.reasons import mending_command
+from aiflow.usecases.run_report import message_facts
+from aiflow.usecases.run_shapes import outcome_code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiflow.domain.run import Run
+    from aiflow.messages import Texts
+
+RUN_COLOURS = {
+    RunState.DONE: "green",
+    RunState.NEEDS_INPUT: "yellow",
+    RunState.FAILED: "red",
+}
+
+
+class RunView:
+    """Writes a line for everything that happens to a run; on a terminal the agent's output as well."""
+
+    def __init__(self, texts: Texts, *, is_quiet: bool) -> None:
+        self._texts = texts
+        self._is_quiet = is_quiet
+        self._run_id: str | None = None
+        self._told = 0
+        self._doing: object = None
+
+    def observe(self, run: Run) -> None:
+        """Tell what is new in a run; that nobody reads it any more does not touch the run."""
+        if not self._is_quiet:
+            with self._unread():
+                self._tell(run)
+
+    @contextlib.contextmanager
+    def _unread(self) -> Iterator[None]:
+        """Fall silent once the reader has left, as `| head` or a closed terminal does."""
+        try:
+            yield
+        except OSError:
+            self._is_quiet = True
+
+    def _tell(self, run: Run) -> None:
+        if run.run_id != self._run_id:
+            self._run_id, self._told = run.run_id, len(run.history)
+            heading(f"{run.request_id}  {clean(run.title)}")
+            click.echo(f"  {run.run_id}")
+        for line in run.history[self._told :]:
+            done = self._texts(f"event.{line.event}", step=line.step_id or "", reason=line.reason_code or "")
+            self._line(f"{line.at:%H:%M:%S}", done)
+        self._told = len(run.history)
+        self._tell_call(run)
+
+    def _tell_call(self, run: Run) -> None:
+        """Tell that a role is being called."""
+        role = run.visit.calling
+        doing = (run.current_step_id, role, run.calls_of(role)) if role else None
+        if doing is not None and doing != self._doing:
+            step = run.current_step
+            place = f"{step.id} ({(run.current_index or 0) + 1}/{len(run.plan)}) {step.title}" if step else ""
+            attempt = self._texts("run.attempt", number=run.calls_of(role)) if role and run.calls_of(role) > 1 else ""
+            text = "  ".join(filter(None, (self._texts(f"role.{role}"), clean(place), attempt)))
+            self._line(" " * 8, text)
+        self._doing = doing
+
+    @staticmethod
+    def _line(when: str, text: str) -> None:
+        say(text, f"{paint(when, 'bright_black')}  ")
+
+    def follow(self, data: bytes) -> None:
+        """Show the agent's output as it comes, on a terminal."""
+        if self._is_quiet or not is_terminal():
+            return
+        with self._unread():
+            for line in data.decode("utf-8", "replace").splitlines():
+                if not line.startswith("=== "):
+                    click.echo(paint("        │ ", "bright_black") + paint(clean(line), "bright_black"))
+
+    def finish(self, run: Run) -> None:
+        """Tell how a run ended and what to do now."""
+        show_end(run, self._texts)
+
+
+def show_end(run: Run, texts: Texts) -> None:
+    """Write where a run stands: its state, why, the question, the branch, the way on."""
+    click.echo()
+    why, code = run.error, outcome_code(run)
+    state = paint(run.state, RUN_COLOURS.get(run.state), is_bold=True)
+    if code is None:
+        click.echo(state)
+        return
+    message = texts.message(code, message_facts(run, why) if why else {"request_id": run.request_id})
+    say(message.title, f"{state}  {code}: ")
+    say(message.summary, "  ")
+    if why is not None:
+        if why.cause:
+            say(texts("report.cause", cause=why.cause, title=texts.message(why.cause, {}).title), "  ")
+        if why.question:
+            say(why.question, f"  {texts('run.question')} ")
+        elif why.summary and why.summary not in message.summary:
+            for line in why.summary.splitlines():
+                say(line, "  > ")
+    _show_branch(run, texts)
+    command = mending_command(code, run.request_id, why.cause if why else None)
+    actions = [command] if command else []
+    for action in (*actions, *(each for each in message.actions if not command or command not in each)):
+        say(action, "  → ")
+
+
+def _show_branch(run: Run, texts: Texts) -> None:
+    done = sum(work.is_done for work in run.steps.values())
+    if run.plan:
+        click.echo("  " + texts("run.steps_done", done=done, total=len(run.plan)))
+    if run.has_commits or run.state is RunState.DONE:
+        click.echo("  " + texts("run.branch", branch=run.place.branch))
+    if run.compare_url and run.state is RunState.DONE:
+        click.echo("  " + run.compare_url)

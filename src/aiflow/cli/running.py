@@ -1,0 +1,105 @@
+"""What every command that works on runs shares: the engine, signals, finding the run that is meant."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from aiflow.cli.run_view import RunView
+from aiflow.cli.session import print_json
+from aiflow.errors import AiflowError, ConflictError, NotFoundError
+from aiflow.usecases.run_shapes import exit_code_of, run_result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from aiflow.cli.session import Session
+    from aiflow.domain.request import RequestId
+    from aiflow.domain.run import Run
+    from aiflow.usecases.engine import Engine
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+POLL_SECONDS = 0.5
+
+
+class Interrupts:
+    """Signals that ask to stop: the run is cancelled in order, nothing is torn down in the middle."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def __call__(self) -> bool:
+        """Tell whether one came."""
+        return self.is_set
+
+
+@contextlib.contextmanager
+def catching_signals(tell: str) -> Iterator[Interrupts]:
+    """Let signals ask for a stop instead of ending the process."""
+    interrupts = Interrupts()
+
+    def ask(_number: int, _frame: object) -> None:
+        if not interrupts.is_set:
+            with contextlib.suppress(OSError):
+                click.echo(tell, err=True)
+        interrupts.is_set = True
+
+    before = {number: signal.signal(number, ask) for number in STOP_SIGNALS}
+    try:
+        yield interrupts
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run_to_the_end(session: Session, work: Callable[[Engine], Run], *, as_json: bool) -> None:
+    """Let something work on a run in front of the person, and leave with the exit code of its end."""
+    view = RunView(session.texts, is_quiet=as_json)
+    with catching_signals(session.texts("run.cancelling")) as interrupts:
+        run = work(session.engine(interrupts, view))
+    if as_json:
+        print_json(run_result(run))
+    else:
+        with contextlib.suppress(OSError):  # that nobody reads it does not change how it ended
+            view.finish(run)
+    raise click.exceptions.Exit(exit_code_of(run))
+
+
+def wait_for_turn(session: Session, engine: Engine, start: Callable[[], Run]) -> Run:
+    """Start as soon as no other run is in progress (`--wait`); a dead holder is noticed at the next look."""
+    is_told = False
+    while True:
+        try:
+            return start()
+        except ConflictError as error:
+            if error.reason_code != "RUN_IN_PROGRESS" or engine.interrupted():
+                raise
+            if not is_told:
+                click.echo(session.texts("run.waiting", run_id=error.context.get("run_id")), err=True)
+            is_told = True
+            time.sleep(POLL_SECONDS)
+
+
+def find_run(engine: Engine, name: RequestId) -> Run:
+    """Return the run that is meant: one by its id, or a request's latest (SPEC §13)."""
+    if name.startswith("RUN-"):
+        owner = engine.runs.find(name)
+        if owner is None:
+            raise NotFoundError(reason_code="RUN_NOT_FOUND", run_id=name, request_id="…")
+        return _load(engine, owner, name)
+    engine.source.load(name)  # an unknown request is said to be one
+    latest = engine.runs.latest([name]).get(name)
+    if latest is None:
+        raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=name, run_id="-")
+    return _load(engine, name, latest.run_id)
+
+
+def _load(engine: Engine, request_id: str, run_id: str) -> Run:
+    run = engine.runs.load(request_id, run_id)
+    if run is None:
+        raise AiflowError(reason_code="RUN_LOST", request_id=request_id, run_id=run_id, detail=f"{run_id}/stage.json")
+    return run

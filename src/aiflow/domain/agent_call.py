@@ -1,0 +1,58 @@
+"""One call of an agent (AGT-2): what it is given, and what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from aiflow.domain.plan import plan_shape
+
+if TYPE_CHECKING:
+    from aiflow.domain.answers import Role
+    from aiflow.domain.plan import PlanStep
+    from aiflow.domain.run import Brief, Feedback
+
+PROTOCOL_VERSION = "1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCall:
+    """One call of a role (AGT-2)."""
+
+    role: Role
+    brief: Brief
+    run_id: str
+    cwd: str
+    step: PlanStep | None
+    plan: tuple[PlanStep, ...]
+    attempt: int
+    feedback: tuple[Feedback, ...] = ()
+    answers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReply:
+    """What came of a call: the answer's bytes, or the reason code and detail of its failure."""
+
+    answer: bytes | None = None
+    reason_code: str | None = None
+    detail: str = ""
+    command: str = ""
+    exit_code: int | None = None
+
+
+def document(call: AgentCall) -> dict[str, Any]:
+    """Write the JSON document that an agent program gets on its standard input (AGT-2)."""
+    steps = plan_shape(call.plan)
+    step_id = call.step.id if call.step else None
+    return {
+        "version": PROTOCOL_VERSION,
+        "role": call.role.value,
+        "request": asdict(call.brief) | {"labels": list(call.brief.labels)},
+        "run_id": call.run_id,
+        "step": next((step for step in steps if step["id"] == step_id), None),
+        "planning": {"steps": steps} if steps else None,
+        "attempt": call.attempt,
+        "feedback": [asdict(told) for told in call.feedback],
+        "answers": [{"question": question, "answer": answer} for question, answer in call.answers],
+    }

@@ -1,0 +1,147 @@
+"""A run's plan (AGT-3): its steps, and what a planner's answer must be to become one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from aiflow.domain.request import UNCLEAN
+
+MAX_STEPS = 99
+MAX_TEXT = 20_000
+TEST_KINDS = ("unit", "e2e")
+PLANNING_VERSION = "1.0"
+_STEP_ID = re.compile(r"S[0-9]{2}")
+_ID_HELP = "must be S01 … S99"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One slice of the work; `tests` None means every test command that is configured."""
+
+    id: str
+    title: str
+    instructions: str = ""
+    target_paths: tuple[str, ...] = ()
+    tests: tuple[str, ...] | None = None
+
+    @property
+    def number(self) -> int:
+        """The number of its log: S03 is 3."""
+        return int(self.id[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """What is wrong with an answer: where, and what was expected there."""
+
+    where: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.problem}"
+
+
+class FlawError(Exception):
+    """An answer does not have its shape."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        self.flaw = Flaw(where, problem)
+        super().__init__(str(self.flaw))
+
+
+def read_plan(raw: object) -> tuple[PlanStep, ...]:
+    """Read `{"steps": […]}`, or raise with the first flaw."""
+    if not isinstance(raw, dict):
+        raise FlawError("answer", "must be an object")
+    steps = raw.get("steps")
+    if not isinstance(steps, list) or not steps:
+        raise FlawError("steps", "must be a list with at least one step")
+    if len(steps) > MAX_STEPS:
+        raise FlawError("steps", f"has {len(steps)} steps, the limit is {MAX_STEPS}")
+    plan = tuple(_read_step(f"steps[{number}]", step) for number, step in enumerate(steps))
+    seen: set[str] = set()
+    for number, step in enumerate(plan):
+        if step.id in seen:
+            raise FlawError(f"steps[{number}].id", f"{step.id} is there twice")
+        seen.add(step.id)
+    return plan
+
+
+def plan_shape(plan: tuple[PlanStep, ...]) -> list[dict[str, object]]:
+    """Write a plan the way a planner answers it."""
+    return [
+        {
+            "id": step.id,
+            "title": step.title,
+            "instructions": step.instructions,
+            "targets": {"paths": list(step.target_paths)},
+            **({} if step.tests is None else {"tests": list(step.tests)}),
+        }
+        for step in plan
+    ]
+
+
+def _read_step(where: str, raw: object) -> PlanStep:
+    if not isinstance(raw, dict):
+        raise FlawError(where, "must be an object")
+    step_id = raw.get("id")
+    if not isinstance(step_id, str) or not _STEP_ID.fullmatch(step_id) or step_id == "S00":
+        raise FlawError(f"{where}.id", _ID_HELP)
+    title = _read_line(f"{where}.title", raw.get("title"))
+    instructions = raw.get("instructions", "")
+    if not isinstance(instructions, str):
+        raise FlawError(f"{where}.instructions", "must be a text")
+    targets = raw.get("targets", {})
+    if not isinstance(targets, dict):
+        raise FlawError(f"{where}.targets", "must be an object")
+    paths = read_texts(f"{where}.targets.paths", targets.get("paths", []))
+    for path in paths:
+        _check_path(f"{where}.targets.paths", path)
+    return PlanStep(step_id, title, whole(instructions), paths, _read_tests(f"{where}.tests", raw.get("tests")))
+
+
+def _read_tests(where: str, raw: object) -> tuple[str, ...] | None:
+    if raw is None:
+        return None
+    tests = read_texts(where, raw)
+    unknown = [test for test in tests if test not in TEST_KINDS]
+    if unknown:
+        raise FlawError(where, f"{unknown[0]!r} is none of {', '.join(TEST_KINDS)}")
+    return tuple(dict.fromkeys(tests))
+
+
+def _check_path(where: str, path: str) -> None:
+    """Refuse a path that leads out of the repository or into git's own files."""
+    parts = path.replace("\\", "/").split("/")
+    if path.startswith(("/", "~", "\\")) or ".." in parts or re.match(r"[A-Za-z]:", path) or "\0" in path:
+        raise FlawError(where, f"{path!r} is outside the repository")
+    if ".git" in (part.lower() for part in parts):
+        raise FlawError(where, f"{path!r} is git's own")
+
+
+def _read_line(where: str, raw: object) -> str:
+    """Read a text as one line: it becomes a commit's subject, a row of a table, a line on a terminal."""
+    line = re.sub(" +", " ", UNCLEAN.sub(" ", raw)) if isinstance(raw, str) else raw
+    return read_text(where, line)
+
+
+def read_text(where: str, raw: object) -> str:
+    """Read a text that says something."""
+    if not isinstance(raw, str) or not raw.strip():
+        raise FlawError(where, "must be a text that is not empty")
+    if len(raw) > MAX_TEXT:
+        raise FlawError(where, f"is longer than {MAX_TEXT} characters")
+    return whole(raw.strip())
+
+
+def whole(text: str) -> str:
+    """Replace halves of characters, which JSON can hold but no file and no log."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def read_texts(where: str, raw: object) -> tuple[str, ...]:
+    """Read a list of texts."""
+    if not isinstance(raw, list) or not all(isinstance(item, str) for item in raw):
+        raise FlawError(where, "must be a list of texts")
+    return tuple(map(whole, raw))

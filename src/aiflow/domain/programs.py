@@ -1,0 +1,44 @@
+"""External programs as values (AGT-4, AGT-5): what is to be run, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class End(StrEnum):
+    """How an external program ended."""
+
+    EXITED = "exited"
+    NOT_FOUND = "not_found"
+    NOT_EXECUTABLE = "not_executable"
+    TIMED_OUT = "timed_out"
+    SILENT = "silent"
+    STOPPED = "stopped"
+    GUARD_LOST = "guard_lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Something external to run (AGT-4): its whole environment, its limits, and the run it is marked with."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    environ: Mapping[str, str]
+    run_id: str
+    timeout_seconds: float
+    idle_seconds: float
+    stdin: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How it ended; a negative exit code is a signal. `leftovers` counts the processes it had left running."""
+
+    end: End
+    exit_code: int | None = None
+    leftovers: int = 0

@@ -1,0 +1,250 @@
+"""What happened to a run (RUN-2 to RUN-6, RUN-11, RUN-14): each function returns the run as it is afterwards.
+
+Every change of state goes through the lifecycle table and into the history. Attempts are counted before the agent is
+launched, and nothing here sets a count back but a question, which is no attempt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aiflow.domain.answers import Role
+from aiflow.domain.lifecycle import RUN_TRANSITIONS, RunEvent, RunState, advance
+from aiflow.domain.reasons import reason_for
+from aiflow.domain.retry import StepStop, StopRun, after_failure
+from aiflow.domain.run import Evidence, Feedback, Happening, Run, RunError, RunLimits, StepWork, Visit
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from aiflow.domain.place import Changes, Unfinished
+    from aiflow.domain.plan import PlanStep
+    from aiflow.domain.resume import GoOn
+
+RESULT_STOPS = {RunState.NEEDS_INPUT: RunEvent.NEEDS_INPUT, RunState.FAILED: RunEvent.FAILED}
+
+
+def _happen(run: Run, event: RunEvent, now: datetime, reason_code: str | None = None, note: str | None = None) -> Run:
+    """Follow the table and write the history."""
+    line = Happening(now, event.value, run.current_step_id, reason_code, note)
+    return replace(run, state=advance(RUN_TRANSITIONS, run.state, event), history=(*run.history, line))
+
+
+def prepared(run: Run, now: datetime) -> Run:
+    """The worktree is there and set up; a new run begins to plan."""
+    ready = replace(run, is_prepared=True)
+    return _happen(ready, RunEvent.PLANNING_STARTED, now) if run.state is RunState.INIT else ready
+
+
+def called(run: Run, role: Role) -> Run:
+    """A role is about to be called: it is counted before it is launched (RUN-14)."""
+    visit = replace(run.visit, calls={**run.visit.calls, role.value: run.calls_of(role) + 1}, calling=role)
+    if role is Role.IMPLEMENTER:
+        visit = replace(visit, is_tested=False, is_reviewed=False)
+    return _count(replace(run, visit=visit), role.value, 1)
+
+
+def _count(run: Run, what: str, by: int) -> Run:
+    """Count a call in the run's own totals, which nothing resets."""
+    if what == Role.PLANNER:
+        return replace(run, planning_calls=run.planning_calls + by)
+    calls = {**run.work.calls, what: run.work.calls.get(what, 0) + by}
+    return _with_work(run, replace(run.work, calls=calls))
+
+
+def _with_work(run: Run, work: StepWork) -> Run:
+    return replace(run, steps={**run.steps, run.current_step_id or "": work})
+
+
+def planned(run: Run, plan: tuple[PlanStep, ...], now: datetime) -> Run:
+    """The plan is there; the first step begins."""
+    first = _happen(replace(run, plan=plan), RunEvent.PLANNED, now)
+    return _enter(first, plan[0].id, first.place.base_commit)
+
+
+def _enter(run: Run, step_id: str, base: str) -> Run:
+    """Begin a visit of a step on top of a commit."""
+    work = replace(run.steps.get(step_id, StepWork()), base=base)
+    return replace(run, current_step_id=step_id, steps={**run.steps, step_id: work}, visit=Visit())
+
+
+def implemented(run: Run, changes: Changes, summary: str, now: datetime) -> Run:
+    """The implementer has changed the files, and the step is not too large."""
+    visit = replace(measured(run, changes).visit, calling=None, summary=summary)
+    return _happen(replace(run, visit=visit), RunEvent.IMPLEMENTED, now)
+
+
+def measured(run: Run, changes: Changes) -> Run:
+    """The size of a step's changes is known."""
+    files, lines = len(changes.files), changes.lines
+    return replace(run, visit=replace(run.visit, changed_files=files, changed_lines=lines, areas=changes.areas))
+
+
+def testing(run: Run) -> Run:
+    """The tests are about to run."""
+    return _count(run, "tests", 1)
+
+
+def tested(run: Run) -> Run:
+    """The tests have passed."""
+    return replace(run, visit=replace(run.visit, is_tested=True))
+
+
+def reviewed(run: Run) -> Run:
+    """The reviewer has passed the step."""
+    return replace(run, visit=replace(run.visit, is_reviewed=True, calling=None))
+
+
+def step_done(run: Run, commit: str | None, now: datetime) -> Run:
+    """A step is finished, with a commit or (None) without any change; the next one begins on top of it."""
+    work = replace(run.work, commit=commit, is_done=True, summary=run.visit.summary, kept=None)
+    note = None if commit else "no changes"
+    index = run.current_index
+    assert index is not None, run.run_id
+    base = commit or run.step_base
+    following = next((step for step in run.plan[index + 1 :]), None)
+    event = RunEvent.STEP_DONE if following else RunEvent.LAST_STEP_DONE
+    done = _happen(_with_work(run, work), event, now, note=note)
+    return _enter(done, following.id, base) if following else replace(done, visit=Visit())
+
+
+def reported(run: Run, now: datetime) -> Run:
+    """The report is written: the run is done."""
+    return _happen(replace(run, error=None), RunEvent.REPORTED, now)
+
+
+def attempt_failed(run: Run, role: Role, why: RunError, limits: RunLimits, now: datetime) -> Run:
+    """A role's work failed: it is tried again with this as feedback, or the run stops (RUN-4)."""
+    failures = (*run.visit.failures.get(role, ()), why.reason_code)
+    feedback = Feedback(why.reason_code, why.summary, why.evidence.stderr_snippet)
+    visit = replace(
+        run.visit,
+        calling=None,
+        failures={**run.visit.failures, role.value: failures},
+        feedback=(*run.visit.feedback, feedback),
+    )
+    failed = replace(run, visit=visit)
+    decision = after_failure(failures, limits.role_attempts)
+    if why.reason_code == "QA_REJECTED" and not isinstance(decision, StopRun) and run.is_spent(Role.QA, limits):
+        decision = StopRun("QA_REJECTED")  # nobody could review what the implementer would mend
+    if isinstance(decision, StopRun):
+        return stopped(failed, replace(why, reason_code=decision.reason_code, cause=decision.cause), now)
+    event = RunEvent.REVIEW_FAILED if role is Role.QA else RunEvent.ATTEMPT_FAILED
+    return _happen(failed, event, now, why.reason_code, why.summary)
+
+
+def asked(run: Run, role: Role, why: RunError, now: datetime) -> Run:
+    """A role asks a person: the run stops, and the call is no attempt (RUN-10)."""
+    calls = {**run.visit.calls, role.value: run.calls_of(role) - 1}
+    given_back = _count(replace(run, visit=replace(run.visit, calls=calls, calling=None)), role.value, -1)
+    return stopped(given_back, why, now)
+
+
+def stopped(run: Run, why: RunError, now: datetime) -> Run:
+    """The run stops as the catalogue says; the step remembers it, for the limits of RUN-5."""
+    row = reason_for(why.reason_code)
+    event = RESULT_STOPS[row.stops_as or RunState.FAILED]
+    if run.current_step_id is not None and run.state in (RunState.IMPLEMENTING, RunState.TESTING):
+        stop = StepStop(why.reason_code, why.cause, run.visit.changed_lines, run.visit.areas)
+        run = _with_work(run, replace(run.work, stops=(*run.work.stops, stop)))
+    evidence = replace(why.evidence, failed_at_state=why.evidence.failed_at_state or run.state.value)
+    error = replace(why, evidence=replace(evidence, step_id=evidence.step_id or run.current_step_id))
+    return _happen(
+        replace(run, error=error, stopped_in=run.state), event, now, why.reason_code, why.cause or why.summary or None
+    )
+
+
+def left(run: Run, unfinished: Unfinished | None) -> Run:
+    """What the unfinished step left in the worktree is kept, and known again at the next start (RUN-7)."""
+    if unfinished is None:
+        return replace(run, left_tree=None)
+    known = replace(run, left_tree=unfinished.tree)
+    return _with_work(known, replace(known.work, kept=unfinished.commit)) if run.current_step_id else known
+
+
+def recovered(run: Run, limits: RunLimits, now: datetime) -> Run:
+    """The process died in this run: it goes on once by itself, a second time it stops (RUN-11)."""
+    visit, role = run.visit, run.visit.calling
+    if role is not None:
+        failures = (*visit.failures.get(role, ()), "PROCESS_CRASHED")
+        visit = replace(visit, calling=None, failures={**visit.failures, role.value: failures})
+    again = replace(run, visit=replace(visit, crashes=visit.crashes + 1))
+    if visit.crashes > 0 or (role is not None and run.is_spent(role, limits)):
+        return crashed(again, now)
+    return _happen(again, RunEvent.RECOVERED, now, "PROCESS_CRASHED")
+
+
+def crashed(run: Run, now: datetime) -> Run:
+    """The process died in this run, and a person decides how it goes on."""
+    return stopped(run, RunError("PROCESS_CRASHED", "the process ended in the middle of the run"), now)
+
+
+def resumed(run: Run, way: GoOn, answer: str | None, now: datetime) -> Run:
+    """A person lets the run go on: a new visit, with the failure it stopped for as feedback (RUN-6, RUN-10)."""
+    answers = run.answers
+    feedback: tuple[Feedback, ...] = ()
+    if answer is not None:
+        question = run.error.question if run.error and run.error.question else ""
+        answers = (*answers, (question, answer))
+    if run.error is not None and run.error.question is None and run.error.reason_code != "CANCELLED":
+        last = run.error
+        feedback = (Feedback(last.cause or last.reason_code, last.summary, last.evidence.stderr_snippet),)
+    fresh = replace(run, answers=answers, error=None, stopped_in=None)
+    note = "retry_step" if way.is_from_start else "resume"
+    fresh = replace(fresh, current_step_id=way.step_id)
+    if way.is_from_start and way.step_id is not None:
+        fresh = _from_start(fresh, way.step_id)
+    keeps_work = way.event is RunEvent.RESUMED_AT_TESTS
+    old = run.visit
+    visit = Visit(
+        feedback=feedback,
+        is_tested=keeps_work and old.is_tested,
+        changed_files=old.changed_files if keeps_work else 0,
+        changed_lines=old.changed_lines if keeps_work else 0,
+        areas=old.areas if keeps_work else frozenset(),
+        summary=old.summary if keeps_work else "",
+    )
+    return _happen(replace(fresh, visit=visit), way.event, now, note=note)
+
+
+def _from_start(run: Run, step_id: str) -> Run:
+    """Do a step again from the commit before it: what came of it and of later ones no longer counts."""
+    index = run.current_index
+    assert index is not None, step_id
+    steps = dict(run.steps)
+    for step in run.plan[index + 1 :]:
+        if step.id in steps:
+            steps[step.id] = replace(steps[step.id], base=None, commit=None, is_done=False, kept=None)
+    work = steps.get(step_id, StepWork())
+    steps[step_id] = replace(work, commit=None, is_done=False, kept=None, retries=work.retries + 1)
+    return replace(run, steps=steps, left_tree=None)
+
+
+def rebased(run: Run, commit: str) -> Run:
+    """A person committed on the run's branch: the current step goes on from there (RUN-7)."""
+    return _with_work(run, replace(run.work, base=commit))
+
+
+def replaced(run: Run, by: str, now: datetime) -> Run:
+    """A new run with a new plan takes this one's place (RUN-6)."""
+    error = RunError("REPLANNED", f"replaced by {by}", cause=run.error.reason_code if run.error else None)
+    return _happen(replace(run, replaced_by=by, error=error), RunEvent.REPLACED, now, "REPLANNED", by)
+
+
+def noted(run: Run, event: str, now: datetime, reason_code: str | None = None, note: str | None = None) -> Run:
+    """Something happened that changes no state, such as a lock that was reclaimed."""
+    return replace(run, history=(*run.history, Happening(now, event, run.current_step_id, reason_code, note)))
+
+
+def failure(run: Run, reason_code: str, summary: str, **evidence: object) -> RunError:
+    """Name a failure with what is known of where it was seen."""
+    return RunError(
+        reason_code,
+        summary,
+        evidence=Evidence(
+            failed_at_state=run.state.value,
+            step_id=run.current_step_id,
+            **evidence,  # type: ignore[arg-type]
+        ),
+    )

@@ -1,0 +1,200 @@
+"""Work on a run until it ends (RUN-2, RUN-3): decide what is next, perform it, record what came of it, save.
+
+Resuming after a crash is this same loop from the saved run; there is no second path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aiflow.domain.answers import Role
+from aiflow.domain.programs import End
+from aiflow.domain.run import Action, CallRole, next_action
+from aiflow.domain.run_events import (
+    attempt_failed,
+    crashed,
+    failure,
+    prepared,
+    step_done,
+    stopped,
+    tested,
+    testing,
+)
+from aiflow.errors import AiflowError, as_problem
+from aiflow.usecases.call_role import call_role, collect
+from aiflow.usecases.run_report import end_run, finish_run
+from aiflow.usecases.run_work import LostLockError, Work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiflow.domain.programs import Ended
+    from aiflow.domain.run import Run
+
+TRAILERS = ("Aiflow-Request", "Aiflow-Run", "Aiflow-Step")
+SETUP_SECONDS_OVER = 60.0
+
+
+def advance_run(work: Work) -> Run:
+    """Take a run from where it is to its end; however it ends, `stage.json` says so unless the lock is lost."""
+    try:
+        while action := next_action(work.run, work.engine.limits):
+            work.require_lock()
+            if work.should_stop():
+                _stop(work, "CANCELLED", "")
+            else:
+                _perform(work, action)
+    except LostLockError:
+        raise
+    except AiflowError as error:
+        if error.reason_code == "LOCK_LOST":
+            raise LostLockError(request_id=work.run.request_id, run_id=work.run.run_id) from error
+        _stop(work, error.reason_code, _describe(error))
+    except OSError as error:
+        problem = as_problem(error, error.filename or "")
+        _stop(work, problem.reason_code, _describe(problem))
+    except Exception as error:  # noqa: BLE001 - every run ends in a known state (RUN-2)
+        _stop(work, "INTERNAL_ERROR", f"{type(error).__name__}: {error}")
+    return work.run
+
+
+def _describe(error: AiflowError) -> str:
+    facts = (str(error.context[name]) for name in ("path", "command", "problem", "detail") if name in error.context)
+    return ": ".join(facts)
+
+
+def _stop(work: Work, reason_code: str, summary: str) -> None:
+    """End the run with a reason; what breaks because a person ended it is the person's doing."""
+    if work.should_stop():
+        work.require_lock()
+        reason_code = "CANCELLED"
+    end_run(work, stopped(work.run, failure(work.run, reason_code, summary), work.engine.clock()))
+
+
+def _perform(work: Work, action: CallRole | Action) -> None:
+    if isinstance(action, CallRole):
+        call_role(work, action.role)
+    else:
+        _PERFORMERS[action](work)
+
+
+def _prepare(work: Work) -> None:
+    """Make the worktree, or make it anew, and set it up (GIT-1, GIT-4)."""
+    run, engine = work.run, work.engine
+    was_made = work.workspace.prepare(run.place, run.tip)
+    if was_made and run.work.kept:
+        work.workspace.restore(run.place, run.step_base, run.work.kept)
+    engine.workshop.copy(engine.settings.texts("worktree.copy"), run.place.path)
+    command = engine.settings.text("worktree.setup")
+    if command.strip():
+        if not _set_up(work, command):
+            return
+        # What the set-up made is for the tools: no step may commit it, and no tidying may take it away.
+        made = work.workspace.untracked(run.place) if not run.work.kept else ()
+        place = replace(run.place, copied=tuple(dict.fromkeys((*run.place.copied, *made))))
+        run = replace(work.run, place=place)
+    work.save(prepared(run, engine.clock()))
+
+
+def _set_up(work: Work, command: str) -> bool:
+    log = work.engine.runs.open_log(work.run, 0, f"worktree set-up: {command}")
+    try:
+        ended = _shell(work, command, log.write)
+        if ended.end is End.EXITED and ended.exit_code == 0:
+            return True
+        if ended.end is End.STOPPED:
+            return False
+        summary = f"{command}: {_how(ended.end, ended.exit_code)}"
+        why = work.failure("SETUP_FAILED", summary, log, command, ended)
+    finally:
+        log.close()
+    end_run(work, stopped(work.run, why, work.engine.clock()))
+    return False
+
+
+def _shell(work: Work, command: str, output: Callable[[bytes], None]) -> Ended:
+    """Run a shell command in the worktree while the lock is kept alive."""
+    work.lease.allow(work.engine.settings.number("tests.timeout_seconds") + SETUP_SECONDS_OVER)
+    ended = work.engine.workshop.shell(command, work.run.place, output, work.should_stop)
+    work.require_lock()
+    return ended
+
+
+def _how(end: End, exit_code: int | None) -> str:
+    return f"exit code {exit_code}" if end is End.EXITED else end.value.replace("_", " ")
+
+
+FAILED_TESTS = {"unit": "UNIT_TEST_FAILED", "e2e": "E2E_TEST_FAILED"}
+
+
+def _test(work: Work) -> None:
+    """Run the step's tests; the first kind that fails is the implementer's failure (RUN-3)."""
+    step = work.run.current_step
+    assert step is not None, work.run.run_id
+    commands = work.engine.test_commands
+    kinds = commands if step.tests is None else [kind for kind in step.tests if kind in commands]
+    if kinds:
+        work.save(testing(work.run))
+    for kind in kinds:
+        if not _passes(work, kind, commands[kind]):
+            return
+    if work.run.is_active:
+        work.save(tested(work.run))
+
+
+def _passes(work: Work, kind: str, command: str) -> bool:
+    """Run one test command and record its failure."""
+    log = work.open_log(f"{kind} tests: {command}")
+    try:
+        ended = _shell(work, command, log.write)
+        if ended.end is End.EXITED and ended.exit_code == 0:
+            return True
+        if ended.end is End.STOPPED:  # the loop sees why
+            return False
+        is_late = ended.end in (End.TIMED_OUT, End.SILENT)
+        summary = f"{command}: {_how(ended.end, ended.exit_code)}"
+        why = work.failure("TEST_TIMEOUT" if is_late else FAILED_TESTS[kind], summary, log, command, ended)
+    finally:
+        log.close()
+    failed = attempt_failed(work.run, Role.IMPLEMENTER, why, work.engine.limits, work.engine.clock())
+    end_run(work, failed) if not failed.is_active else work.save(failed)
+    return False
+
+
+def _commit(work: Work) -> None:
+    """Commit the step, unless it changed nothing or a crash came between its commit and its record (RUN-3)."""
+    run = work.run
+    step = run.current_step
+    assert step is not None, run.run_id
+    values = (run.request_id, run.run_id, step.id)
+    trailers = dict(zip(TRAILERS, values, strict=True))
+    commit = None
+    if run.visit.crashes:
+        commit = work.workspace.find_commit(run.place, run.step_base, trailers)
+    if commit is None:
+        changes = work.collected if work.collected is not None else collect(work)
+        if changes.files:
+            lines = "\n".join(f"{name}: {value}" for name, value in trailers.items())
+            body = f"\n\n{run.visit.summary}" if run.visit.summary and run.visit.summary != step.title else ""
+            commit = work.workspace.commit(run.place, run.step_base, f"{step.title}{body}\n\n{lines}\n")
+    work.engine.runs.write_patch(run, step.id, None)
+    work.collected = None
+    work.save(step_done(run, commit, work.engine.clock()))
+
+
+def _report(work: Work) -> None:
+    finish_run(work)
+
+
+def _give_up(work: Work) -> None:
+    end_run(work, crashed(work.run, work.engine.clock()))
+
+
+_PERFORMERS = {
+    Action.PREPARE: _prepare,
+    Action.TEST: _test,
+    Action.COMMIT: _commit,
+    Action.REPORT: _report,
+    Action.GIVE_UP: _give_up,
+}

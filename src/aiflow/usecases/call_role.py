@@ -1,0 +1,152 @@
+"""Call one role's agent (RUN-3, RUN-4, AGT-3): count it, launch it, read its answer, record what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aiflow.domain.agent_call import AgentCall
+from aiflow.domain.answers import Asked, Implemented, Planned, Reviewed, Role, Spoiled, read_answer
+from aiflow.domain.run_events import (
+    asked,
+    attempt_failed,
+    called,
+    implemented,
+    measured,
+    planned,
+    reviewed,
+)
+from aiflow.usecases.run_report import end_run
+
+if TYPE_CHECKING:
+    from aiflow.domain.agent_call import AgentReply
+    from aiflow.domain.place import Changes
+    from aiflow.domain.run import Run, RunError
+    from aiflow.ports import StepLog
+    from aiflow.usecases.run_work import Work
+
+# What ending an agent and reading its answer may take besides its own limit.
+SECONDS_OVER = 60.0
+
+
+def call_role(work: Work, role: Role) -> None:
+    """Call a role once; a call that was cancelled leaves the run to the loop."""
+    dropped = work.workspace.tidy(work.run.place) if role is Role.IMPLEMENTER and _begins_step(work) else ()
+    work.save(called(work.run, role))
+    attempt = work.run.calls_of(role)
+    log = work.open_log(f"{role} {work.run.current_step_id or ''} attempt {attempt}".replace("  ", " "))
+    try:
+        if dropped:
+            log.say(f"[aiflow] put back what was changed outside a step: {', '.join(dropped)}")
+        work.lease.allow(work.engine.agents.limit_seconds(role) + SECONDS_OVER)
+        reply = work.engine.agents.call(_call(work, role, attempt), log.write, work.should_stop)
+        work.require_lock()
+        if reply.reason_code == "CANCELLED":
+            return
+        _take(work, role, reply, log)
+    finally:
+        log.close()
+
+
+def _begins_step(work: Work) -> bool:
+    """Tell whether the planner, tests or a reviewer may have left something that is not this step's."""
+    run = work.run
+    return run.calls_of(Role.IMPLEMENTER) == 0 and run.work.kept is None and not run.visit.crashes
+
+
+def _call(work: Work, role: Role, attempt: int) -> AgentCall:
+    run = work.run
+    return AgentCall(
+        role=role,
+        brief=work.brief,
+        run_id=run.run_id,
+        cwd=run.place.path,
+        step=run.current_step,
+        plan=run.plan,
+        attempt=attempt,
+        feedback=(*run.feedback, *run.visit.feedback),
+        answers=run.answers,
+    )
+
+
+def _take(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
+    """Record what a call gave."""
+    if not work.workspace.is_intact(work.run.place):
+        unprepared(work)
+        _fail(work, role, _failure(work, "WORKTREE_LOST", "the agent deleted its worktree", log, reply))
+        return
+    if reply.reason_code is not None:
+        _fail(work, role, _failure(work, reply.reason_code, reply.detail, log, reply))
+        return
+    answer = read_answer(role, reply.answer)
+    if isinstance(answer, Spoiled):
+        _fail(work, role, _failure(work, answer.reason_code, answer.detail, log, reply))
+    elif isinstance(answer, Asked):
+        log.say(f"question: {answer.question}")
+        why = replace(_failure(work, "NEEDS_CLARIFICATION", answer.question, log, reply), question=answer.question)
+        end_run(work, asked(work.run, role, why, work.engine.clock()))
+    elif isinstance(answer, Planned):
+        run = planned(work.run, answer.steps, work.engine.clock())
+        work.engine.runs.write_planning(run)
+        work.save(run)
+    elif isinstance(answer, Implemented):
+        _measure(work, answer, log, reply)
+    else:
+        _take_review(work, answer, log, reply)
+
+
+def _measure(work: Work, answer: Implemented, log: StepLog, reply: AgentReply) -> None:
+    """Collect what the implementer changed; a step that is too large needs another plan (STEP_TOO_LARGE)."""
+    changes = collect(work)
+    for note in _notes(changes):
+        log.say(f"[aiflow] {note}")
+    limits = work.engine.limits
+    files, lines = len(changes.files), changes.lines
+    if files <= limits.step_files and lines <= limits.step_lines:
+        work.save(implemented(work.run, changes, answer.summary, work.engine.clock()))
+        return
+    work.run = measured(work.run, changes)
+    detail = f"{files} files and {lines} lines changed; the limits are {limits.step_files} and {limits.step_lines}"
+    _fail(work, Role.IMPLEMENTER, _failure(work, "STEP_TOO_LARGE", detail, log, reply))
+
+
+def collect(work: Work) -> Changes:
+    """Take what the step changed so far into the index."""
+    work.collected = work.workspace.collect(work.run.place, work.run.step_base)
+    return work.collected
+
+
+def _notes(changes: Changes) -> tuple[str, ...]:
+    undone = f"changes under requests/ were undone: {', '.join(changes.undone)}" if changes.undone else ""
+    return (*changes.notes, undone) if undone else changes.notes
+
+
+def _take_review(work: Work, review: Reviewed, log: StepLog, reply: AgentReply) -> None:
+    if review.is_passed:
+        work.save(reviewed(work.run))
+        return
+    findings = "; ".join(review.findings) or "no findings were given"
+    log.say(f"rejected: {findings}")
+    why = _failure(work, "QA_REJECTED", findings, log, reply)
+    _fail(work, Role.IMPLEMENTER, why)
+
+
+def _failure(work: Work, reason_code: str, summary: str, log: StepLog, reply: AgentReply) -> RunError:
+    why = work.failure(reason_code, summary, log, reply.command)
+    return replace(why, evidence=replace(why.evidence, exit_code=reply.exit_code))
+
+
+def _fail(work: Work, role: Role, why: RunError) -> None:
+    """Record a failed attempt: the role is tried again, or the run ends."""
+    run = attempt_failed(work.run, role, why, work.engine.limits, work.engine.clock())
+    if run.is_active:
+        work.save(run)
+    else:
+        end_run(work, run)
+
+
+def unprepared(work: Work) -> Run:
+    """Remember that the worktree has to be made anew before anything else."""
+    work.run = replace(work.run, is_prepared=False)
+    work.collected = None
+    return work.run

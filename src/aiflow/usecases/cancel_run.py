@@ -1,0 +1,44 @@
+"""Cancel a run (RUN-12, LCK-8): ask the process at work through a control file, or stop a run that nobody works on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.request import RequestId
+from aiflow.domain.run_events import failure, stopped
+from aiflow.errors import ConflictError
+from aiflow.usecases.lock_run import take_lock
+from aiflow.usecases.recover_runs import keep_interrupted, reclaim_locks
+from aiflow.usecases.run_report import end_run
+from aiflow.usecases.run_work import Work
+from aiflow.usecases.settle_run import settle_run
+
+if TYPE_CHECKING:
+    from aiflow.domain.run import Run
+    from aiflow.usecases.engine import Engine
+
+
+def ask_to_cancel(engine: Engine, run: Run) -> bool:
+    """Ask whoever works on a run to end it; False if nobody does, and the run was stopped here instead."""
+    if not run.is_active:
+        raise ConflictError(reason_code="RUN_NOT_ACTIVE", request_id=run.request_id, run_id=run.run_id)
+    reclaim_locks(engine)
+    request_id = RequestId(run.request_id)
+    data = {"asked": "cancel"}
+    now = engine.clock()
+    engine.journal.append(Activity(now, ActivityKind.DECISION, Actor.PERSON, request_id, run.run_id, "CANCELLED", data))
+    holder = engine.locks.held()[0].get(request_id)
+    if holder is not None and holder.run_id == run.run_id:
+        engine.control.ask_cancel(run.run_id)
+        return True
+    lease = take_lock(engine, request_id, run.run_id)
+    try:
+        work = Work(engine, lease, engine.runs.load(run.request_id, run.run_id) or run)
+        keep_interrupted(work)
+        engine.source.claim(request_id, run.run_id)
+        end_run(work, stopped(work.run, failure(work.run, "CANCELLED", ""), engine.clock()))
+        settle_run(work, work.run)
+    finally:
+        lease.release()
+    return False

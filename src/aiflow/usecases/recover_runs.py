@@ -1,0 +1,175 @@
+"""After a crash (RUN-11, LCK-5, REQ-5): stale locks reclaimed, interrupted runs found, requests set right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.lifecycle import RunOutcome, outcome_of
+from aiflow.domain.lock import Lock
+from aiflow.domain.place import wip_ref
+from aiflow.domain.request import RequestId, RequestStatus
+from aiflow.domain.run_events import crashed, recovered
+from aiflow.errors import AiflowError
+from aiflow.usecases.lock_run import holder_shape, in_progress
+from aiflow.usecases.replace_run import close_replaced
+from aiflow.usecases.run_report import add_lines, end_run
+from aiflow.usecases.run_work import Work
+from aiflow.usecases.settle_run import settle_run, work_to_the_end
+
+if TYPE_CHECKING:
+    from aiflow.domain.lock import LockStatus
+    from aiflow.domain.run import Run
+    from aiflow.ports import Lease
+    from aiflow.usecases.engine import Engine
+
+
+def reclaim_locks(engine: Engine) -> list[LockStatus]:
+    """Remove the locks of dead holders, with a line in the journal and in the run's report for each (LCK-5)."""
+    reclaimed = engine.locks.reclaim()
+    for status in reclaimed:
+        lock = status.lock
+        engine.journal.append(
+            Activity(
+                engine.clock(),
+                ActivityKind.RECOVERY,
+                Actor.ENGINE,
+                lock.request_id,
+                lock.run_id,
+                "LOCK_STALE_RECOVERED",
+                {
+                    "lock_type": lock.lock_type.value,
+                    "pid": lock.pid,
+                    "host": lock.host,
+                    "verdict": status.verdict.value,
+                },
+            )
+        )
+        _tell_report(engine, status)
+    return reclaimed
+
+
+def _tell_report(engine: Engine, status: LockStatus) -> None:
+    lock = status.lock
+    run = engine.runs.load(lock.request_id, lock.run_id) if lock.request_id and lock.run_id else None
+    if run is not None:
+        when = engine.clock().isoformat(timespec="seconds")
+        line = f"{when} LOCK_STALE_RECOVERED: pid {lock.pid}, {lock.host} ({status.verdict})"
+        add_lines(engine, run, [line, ""])
+
+
+def find_crashed(engine: Engine, request_id: RequestId) -> Run | None:
+    """Return a request's run that was interrupted: active in its file, but nobody holds its lock."""
+    latest = engine.runs.latest([request_id]).get(request_id)
+    if latest is None or not latest.is_active or request_id in engine.locks.held()[0]:
+        return None
+    return engine.runs.load(request_id, latest.run_id)
+
+
+def recover_run(engine: Engine, request_id: RequestId) -> Run | None:
+    """Let a request's interrupted run go on to its end, once by itself; None if there is none (RUN-11)."""
+    run = find_crashed(engine, request_id)
+    if run is None:
+        settle_orphan(engine, request_id)
+        return None
+    lease = engine.locks.acquire_request(request_id, run.run_id)
+    if isinstance(lease, Lock):  # somebody else recovers it already, or runs something else
+        raise in_progress(lease)
+    return work_to_the_end(_take_over(engine, lease, run))
+
+
+def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
+    """Become the owner of an interrupted run; one whose request a person put away meanwhile only stops."""
+    try:
+        current = engine.runs.load(run.request_id, run.run_id) or run
+        work = Work(engine, lease, current)
+        engine.control.clear(run.run_id)
+        engine.journal.append(
+            Activity(
+                engine.clock(),
+                ActivityKind.RECOVERY,
+                Actor.ENGINE,
+                run.request_id,
+                run.run_id,
+                "PROCESS_CRASHED",
+                {"state": run.state.value, "step_id": run.current_step_id},
+            )
+        )
+        refused = engine.source.claim(RequestId(run.request_id), run.run_id)
+        owned = replace(current, lock=holder_shape(lease.lock))
+        keep_interrupted(work)
+        if run.replaces:  # the crash may have come before the old run was closed
+            close_replaced(engine, lease, run.request_id, run.replaces, run.run_id)
+        if refused is not None:
+            end_run(work, crashed(owned, engine.clock()))
+        else:
+            again = recovered(owned, engine.limits, engine.clock())
+            is_intact = work.workspace.is_intact(again.place)
+            again = again if is_intact else replace(again, is_prepared=False)
+            work.save(again) if again.is_active else end_run(work, again)
+    except BaseException:
+        lease.release()
+        raise
+    return work
+
+
+def keep_interrupted(work: Work) -> None:
+    """Keep what the interrupted step had changed as a patch (RUN-11)."""
+    run = work.run
+    step_id = run.current_step_id
+    if step_id is None or run.work.is_done or not run.is_prepared or not work.workspace.is_intact(run.place):
+        return
+    trailers = {"Aiflow-Run": run.run_id, "Aiflow-Step": step_id}
+    if work.workspace.find_commit(run.place, run.step_base, trailers) is not None:
+        return
+    unfinished = work.workspace.keep_unfinished(run.place, run.step_base, wip_ref(run.run_id, step_id))
+    work.engine.runs.write_patch(run, step_id, unfinished.patch)
+
+
+def mark_crashed(engine: Engine, request_id: RequestId) -> Run | None:
+    """Stop an interrupted run as NEEDS_INPUT, for a person to go on with; None if there is none (DOC-2)."""
+    run = find_crashed(engine, request_id)
+    if run is None:
+        settle_orphan(engine, request_id)
+        return None
+    lease = engine.locks.acquire_request(request_id, run.run_id)
+    if isinstance(lease, Lock):
+        return None
+    try:
+        work = Work(engine, lease, engine.runs.load(request_id, run.run_id) or run)
+        keep_interrupted(work)
+        engine.source.claim(request_id, run.run_id)
+        end_run(work, crashed(work.run, engine.clock()))
+        settle_run(work, work.run)
+    finally:
+        lease.release()
+    return work.run
+
+
+def settle_orphan(engine: Engine, request_id: RequestId) -> RequestStatus | None:
+    """Set a request right that is `running` with nobody at work: as its latest run ended, or RUN_LOST (REQ-5)."""
+    try:
+        request = engine.source.load(request_id)
+    except AiflowError:
+        return None
+    if request.status is not RequestStatus.RUNNING or request_id in engine.locks.held()[0]:
+        return None
+    latest = engine.runs.latest([request_id]).get(request_id)
+    if latest is not None and latest.is_active:
+        return None
+    is_lost = latest is None or latest.reason_code == "RUN_LOST"
+    outcome = RunOutcome.FAILED if latest is None else outcome_of(latest.state, latest.reason_code)
+    engine.source.settle(request_id, latest.run_id if latest else "", outcome)
+    engine.journal.append(
+        Activity(
+            engine.clock(),
+            ActivityKind.RECOVERY,
+            Actor.ENGINE,
+            request_id,
+            latest.run_id if latest else None,
+            "RUN_LOST" if is_lost else (latest.reason_code if latest else None),
+            {"outcome": outcome.value},
+        )
+    )
+    return RequestStatus.BLOCKED

@@ -1,0 +1,201 @@
+"""Let a stopped run go on (D34; RUN-5 to RUN-7, RUN-10): resume, a step again, or a new plan in a new run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from aiflow.domain.lifecycle import RunEvent, RunState
+from aiflow.domain.place import retry_ref
+from aiflow.domain.request import RequestId
+from aiflow.domain.resume import Goal, GoOn, Refused, ResumeMode, StartAnew, decide_resume
+from aiflow.domain.run import Feedback, as_stopped
+from aiflow.domain.run_events import failure, rebased, resumed
+from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
+from aiflow.usecases.check_health import require_health
+from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
+from aiflow.usecases.recover_runs import mark_crashed, reclaim_locks
+from aiflow.usecases.replace_run import close_replaced
+from aiflow.usecases.run_report import errors_shape
+from aiflow.usecases.run_work import Work
+from aiflow.usecases.settle_run import work_to_the_end
+from aiflow.usecases.start_run import begin, new_run
+
+if TYPE_CHECKING:
+    from aiflow.domain.run import Run
+    from aiflow.ports import Lease
+    from aiflow.usecases.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a person asked for (D34 §4.2), with an answer and whether their own edits of the worktree are kept."""
+
+    goal: Goal = field(default_factory=Goal)
+    answer: str | None = None
+    keeps_changes: bool = False
+
+
+def resume_run(engine: Engine, run: Run, wish: Wish) -> Run:
+    """Let a run go on to its end, or start the one that replaces it."""
+    request_id = RequestId(run.request_id)
+    reclaim_locks(engine)
+    if holder := next(iter(engine.locks.held()[0].values()), None):
+        raise in_progress(engine.locks.held()[0].get(request_id, holder))
+    if run.is_active:
+        run = mark_crashed(engine, request_id) or run
+    way = decide(engine, run, wish)
+    try:
+        facts = require_health(engine, request_id)
+    except AiflowError as error:
+        _explain(engine, run, error)
+        raise
+    if isinstance(way, GoOn):
+        lease = take_lock(engine, request_id, run.run_id)
+        return work_to_the_end(_go_on(engine, lease, run, way, wish))
+    new_id = engine.new_run_id()
+    lease = take_lock(engine, request_id, new_id)
+    try:
+        told = (_feedback(run), run.answers if wish.answer is None else (*run.answers, (_question(run), wish.answer)))
+        new = new_run(engine, engine.source.load(request_id), new_id, facts, (run.run_id, *told))
+        work = begin(engine, lease, new)
+        close_replaced(engine, lease, run.request_id, run.run_id, new_id)
+    except BaseException:
+        lease.release()
+        raise
+    return work_to_the_end(work)
+
+
+def decide(engine: Engine, run: Run, wish: Wish) -> GoOn | StartAnew:
+    """Decide how a run goes on, or refuse with the way that is open."""
+    request_id = RequestId(run.request_id)
+    if not engine.source.can_resume(request_id):
+        status = engine.source.load(request_id).status.value
+        raise ConflictError(reason_code="NOT_READY", request_id=request_id, status=status, detail=f"status is {status}")
+    newest = next((other.run_id for other in engine.runs.all_of(request_id)), run.run_id)
+    newer = newest if newest > run.run_id else None
+    way = decide_resume(as_stopped(run, newer), wish.goal, engine.limits.step_retries)
+    if isinstance(way, Refused):
+        advice = way.advice.value if way.advice else None
+        refuse = BadInputError if way.reason_code == "INPUT_INVALID" else ConflictError
+        raise refuse(
+            reason_code=way.reason_code, request_id=request_id, run_id=run.run_id, detail=way.detail, advice=advice
+        )
+    _require_answer(run, wish)
+    return way
+
+
+def _require_answer(run: Run, wish: Wish) -> None:
+    """A question is not passed over: resume needs its answer."""
+    has_question = run.error is not None and run.error.question is not None
+    if (
+        has_question
+        and wish.goal.mode is ResumeMode.RESUME
+        and not wish.goal.is_forced
+        and not (wish.answer or "").strip()
+    ):
+        raise ConflictError(
+            reason_code="NEEDS_CLARIFICATION",
+            request_id=run.request_id,
+            run_id=run.run_id,
+            question=_question(run),
+            detail=_question(run),
+        )
+
+
+def _question(run: Run) -> str:
+    return run.error.question or "" if run.error else ""
+
+
+def _feedback(run: Run) -> tuple[Feedback, ...]:
+    """Tell a new plan what went wrong with the old one."""
+    why = run.error
+    if why is None or why.question is not None or why.reason_code == "CANCELLED":
+        return run.feedback
+    return (*run.feedback, Feedback(why.cause or why.reason_code, why.summary, why.evidence.stderr_snippet))
+
+
+def _explain(engine: Engine, run: Run, error: AiflowError) -> None:
+    """Say in `errors.json` why a run does not go on; the run itself stays as it is (RUN-7)."""
+    why = failure(run, error.reason_code, str(error.context.get("detail", "")))
+    engine.runs.write_errors(run, errors_shape(run, engine.texts, why))
+
+
+def _go_on(engine: Engine, lease: Lease, run: Run, way: GoOn, wish: Wish) -> Work:
+    """Take a stopped run up again behind its lock."""
+    try:
+        work = Work(engine, lease, _look_again(engine, run))
+        again, way = _settle_worktree(work, way, wish)
+        engine.control.clear(run.run_id)
+        _claim(engine, run)
+        again = replace(again, lock=holder_shape(lease.lock))
+        work.save(resumed(again, way, wish.answer, engine.clock()))
+    except BaseException:
+        lease.release()
+        raise
+    return work
+
+
+def _look_again(engine: Engine, run: Run) -> Run:
+    """Read the run again behind its lock: somebody may have let it go on meanwhile."""
+    current = engine.runs.load(run.request_id, run.run_id)
+    if current is None:
+        raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=run.request_id, run_id=run.run_id)
+    if current.history != run.history:
+        detail = f"{run.run_id} went on meanwhile"
+        raise ConflictError(
+            reason_code="RUN_NOT_RESUMABLE", request_id=run.request_id, run_id=run.run_id, detail=detail
+        )
+    return current
+
+
+def _claim(engine: Engine, run: Run) -> None:
+    refused = engine.source.claim(RequestId(run.request_id), run.run_id)
+    if refused is not None:
+        detail = f"status is {refused}"
+        raise ConflictError(reason_code="NOT_READY", request_id=run.request_id, status=refused.value, detail=detail)
+
+
+def _settle_worktree(work: Work, way: GoOn, wish: Wish) -> tuple[Run, GoOn]:
+    """Make sure that the worktree is as it was left, or as the person wants it (RUN-6, RUN-7)."""
+    run, workspace = work.run, work.workspace
+    if not workspace.is_intact(run.place):
+        run = replace(run, is_prepared=False)
+        if not way.is_from_start:
+            return run, way
+        workspace.prepare(run.place, run.tip)
+    tip = workspace.tip(run.place)
+    if tip is not None and tip != run.tip:
+        run = _adopt_commits(work, run, tip, wish)
+    is_as_left = run.left_tree is None or workspace.snapshot(run.place) == run.left_tree
+    if not is_as_left and not wish.keeps_changes:
+        _refuse_dirty(work, run)
+    if not is_as_left and not way.is_from_start:
+        run, way = _adopt_edits(run, way)
+    if way.is_from_start and way.step_id is not None:
+        target = run.steps[way.step_id]
+        number = target.retries + 1
+        workspace.go_back(run.place, target.base or run.place.base_commit, retry_ref(run.run_id, way.step_id, number))
+        work.engine.runs.write_patch(run, way.step_id, None)
+    return run, way
+
+
+def _adopt_edits(run: Run, way: GoOn) -> tuple[Run, GoOn]:
+    """Go on with a person's edits: what the implementer had finished and the person mended is tested first."""
+    edited = replace(run, left_tree=None, visit=replace(run.visit, is_tested=False))
+    is_mended = run.stopped_in is RunState.TESTING and way.event is RunEvent.RESUMED_AT_STEP
+    return edited, replace(way, event=RunEvent.RESUMED_AT_TESTS) if is_mended else way
+
+
+def _adopt_commits(work: Work, run: Run, tip: str, wish: Wish) -> Run:
+    """Keep a person's commits on the run's branch; a history that was rewritten only if they say so."""
+    if not work.workspace.is_ancestor(run.place, run.tip, tip) and not wish.keeps_changes:
+        _refuse_dirty(work, run)
+    return rebased(run, tip) if run.current_step_id else run
+
+
+def _refuse_dirty(work: Work, run: Run) -> None:
+    detail = f"the run's worktree is not as aiflow left it: {run.place.path}"
+    error = ConflictError(reason_code="WORKTREE_DIRTY", request_id=run.request_id, run_id=run.run_id, detail=detail)
+    _explain(work.engine, run, error)
+    raise error

@@ -1,0 +1,95 @@
+"""One run being worked on: the run as it is now, its lock, its worktree; every save goes through here (LCK-3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.run_events import failure
+from aiflow.errors import ConflictError
+
+if TYPE_CHECKING:
+    from aiflow.domain.place import Changes
+    from aiflow.domain.programs import Ended
+    from aiflow.domain.run import Brief, Run, RunError
+    from aiflow.ports import Lease, StepLog, Workspaces
+    from aiflow.usecases.engine import Engine
+
+
+class LostLockError(ConflictError):
+    """The lock of the run was taken over; nothing more is written."""
+
+    reason_code = "LOCK_LOST"
+
+
+@dataclass
+class Work:
+    """A run and what it is worked on with."""
+
+    engine: Engine
+    lease: Lease
+    run: Run
+    workspace: Workspaces = field(init=False)
+    collected: Changes | None = None
+
+    def __post_init__(self) -> None:
+        self.workspace = self.engine.workspaces(self.run.run_id)
+
+    @property
+    def brief(self) -> Brief:
+        """The request as it was when the run began."""
+        return self.engine.runs.brief(self.run)
+
+    def save(self, run: Run) -> None:
+        """Write the run while the lock is ours, tell the journal what happened, and go on with it."""
+        with self.lease.writing():
+            self.engine.runs.save(run)
+        fresh = run.history[len(self.run.history) :]
+        before, self.run = self.run, run
+        for line in fresh:
+            self.engine.journal.append(
+                Activity(
+                    line.at,
+                    ActivityKind.TRANSITION,
+                    Actor.ENGINE,
+                    run.request_id,
+                    run.run_id,
+                    line.reason_code,
+                    {"event": line.event, "from": before.state, "to": run.state, "step_id": line.step_id},
+                )
+            )
+        self.engine.observe(run)
+
+    def should_stop(self) -> bool:
+        """Tell whether the agent has to end: a person cancelled, a signal came, or the lock is lost."""
+        return self.lease.is_lost or self.engine.interrupted() or self.engine.control.is_cancelled(self.run.run_id)
+
+    def require_lock(self) -> None:
+        """Go no further without the lock."""
+        if self.lease.is_lost:
+            raise LostLockError(request_id=self.run.request_id, run_id=self.run.run_id)
+
+    def open_log(self, title: str) -> StepLog:
+        """Open the current step's log (the planner's without a step)."""
+        return self.engine.runs.open_log(self.run, self.log_number, title)
+
+    @property
+    def log_number(self) -> int:
+        """The number of the current step's log."""
+        step = self.run.current_step
+        return step.number if step else 0
+
+    def failure(
+        self, reason_code: str, summary: str, log: StepLog, command: str, ended: Ended | None = None
+    ) -> RunError:
+        """Name a failure with what its log shows."""
+        return failure(
+            self.run,
+            reason_code,
+            summary,
+            command=command or None,
+            exit_code=ended.exit_code if ended else None,
+            stderr_snippet=log.tail,
+            log_paths=(self.engine.runs.log_path(self.run, self.log_number),),
+        )

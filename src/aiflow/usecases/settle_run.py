@@ -1,0 +1,38 @@
+"""End the work on a run (LCK-6, REQ-5): its request shows the outcome, and the lock is given back.
+
+The lock is given back in every way a run can end; only one that was lost already is left alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from aiflow.domain.lifecycle import outcome_of
+from aiflow.domain.request import RequestId
+from aiflow.errors import AiflowError
+from aiflow.usecases.advance_run import advance_run
+
+if TYPE_CHECKING:
+    from aiflow.domain.run import Run
+    from aiflow.usecases.run_work import Work
+
+
+def work_to_the_end(work: Work) -> Run:
+    """Advance a run that is claimed to its end and settle it."""
+    try:
+        run = advance_run(work)
+        settle_run(work, run)
+    finally:
+        # Behind a disk that is full the lock can still go: the run then shows as crashed, not as running.
+        with contextlib.suppress(AiflowError):
+            work.lease.release()
+    return run
+
+
+def settle_run(work: Work, run: Run) -> None:
+    """Show a run's end on its request, while the lock is still ours."""
+    work.require_lock()
+    reason = run.error.reason_code if run.error else None
+    work.engine.source.settle(RequestId(run.request_id), run.run_id, outcome_of(run.state, reason))
+    work.engine.control.clear(run.run_id)

@@ -1,0 +1,131 @@
+"""Start a run (RUN-15, RUN-7, LCK-7): only a runnable request, in a healthy checkout, behind the lock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aiflow.domain.place import Place, branch_name, compare_url
+from aiflow.domain.request import RequestId, RequestStatus
+from aiflow.domain.run import Brief, Run
+from aiflow.domain.selection import find_barriers
+from aiflow.errors import ConflictError, EnvironmentProblemError, NotFoundError
+from aiflow.usecases.check_health import require_health
+from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
+from aiflow.usecases.read_backlog import read_backlog
+from aiflow.usecases.recover_runs import reclaim_locks, recover_run
+from aiflow.usecases.run_work import Work
+from aiflow.usecases.settle_run import work_to_the_end
+from aiflow.usecases.shapes import ENGLISH, describe
+
+if TYPE_CHECKING:
+    from aiflow.domain.place import RepositoryFacts
+    from aiflow.domain.request import Request
+    from aiflow.domain.run import Feedback
+    from aiflow.ports import Lease
+    from aiflow.usecases.engine import Engine
+
+
+def start_run(engine: Engine, request_id: RequestId) -> Run:
+    """Run a request to its end; a run of it that crashed is recovered instead (RUN-11)."""
+    reclaim_locks(engine)
+    recovered = recover_run(engine, request_id)
+    if recovered is not None:
+        return recovered
+    request = require_runnable(engine, request_id)
+    facts = require_health(engine, request_id)
+    run_id = engine.new_run_id()
+    lease = take_lock(engine, request_id, run_id)
+    try:
+        _require_unchanged(engine, request)
+        run = new_run(engine, request, run_id, facts)
+        work = begin(engine, lease, run)
+    except BaseException:
+        lease.release()
+        raise
+    return work_to_the_end(work)
+
+
+def require_runnable(engine: Engine, request_id: RequestId) -> Request:
+    """Return a request that may start now, or refuse with what keeps it (RUN-15)."""
+    backlog = read_backlog(engine.backlog, with_all_runs=False)
+    holder = next(iter(backlog.locks.values()), None)
+    if holder is not None:
+        raise in_progress(backlog.locks.get(request_id, holder))
+    request = backlog.by_id.get(request_id)
+    if request is None:
+        broken = next((file for file in backlog.invalid if request_id in file.names), None)
+        if broken is None:
+            raise NotFoundError(request_id=request_id)
+        raise ConflictError(reason_code=broken.reason_code, request_id=request_id, path=broken.path, detail="")
+    for barrier in find_barriers(request, backlog):
+        facts = dict(barrier.facts)
+        detail = describe(barrier, ENGLISH)
+        raise ConflictError(reason_code=barrier.reason_code, request_id=request_id, detail=detail, **facts)
+    return request
+
+
+def _require_unchanged(engine: Engine, request: Request) -> None:
+    """Look again, behind the lock: somebody may have run it, or changed its status, while we waited for it."""
+    now = engine.source.load(request.id)
+    if now.status is not RequestStatus.READY:
+        raise ConflictError(
+            reason_code="NOT_READY", request_id=request.id, status=now.status.value, detail=f"status is {now.status}"
+        )
+    latest = engine.runs.latest([request.id]).get(request.id)
+    if latest is not None and (latest.is_active or latest.is_waiting):
+        raise ConflictError(
+            reason_code="RUN_IN_PROGRESS" if latest.is_active else "LATEST_RUN_NEEDS_INPUT",
+            request_id=request.id,
+            run_id=latest.run_id,
+            reason=latest.reason_code or "-",
+        )
+
+
+def new_run(
+    engine: Engine,
+    request: Request,
+    run_id: str,
+    facts: RepositoryFacts,
+    replaces: tuple[str, tuple[Feedback, ...], tuple[tuple[str, str], ...]] | None = None,
+) -> Run:
+    """Make a run of a request as it is now; one that replaces another is told what went wrong there (RUN-6)."""
+    if facts.base_commit is None:
+        raise EnvironmentProblemError(reason_code="BASE_BRANCH_MISSING", branch=facts.base_branch)
+    branch = branch_name(request.id, run_id)
+    url = compare_url(facts.origin_url, facts.base_branch, branch)
+    old, feedback, answers = replaces or (None, (), ())
+    return Run(
+        request_id=request.id,
+        run_id=run_id,
+        place=Place(
+            run_id=run_id,
+            path=engine.workshop.worktree_path(run_id),
+            branch=branch,
+            base_branch=facts.base_branch,
+            base_commit=facts.base_commit,
+            copied=engine.settings.texts("worktree.copy"),
+        ),
+        created_at=engine.clock(),
+        title=request.title,
+        agent=engine.settings.text("agent.kind"),
+        compare_url=url,
+        warnings=() if url else ("REMOTE_NOT_GITHUB" if facts.origin_url else "ORIGIN_MISSING",),
+        replaces=old,
+        feedback=feedback,
+        answers=answers,
+    )
+
+
+def begin(engine: Engine, lease: Lease, run: Run) -> Work:
+    """Write a new run down and show it on its request."""
+    request_id = RequestId(run.request_id)
+    request = engine.source.load(request_id)
+    brief = Brief(run.request_id, request.title, engine.source.body(request_id), request.priority, request.labels)
+    known = replace(run, lock=holder_shape(lease.lock))
+    with lease.writing():
+        engine.runs.create(known, brief)
+    engine.control.clear(run.run_id)
+    engine.source.claim(request_id, run.run_id)
+    engine.observe(known)
+    return Work(engine, lease, known)
