@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+import locks
+import runs
 from backlog import make_backlog
 
 FLOOR = "import os\nfor entry in os.scandir('requests'): entry.stat()"
@@ -108,6 +110,24 @@ def measure(scratch: Path, rounds: int) -> list[Goal]:
         Goal("       naive YAML reader, 10,000 / the same floor", slow["naive"], times["floor"], None),
         Goal("       next, no requests / the same floor", times["start"], times["floor"], None),
         Goal("PRF-6  aiflow --help / import click", times["help"], times["click"], 1.8),
+        *measure_runs(scratch, rounds),
+    ]
+
+
+GIT_PROCESSES = 14
+
+
+def measure_runs(scratch: Path, rounds: int) -> list[Goal]:
+    """Measure a whole run and a lock's turn."""
+    times, git_processes = runs.measure(scratch, max(3, rounds // 4))
+    ours, bare, flushed = locks.measure(scratch, max(3, rounds // 4))
+    return [
+        Goal("PRF-5  run of three steps / reference script", times["ours"], times["reference"], 2.0),
+        Goal(
+            f"PRF-5  git processes ({git_processes}) / {GIT_PROCESSES}", git_processes / 1e3, GIT_PROCESSES / 1e3, 1.0
+        ),
+        Goal("       lock acquire + release / create + unlink", ours, bare, None),
+        Goal("       lock acquire + release / create + fsync + unlink", ours, flushed, None),
     ]
 
 

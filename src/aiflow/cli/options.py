@@ -32,7 +32,8 @@ def command(name: str) -> Callable[[F], click.Command]:
             try:
                 return function(session, *args, as_json=is_json, **given)
             except NotFoundError as error:
-                _suggest(session, error)
+                if error.reason_code == NotFoundError.reason_code:
+                    _suggest(session, error)
                 raise
 
         wrapped = click.command(name, cls=WordedCommand, context_settings={"help_option_names": ["-h", "--help"]})

@@ -64,8 +64,11 @@ def _show_steps(session: Session, run: Run) -> None:
     table([texts(f"report.column.{name}") for name in ("step", "state", "commit", "title")], rows)
 
 
-def show_way_on(session: Session, request: Request, _latest: RunSummary) -> None:
-    """Say which command takes the recommended way on, for a request whose run stopped."""
+def show_way_on(session: Session, request: Request, latest: RunSummary) -> None:
+    """Say what a stopped run asks, and which command takes the recommended way on."""
+    run = session.engine().runs.load(request.id, latest.run_id) if latest.is_waiting else None
+    if run is not None and run.error is not None and run.error.question:
+        say(run.error.question, "  " + pad(session.texts("run.question"), 14))
     stations = explain(request.id, read_backlog(session.project.sources))
     for command in stations[0].commands if stations else ():
         say(command, "  " + pad("", 14) + "→ ")

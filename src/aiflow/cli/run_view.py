@@ -26,6 +26,9 @@ RUN_COLOURS = {
 }
 
 
+SNIPPET_LINES = 5
+
+
 class RunView:
     """Writes a line for everything that happens to a run; on a terminal the agent's output as well."""
 
@@ -108,7 +111,7 @@ def show_end(run: Run, texts: Texts) -> None:
         if why.question:
             say(why.question, f"  {texts('run.question')} ")
         elif why.summary and why.summary not in message.summary:
-            for line in why.summary.splitlines():
+            for line in (*why.summary.splitlines(), *why.evidence.stderr_snippet.splitlines()[-SNIPPET_LINES:]):
                 say(line, "  > ")
     _show_branch(run, texts)
     command = mending_command(code, run.request_id, why.cause if why else None)

@@ -89,12 +89,12 @@ def find_run(engine: Engine, name: RequestId) -> Run:
     if name.startswith("RUN-"):
         owner = engine.runs.find(name)
         if owner is None:
-            raise NotFoundError(reason_code="RUN_NOT_FOUND", run_id=name, request_id="…")
+            raise NotFoundError(reason_code="RUN_NOT_FOUND", run_id=name, name=name, request_id="…")
         return _load(engine, owner, name)
     engine.source.load(name)  # an unknown request is said to be one
     latest = engine.runs.latest([name]).get(name)
     if latest is None:
-        raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=name, run_id="-")
+        raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=name, name=name)
     return _load(engine, name, latest.run_id)
 
 

@@ -140,7 +140,7 @@ def _look_again(engine: Engine, run: Run) -> Run:
     """Read the run again behind its lock: somebody may have let it go on meanwhile."""
     current = engine.runs.load(run.request_id, run.run_id)
     if current is None:
-        raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=run.request_id, run_id=run.run_id)
+        raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=run.request_id, name=run.run_id)
     if current.history != run.history:
         detail = f"{run.run_id} went on meanwhile"
         raise ConflictError(

@@ -87,7 +87,7 @@ class Guard:
         usual = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
         for path in candidates(argv[0], environ.get(b"PATH", os.fsencode(os.defpath))):
             try:
-                self.child = os.posix_spawn(path, argv, environ, setsid=True, setsigmask=(), setsigdef=usual)
+                self.child = os.posix_spawn(path, argv, environ, setsid=True, setsigdef=usual)
             except (FileNotFoundError, NotADirectoryError):
                 # Here but "not found": the interpreter its first line names is what is missing.
                 worst = errno.EACCES if os.path.lexists(path) else worst
@@ -271,7 +271,7 @@ def main(arguments: list[str]) -> None:
     """Guard one program from its start to the end of everything it started."""
     for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(ignored, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # whatever our runner's thread blocks; the program inherits it
     control, status, alive = (int(each) for each in arguments[:3])
     for fd in (control, status, alive):
         os.set_inheritable(fd, False)  # noqa: FBT003

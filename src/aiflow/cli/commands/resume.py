@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
+
+import click
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, target_argument
+from aiflow.cli.render import say
 from aiflow.cli.running import find_run, run_to_the_end
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.usecases.resume_run import Wish, resume_run
@@ -28,5 +32,16 @@ def command(
     **flags: bool,
 ) -> None:
     """Let a stopped run go on."""
+    if answer is None and not as_json and not flags["force"] and sys.stdin.isatty():
+        answer = _ask(session, target)
     wish = Wish(Goal(ResumeMode.RESUME, is_forced=flags["force"]), answer, flags["keep_changes"])
     run_to_the_end(session, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)
+
+
+def _ask(session: Session, target: RequestId) -> str | None:
+    """Let the person in front of the terminal answer the run's question, if it has one."""
+    run = find_run(session.engine(), target)
+    if run.is_active or run.error is None or run.error.question is None:
+        return None
+    say(run.error.question, f"{session.texts('run.question')} ")
+    return str(click.prompt(session.texts("run.answer"), prompt_suffix=" "))
