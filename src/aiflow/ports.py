@@ -280,6 +280,13 @@ class Workspaces(Protocol):
         """Set branch and worktree back to a commit; what was there stays reachable under a ref (RUN-6)."""
 
 
+class Remote(Protocol):
+    """Where branches are shown to others."""
+
+    def push(self, place: Place) -> None:
+        """Push a run's branch, without force."""
+
+
 class Journal(Protocol):
     """The one record of everything that happened (ERR-4)."""
 

@@ -76,6 +76,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
     from aiflow.adapters.file_source import FileSource
     from aiflow.adapters.lock_taking import LockTaking
     from aiflow.adapters.processes.launch import GuardedProcesses
+    from aiflow.adapters.remote import GitRemote
     from aiflow.adapters.run_store import RunFolders
     from aiflow.adapters.secrets import Masker
     from aiflow.adapters.workshop import LocalWorkshop, checkout_folder
@@ -96,6 +97,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         locks=LockTaking(root, settings.number("locks.ttl_seconds")),
         control=ControlFiles(root),
         workspaces=lambda run_id: GitWorkspaces(root, run_id, hooks=hooks, sign=sign),
+        remote=GitRemote(root, hooks=hooks),
         agents=ChosenAgents(settings, Surroundings(root, results, environ, processes, masker)),
         workshop=LocalWorkshop(root, environ, settings, processes),
         journal=journal,

@@ -163,6 +163,7 @@ WORKTREE_DIRTY           GIT          409 GIT         RESUME      N environment_
 WORKTREE_LOST            GIT          409 GIT         RESUME      N environment_failure    yes
 ORIGIN_MISSING           GIT          200 OK          RESUME      - -                      no
 REMOTE_NOT_GITHUB        GIT          200 OK          RESUME      - -                      no
+PUSH_FAILED              GIT          200 OK          RESUME      - -                      no
 NOT_A_REPOSITORY         GIT          503 GIT         MEND        - environment_failure    no
 NO_COMMITS               GIT          409 GIT         MEND        - environment_failure    no
 BASE_BRANCH_MISSING      GIT          409 GIT         MEND        N environment_failure    no

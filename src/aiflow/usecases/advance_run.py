@@ -184,6 +184,16 @@ def _commit(work: Work) -> None:
 
 
 def _report(work: Work) -> None:
+    """Show the branch to others if the settings say so, and write the report; no remote keeps a run from being done."""
+    if work.engine.settings.flag("git.push") and work.run.has_commits:
+        log = work.open_log("push")
+        try:
+            work.engine.remote.push(work.run.place)
+        except AiflowError as error:
+            log.say(f"[aiflow] {error.reason_code}: {_describe(error)}")
+            work.run = replace(work.run, warnings=tuple(dict.fromkeys((*work.run.warnings, "PUSH_FAILED"))))
+        finally:
+            log.close()
     finish_run(work)
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Control,
         Journal,
         Locks,
+        Remote,
         RequestSource,
         RunStore,
         Workshop,
@@ -37,6 +38,7 @@ class Engine:
     locks: Locks
     control: Control
     workspaces: Callable[[str | None], Workspaces]
+    remote: Remote
     agents: Agents
     workshop: Workshop
     journal: Journal

@@ -143,6 +143,9 @@ def _section(run: Run, texts: Texts, mark: str, patch: str | None) -> list[str]:
         lines += _why(run, why, texts)
     if run.plan:
         lines += _steps(run, texts)
+    for code in run.warnings if run.state is RunState.DONE else ():
+        message = texts.message(code, {"request_id": run.request_id, "branch": run.place.branch})
+        lines += ["", f"{code}: {message.title}. {message.summary}"]
     if patch:
         lines += ["", texts("report.patch", path=patch)]
     return [*lines, ""]
