@@ -16,7 +16,7 @@ from aiflow.adapters.processes import table
 from aiflow.adapters.processes.launch import GuardedProcesses
 from aiflow.adapters.processes.leftovers import end_leftovers, sweep
 from aiflow.domain.markers import GIT_MARK, GUARD_MARK, RUN_MARK
-from aiflow.ports import End, Ended, Program
+from aiflow.domain.programs import End, Ended, Program
 
 pytestmark = [pytest.mark.faults]
 
@@ -42,7 +42,7 @@ if sys.argv[1] == "stay": time.sleep(1000)
 RUNNER = """
 import os, sys
 from aiflow.adapters.processes.launch import GuardedProcesses
-from aiflow.ports import Program
+from aiflow.domain.programs import Program
 folder, cwd, run_id, *argv = sys.argv[1:]
 program = Program(tuple(argv), cwd, {"PATH": "/usr/bin:/bin"}, run_id, 60, 60)
 GuardedProcesses(folder).run(program, lambda chunk: None if os.write(1, chunk) else None, lambda: False)
