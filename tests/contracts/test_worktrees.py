@@ -161,6 +161,20 @@ def _another_repository(scene: Scene) -> None:
     scene.at("init", "-q")
 
 
+def _only_a_copy(scene: Scene) -> None:
+    elsewhere = scene.tree.parent / "elsewhere"
+    scene.at("worktree", "move", str(scene.tree), str(elsewhere))
+    shutil.copytree(elsewhere, scene.tree)
+    git(elsewhere, "checkout", "-q", "--detach")
+
+
+def _of_another_repository(scene: Scene) -> None:
+    shutil.rmtree(scene.tree)
+    other = scene.tree.parent / "other"
+    git(scene.root, "clone", "-q", str(scene.root), str(other))
+    git(other, "worktree", "add", "-q", str(scene.tree))
+
+
 def _folder_is_a_file(scene: Scene) -> None:
     shutil.rmtree(scene.tree)
     write(scene.tree)
@@ -189,6 +203,8 @@ def _branch_was_locked(scene: Scene) -> None:
         _killed_and_folder_gone,
         _pointer_lost,
         _another_repository,
+        _only_a_copy,
+        _of_another_repository,
         _folder_is_a_file,
         _branch_is_packed,
         _branch_was_locked,
@@ -275,6 +291,15 @@ def test_a_lost_worktree_is_told_and_no_repository_further_up_is_touched(
             call()
         assert (caught.value.reason_code, caught.value.context["path"]) == ("WORKTREE_LOST", str(scene.tree))
     assert not scene.git.is_intact(scene.place)
+
+
+@pytest.mark.spec("GIT-1")
+def test_git_is_told_which_worktree_it_works_in(scene: Scene, tmp_path: Path) -> None:
+    scene.prepared()
+    git_dir = str(scene.admin())
+    git(tmp_path, "init", "-q")
+    _pointer_lost(scene)
+    assert Git(str(scene.root)).inside(git_dir, str(scene.tree)).run("rev-parse", "--absolute-git-dir").word == git_dir
 
 
 # --- collecting and committing -------------------------------------------------------------------------------------
@@ -474,7 +499,7 @@ def test_whatever_the_agent_did_with_git_becomes_one_commit(
     assert scene.at("log", "-1", "--format=%P%n%s", commit) == f"{scene.base}\nS01"
     assert scene.shown(commit) == ["M\ta.txt", *(f"A\t{path}" for path in late)]
     assert scene.at("status", "--porcelain") == ""
-    assert "under way" not in scene.at("status") and "in progress" not in scene.at("status")
+    assert "You are currently" not in scene.at("status")
 
 
 @pytest.mark.spec("RUN-3")
@@ -499,7 +524,9 @@ def test_what_was_collected_is_what_is_committed(scene: Scene) -> None:
     write(scene.tree / "by-tests.txt")
     scene.at("add", "-A")
     scene.at("commit", "-qm", "a reviewer's commit")
+    write(scene.admin() / "MERGE_HEAD", scene.at("rev-parse", "HEAD") + "\n")
     commit = scene.git.commit(scene.place, scene.base, "S01\n")
+    assert scene.at("log", "-1", "--format=%P", commit) == scene.base
     assert scene.at("show", f"{commit}:a.txt") == "good"
     assert scene.shown(commit) == ["M\ta.txt"]
     assert scene.git.tidy(scene.place) == ("a.txt", "by-tests.txt")
@@ -637,6 +664,18 @@ def test_nested_repositories_become_plain_files(scene: Scene) -> None:
 
 
 @pytest.mark.spec("RUN-3")
+def test_a_nested_repository_with_a_commit_is_no_link(scene: Scene) -> None:
+    scene.prepared()
+    write(scene.tree / "app/main.py")
+    git(scene.tree / "app", "init", "-q")
+    git(scene.tree / "app", "add", "-A")
+    git(scene.tree / "app", "commit", "-qm", "scaffold")
+    changes = scene.git.collect(scene.place, scene.base)
+    assert [file.path for file in changes.files] == ["app/main.py"]
+    assert changes.notes == ("Took in the nested git repository app as plain files",)
+
+
+@pytest.mark.spec("RUN-3")
 def test_submodules_of_the_base_do_not_show(scene: Scene, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -657,16 +696,20 @@ def test_submodules_of_the_base_do_not_show(scene: Scene, tmp_path: Path) -> Non
     tree = scene.git.snapshot(scene.place)
     assert "160000" in scene.at("ls-tree", "-r", tree)
     scene.at(*allowed, "submodule", "--quiet", "add", str(other), "vendor/second")
-    changes = scene.git.collect(scene.place, base)
-    assert {file.path for file in changes.files} == {"new.txt", ".gitmodules", "vendor/second"}
-    assert changes.notes == ()
+    for nested in ((), ("app/main.py",)):
+        for name in nested:
+            write(scene.tree / name)
+            git(scene.tree / "app", "init", "-q")
+        changes = scene.git.collect(scene.place, base)
+        assert {file.path for file in changes.files} == {"new.txt", ".gitmodules", "vendor/second", *nested}
+        assert len(changes.notes) == len(nested)
 
 
 @pytest.mark.spec("GIT-4")
 def test_copied_paths_are_never_committed_nor_removed(scene: Scene) -> None:
-    scene.place = replace(scene.place, copied=(".env", "./conf/local [x]/", "lib/b.txt", "lib/sub", "we*rd"))
+    scene.place = replace(scene.place, copied=(".env", "a.log", "./conf/local [x]/", "lib/b.txt", "lib/sub", "we*rd"))
     scene.prepared()
-    for name in (".env", "conf/local [x]/key", "we*rd", "lib/sub/key"):
+    for name in (".env", "a.log", "conf/local [x]/key", "we*rd", "lib/sub/key"):
         write(scene.tree / name, "secret\n")
     assert scene.git.collect(scene.place, scene.base).files == ()
     assert scene.git.tidy(scene.place) == ()
@@ -687,7 +730,7 @@ def test_copied_paths_are_never_committed_nor_removed(scene: Scene) -> None:
     assert scene.git.tidy(scene.place) == ("conf/other", "lib/b.txt")
     scene.git.go_back(scene.place, scene.base, RETRIED)
     scene.git.restore(scene.place, scene.base, unfinished.commit)
-    for name in (".env", "conf/local [x]/key", "we*rd", "lib/sub/key"):
+    for name in (".env", "a.log", "conf/local [x]/key", "we*rd", "lib/sub/key"):
         assert (scene.tree / name).read_text() == "secret\n"
     everything = git(scene.root, "log", "--all", "--format=", "--name-only")
     assert ".env" not in everything and "key" not in everything
@@ -696,8 +739,20 @@ def test_copied_paths_are_never_committed_nor_removed(scene: Scene) -> None:
 # --- tidying, keeping, going back ----------------------------------------------------------------------------------
 
 
+@pytest.mark.spec("GIT-4")
+def test_what_a_set_up_made_is_named_a_folder_as_one(scene: Scene) -> None:
+    scene.prepared()
+    assert scene.git.untracked(scene.place) == ()
+    for name in ("node_modules/x/y.js", "node_modules/z.js", "lib/new ü.txt", "build/x.o", "a.txt"):
+        write(scene.tree / name)
+    assert scene.git.untracked(scene.place) == ("lib/new ü.txt", "node_modules")
+    scene.place = replace(scene.place, copied=scene.git.untracked(scene.place))
+    assert [file.path for file in scene.git.collect(scene.place, scene.base).files] == ["a.txt"]
+
+
 @pytest.mark.spec("RUN-3")
-def test_tidy_puts_back_what_came_behind_the_commit(scene: Scene) -> None:
+@pytest.mark.parametrize("is_switched", [False, True])
+def test_tidy_puts_back_what_came_behind_the_commit(scene: Scene, is_switched: bool) -> None:
     scene.prepared()
     write(scene.tree / "a.txt", "changed\n")
     (scene.tree / "lib/b.txt").unlink()
@@ -707,7 +762,8 @@ def test_tidy_puts_back_what_came_behind_the_commit(scene: Scene) -> None:
     write(scene.tree / "build/kept.o")
     (scene.tree / "nested").mkdir()
     git(scene.tree / "nested", "init", "-q")
-    scene.at("checkout", "-q", "-b", "reviewers-own")
+    if is_switched:
+        scene.at("checkout", "-q", "-b", "reviewers-own")
     scene.at("commit", "-qm", "a reviewer's commit")
     write(scene.admin() / "MERGE_HEAD", scene.base + "\n")
     assert scene.git.tidy(scene.place) == ("a.txt", "deep/er/x.txt", "lib/b.txt", "nested/", "staged.txt")
@@ -771,7 +827,7 @@ def test_an_unfinished_step_is_kept_and_laid_out_again(scene: Scene) -> None:
     assert [file.path for file in anew.collect(scene.place, scene.base).files] == ["a.txt", "lib/b.txt", "new/ü.bin"]
 
     clone = scene.root.parent / "clone"
-    git(scene.root.parent, "clone", "-q", str(scene.root), str(clone))
+    git(scene.root.parent, "clone", "-q", "--no-local", str(scene.root), str(clone))
     subprocess.run(["git", "apply", "--index", "-"], cwd=clone, input=kept.patch, check=True)
     assert git(clone, "write-tree") == kept.tree
 
@@ -929,6 +985,8 @@ def test_hooks_and_signing_are_left_out_unless_asked_for(scene: Scene, tmp_path:
 def test_settings_and_variables_of_the_user_do_not_confuse(
     scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monitor = write(tmp_path / "monitor", f"#!/bin/sh\ntouch {tmp_path}/monitored\nexit 1\n")
+    monitor.chmod(0o755)
     for name, value in {
         "color.ui": "always",
         "color.status": "always",
@@ -951,7 +1009,7 @@ def test_settings_and_variables_of_the_user_do_not_confuse(
         "diff.orderFile": "/nowhere",
         "core.pager": "/bin/false",
         "core.editor": "/bin/false",
-        "core.fsmonitor": "/bin/false",
+        "core.fsmonitor": str(monitor),
         "core.splitIndex": "true",
         "submodule.recurse": "true",
         "push.default": "nothing",
@@ -989,7 +1047,10 @@ def test_settings_and_variables_of_the_user_do_not_confuse(
     for name in [name for name in os.environ if name.startswith("GIT_") and "wrong" in os.environ[name]]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("GIT_CONFIG_COUNT")
-    assert scene.at("cat-file", "commit", commit).endswith("S01 ü\n\n\n# kept")
+    assert not (tmp_path / "monitored").exists()
+    header, _, message = scene.at("cat-file", "commit", commit).partition("\n\n")
+    assert message == "S01 ü\n\n\n# kept"
+    assert "encoding" not in header
 
 
 @pytest.mark.spec("AGT-5")

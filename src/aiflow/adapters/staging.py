@@ -79,9 +79,8 @@ def _take_in_nested(git: Git, copied: list[bytes]) -> tuple[list[bytes], list[by
     submodules = _submodules(git.cwd)
     raw = git.run("diff-index", "--cached", "--raw", "-z", "--no-renames", "HEAD").items
     links = [path for facts, path in zip(raw[::2], raw[1::2], strict=True) if _is_new_link(facts)]
-    fresh = [path for path in links if path not in submodules]
-    if fresh:
-        git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_joined(fresh))
+    if links:
+        git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_joined(links))
     others = git.run("ls-files", "-o", "-z", "--exclude-standard").items
     found = [path[:-1] for path in others if path.endswith(b"/") and not is_below(path, [*submodules, *copied])]
     files = {name: list(_files_in(os.fsencode(git.cwd), name, copied)) for name in found}

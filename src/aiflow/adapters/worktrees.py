@@ -286,8 +286,7 @@ class GitWorkspaces:
 
     def _keep(self, git: Git, ref: str, tree: str, parents: list[str]) -> str:
         words = [word for parent in parents for word in ("-p", parent)]
-        unsigned = ("commit-tree", "--no-gpg-sign", tree, *words, "-m", "Kept by aiflow")
-        commit = git.run(*unsigned, environ=_KEEPER).word
+        commit = git.run("commit-tree", tree, *words, "-m", "Kept by aiflow", environ=_KEEPER).word
         git.run("update-ref", "--create-reflog", ref, commit)
         return commit
 
