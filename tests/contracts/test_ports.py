@@ -14,11 +14,12 @@ from aiflow.adapters.markdown_requests.store import MarkdownRequests
 from aiflow.adapters.memory import MemoryJournal, MemoryLocks, MemoryRequests, MemoryRuns
 from aiflow.adapters.run_files import RunFiles
 from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.change import Change
 from aiflow.domain.lock import Lock, LockType
 from aiflow.domain.request import RequestId
 from aiflow.domain.run_summary import RunSummary
 from aiflow.errors import BadInputError, ConflictError, NotFoundError
-from aiflow.ports import Change, Journal, LockView, RequestFiles, RunHistory
+from aiflow.ports import Journal, LockView, RequestFiles, RunHistory
 from builders import NOW, run
 
 TEXTS = {

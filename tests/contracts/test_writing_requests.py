@@ -19,9 +19,9 @@ from aiflow.adapters.markdown_requests.block import read_block
 from aiflow.adapters.markdown_requests.patch import PatchError, patch
 from aiflow.adapters.markdown_requests.scan import read_request
 from aiflow.adapters.markdown_requests.store import MarkdownRequests
+from aiflow.domain.change import Change
 from aiflow.domain.request import Request, RequestId
 from aiflow.errors import AiflowError, BadInputError, ConflictError, EnvironmentProblemError, NotFoundError
-from aiflow.ports import Change
 from builders import write_request
 from conftest import somebody_else
 
@@ -318,7 +318,7 @@ def run_together(script: str, count: int, *args: str) -> None:
 WRITER = """
 import sys, pathlib, time
 from aiflow.adapters.markdown_requests.store import MarkdownRequests
-from aiflow.ports import Change
+from aiflow.domain.change import Change
 number, root, same = int(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3] == "same"
 store = MarkdownRequests(root)
 keys = ["title", "priority", "status", "depends_on", "labels", "created_at", "updated_at", "id"]
@@ -363,7 +363,7 @@ def test_eight_processes_writing_different_files_lose_nothing(tmp_path: Path) ->
 READER = """
 import sys, pathlib
 from aiflow.adapters.markdown_requests.store import MarkdownRequests
-from aiflow.ports import Change
+from aiflow.domain.change import Change
 number, root = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 store = MarkdownRequests(root)
 for turn in range(150):

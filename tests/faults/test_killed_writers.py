@@ -15,8 +15,8 @@ import pytest
 
 from aiflow.adapters.activity_log import ActivityLog
 from aiflow.adapters.markdown_requests.store import MarkdownRequests
+from aiflow.domain.change import Change
 from aiflow.domain.request import RequestId
-from aiflow.ports import Change
 from builders import write_request
 
 pytestmark = [pytest.mark.faults]
@@ -110,7 +110,7 @@ def test_init_killed_at_every_step_is_completed_by_the_next(repository: Path) ->
 WRITER = """
 import sys, pathlib
 from aiflow.adapters.markdown_requests.store import MarkdownRequests
-from aiflow.ports import Change
+from aiflow.domain.change import Change
 root, number = pathlib.Path(sys.argv[1]), sys.argv[2]
 store, turn = MarkdownRequests(root), 0
 while True:
@@ -188,7 +188,7 @@ SETTER = """
 import sys, pathlib
 from aiflow.adapters.markdown_requests.store import MarkdownRequests
 from aiflow.errors import AiflowError
-from aiflow.ports import Change
+from aiflow.domain.change import Change
 store, turn = MarkdownRequests(sys.argv[1]), 0
 while True:
     turn += 1

@@ -17,9 +17,9 @@ from aiflow.adapters.markdown_requests.patch import PatchError, patch
 from aiflow.adapters.markdown_requests.scan import read_request
 from aiflow.adapters.markdown_requests.store import MarkdownRequests
 from aiflow.adapters.run_files import RunFiles
+from aiflow.domain.change import Change
 from aiflow.domain.request import InvalidRequest, ProblemKind, Request, RequestId
 from aiflow.errors import AiflowError
-from aiflow.ports import Change
 from builders import write_request
 from conftest import Program, somebody_else
 

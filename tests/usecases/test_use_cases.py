@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import pytest
 
 from aiflow.adapters.memory import MemoryJournal, MemoryLocks, MemoryRequests, MemoryRuns
+from aiflow.domain.change import Change
 from aiflow.domain.lock import Lock, LockType
 from aiflow.domain.request import Priority, ProblemKind, RequestId, RequestStatus
 from aiflow.domain.selection import select_next
 from aiflow.errors import BadInputError, ConflictError
 from aiflow.messages import Texts
-from aiflow.ports import Change
 from aiflow.usecases.create_request import NewRequest, create_request, next_id
 from aiflow.usecases.edit_request import edit_request
 from aiflow.usecases.init_project import init_project

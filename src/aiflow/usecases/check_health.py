@@ -178,13 +178,14 @@ def _reclaim(engine: Engine) -> Finding:
 def _mark(engine: Engine) -> Finding:
     """Mark interrupted runs, and set requests right that nobody works on."""
     marked: list[str] = []
+    latest = engine.runs.latest()
     for request in engine.backlog.requests.load()[0]:
-        if request.status in (RequestStatus.RUNNING, RequestStatus.BLOCKED, RequestStatus.READY):
-            run = mark_crashed(engine, request.id)
-            if run is not None:
+        run = latest.get(request.id)
+        if run is not None and run.is_active:
+            if mark_crashed(engine, request.id) is not None:
                 marked.append(f"{request.id} {run.run_id}")
-            elif request.status is RequestStatus.RUNNING and settle_orphan(engine, request.id) is not None:
-                marked.append(request.id)
+        elif request.status is RequestStatus.RUNNING and settle_orphan(engine, request.id) is not None:
+            marked.append(request.id)
     if not marked:
         return Finding("runs", Health.PASS, None, "runs.pass")
     count = (("count", str(len(marked))),)
