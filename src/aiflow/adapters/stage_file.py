@@ -8,18 +8,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from aiflow.domain.answers import Role
-from aiflow.domain.lifecycle import RunState
-from aiflow.domain.place import Place
-from aiflow.domain.plan import FlawError, PlanStep, plan_shape, read_plan
+from aiflow.adapters.stage_reading import read_stage
+from aiflow.domain.plan import FlawError, plan_shape
 from aiflow.domain.reasons import reason_for
-from aiflow.domain.request import parse_instant
-from aiflow.domain.retry import StepStop
-from aiflow.domain.run import STAGE_VERSION, Evidence, Feedback, Happening, Run, RunError, StepWork, Visit
+from aiflow.domain.run import STAGE_VERSION, StepWork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
+
+    from aiflow.domain.run import Run, RunError, Visit
 
 COUNTED = ("implementer", "qa", "tests")
 
@@ -68,7 +65,7 @@ def stage_of(run: Run) -> dict[str, Any]:
 def run_of(stage: Mapping[str, Any]) -> Run | None:
     """Read a run back, or None if the file does not say enough."""
     try:
-        return _read(stage)
+        return read_stage(stage)
     except (KeyError, TypeError, ValueError, AttributeError, FlawError):
         return None
 
@@ -119,105 +116,3 @@ def _visit_shape(visit: Visit) -> dict[str, Any]:
         "areas": sorted(visit.areas),
         "summary": visit.summary,
     }
-
-
-def _read(stage: Mapping[str, Any]) -> Run:
-    tree = stage["worktree"]
-    place = Place(
-        run_id=_text(stage["run_id"]),
-        path=_text(tree["path"]),
-        branch=_text(stage["branch"]),
-        base_branch=_text(stage["base_branch"]),
-        base_commit=_text(stage["base_commit"]),
-        copied=tuple(map(_text, tree["copied"])),
-    )
-    steps: list[dict[str, Any]] = stage["steps"]
-    return Run(
-        request_id=_text(stage["request_id"]),
-        run_id=place.run_id,
-        place=place,
-        created_at=_instant(stage["created_at"]),
-        state=RunState(stage["state"]),
-        title=stage["title"],
-        agent=stage["agent"],
-        plan=_read_plan(steps),
-        current_step_id=stage["current_step_id"],
-        planning_calls=int(stage["attempts"]["planning"]),
-        steps={step["id"]: _read_work(step) for step in steps if step["is_visited"]},
-        visit=_read_visit(stage["visit"]),
-        error=_read_error(stage["error"]) if stage["error"] else None,
-        history=tuple(_read_line(line) for line in stage["history"]),
-        answers=tuple((entry["question"], entry["answer"]) for entry in stage["answers"]),
-        feedback=tuple(Feedback(**told) for told in stage["feedback"]),
-        warnings=tuple(stage["warnings"]),
-        is_prepared=tree["is_prepared"] is True,
-        left_tree=tree["left_tree"],
-        stopped_in=RunState(stage["stopped_in"]) if stage["stopped_in"] else None,
-        compare_url=stage["compare_url"],
-        replaces=stage["replaces"],
-        replaced_by=stage["replaced_by"],
-        lock=dict(stage["lock"]),
-    )
-
-
-def _read_plan(steps: list[dict[str, Any]]) -> tuple[PlanStep, ...]:
-    return read_plan({"steps": steps}) if steps else ()
-
-
-def _read_work(step: Mapping[str, Any]) -> StepWork:
-    return StepWork(
-        base=step["base"],
-        commit=step["commit"],
-        is_done=step["state"] == "done",
-        summary=step["summary"],
-        retries=int(step["retries"]),
-        calls={str(name): int(count) for name, count in step["calls"].items()},
-        stops=tuple(StepStop(**{**stop, "areas": frozenset(stop["areas"])}) for stop in step["stops"]),
-        kept=step["kept"],
-    )
-
-
-def _read_visit(visit: Mapping[str, Any]) -> Visit:
-    return Visit(
-        calls={str(role): int(count) for role, count in visit["calls"].items()},
-        failures={str(role): tuple(codes) for role, codes in visit["failures"].items()},
-        feedback=tuple(Feedback(**told) for told in visit["feedback"]),
-        calling=Role(visit["calling"]) if visit["calling"] else None,
-        crashes=int(visit["crashes"]),
-        is_tested=visit["is_tested"] is True,
-        is_reviewed=visit["is_reviewed"] is True,
-        changed_files=int(visit["changed_files"]),
-        changed_lines=int(visit["changed_lines"]),
-        areas=frozenset(visit["areas"]),
-        summary=visit["summary"],
-    )
-
-
-def _read_error(error: Mapping[str, Any]) -> RunError:
-    evidence = {**error["evidence"], "log_paths": tuple(error["evidence"]["log_paths"])}
-    return RunError(
-        reason_code=_text(error["reason_code"]),
-        summary=error["summary"],
-        cause=error["cause"],
-        question=error["question"],
-        evidence=Evidence(**evidence),
-    )
-
-
-def _read_line(line: Mapping[str, Any]) -> Happening:
-    return Happening(
-        _instant(line["at"]), _text(line["event"]), line.get("step_id"), line.get("reason_code"), line.get("note")
-    )
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value:
-        raise TypeError(value)
-    return value
-
-
-def _instant(value: object) -> datetime:
-    moment = parse_instant(str(value))
-    if moment is None:
-        raise ValueError(value)
-    return moment
