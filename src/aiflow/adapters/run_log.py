@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.atomic_files import translated
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -12,13 +14,16 @@ if TYPE_CHECKING:
 
 MAX_CALL_BYTES = 10_000_000
 MAX_LINE_BYTES = 64_000
+LONGEST_SECRET = 8_000
 TAIL_BYTES = 4_000
+LEFT_OUT = b"\n[aiflow] the rest of this output is left out: more than 10 MB\n"
 
 
 class StepLogFile:
     """Adds to one log file; whoever follows it gets every line as well."""
 
     def __init__(self, path: str, masker: Masker, follow: Callable[[bytes], None] | None = None) -> None:
+        self._path = path
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._masker = masker
         self._follow = follow
@@ -31,16 +36,15 @@ class StepLogFile:
         lines, newline, self._partial = (self._partial + data).rpartition(b"\n")
         if newline:
             self._put(lines + newline)
-        while len(self._partial) > MAX_LINE_BYTES:
-            # A line without an end: cut at a blank, where a secret does not go on.
-            cut = self._partial.rfind(b" ", 0, MAX_LINE_BYTES) + 1 or MAX_LINE_BYTES
+        if len(self._partial) > MAX_LINE_BYTES:  # a line without an end: enough stays for a secret that has only begun
+            cut = self._masker.find_cut(self._partial, len(self._partial) - LONGEST_SECRET) or len(self._partial)
             self._put(self._partial[:cut])
             self._partial = self._partial[cut:]
 
     def say(self, text: str) -> None:
         """Add a line of aiflow's own, on a line of its own."""
         self._flush_partial()
-        self._put(f"{text}\n".encode("utf-8", "surrogateescape"), is_counted=False)
+        self._put(f"{text}\n".encode("utf-8", "backslashreplace"), is_counted=False)
 
     @property
     def tail(self) -> str:
@@ -51,9 +55,11 @@ class StepLogFile:
     def close(self) -> None:
         """Write what is left and close the file; twice does no harm."""
         if self._fd >= 0:
-            self._flush_partial()
-            os.close(self._fd)
-            self._fd = -1
+            try:
+                self._flush_partial()
+            finally:
+                os.close(self._fd)
+                self._fd = -1
 
     def _flush_partial(self) -> None:
         if self._partial:
@@ -64,15 +70,19 @@ class StepLogFile:
         masked = self._masker.mask(data)
         if is_counted:
             self._tail = (self._tail + masked)[-TAIL_BYTES:]
-            room = MAX_CALL_BYTES - self._written
-            self._written += len(masked)
-            if room <= 0:
-                return
-            if len(masked) > room:
-                masked = masked[:room] + b"\n[aiflow] the rest of this output is left out: more than 10 MB\n"
-        _write_all(self._fd, masked)
-        if self._follow is not None:
+            masked = self._within_the_limit(masked)
+        with translated(self._path):
+            _write_all(self._fd, masked)
+        if self._follow is not None and masked:
             self._follow(masked)
+
+    def _within_the_limit(self, masked: bytes) -> bytes:
+        """Return what there is still room for; where it ends, it says so once."""
+        room = MAX_CALL_BYTES - self._written
+        self._written += len(masked)
+        if len(masked) <= room:
+            return masked
+        return masked[:room] + LEFT_OUT if room >= 0 else b""
 
 
 def _write_all(fd: int, data: bytes) -> None:

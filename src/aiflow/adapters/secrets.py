@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 MASK = b"***"
 LEAST_SECRET = 8
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|PRIVATE|DSN|COOKIE|SESSION", re.IGNORECASE)
-# Variables whose names look secret but that only say where something is.
-_HARMLESS_NAME = re.compile(r"(_SOCK|_PATH|_FILE|_DIR|_HOME|_ENV|_ID|_TYPE|_CLASS|_DESKTOP)$|^(XDG|DBUS|SSH_AUTH)_")
+_SECRET_NAME = re.compile(
+    r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH(?!OR(?:_|$))|PRIVATE|DSN|COOKIE|SESSION", re.IGNORECASE
+)
+# Variables whose names look secret but that only say where something is, or which desktop one uses.
+_HARMLESS_NAME = re.compile(
+    r"(_SOCK|_PATH|_FILE|_DIR|_HOME|_ENV|_ID|_TYPE|_CLASS|_DESKTOP)$|^(XDG|DBUS|SSH_AUTH)_"
+    r"|^(DESKTOP_SESSION|GDMSESSION|SESSION_MANAGER|XAUTHORITY)$"
+)
 _TOKENS = re.compile(
     rb"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{20,}"
     rb"|sk-[A-Za-z0-9_-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{35}"
     rb"|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}|hf_[A-Za-z0-9]{30,}"
     rb"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"
 )
-_IN_URL = re.compile(rb"(?<=://)([^\s/:@]+):([^\s/@]+)(?=@)")
-_HEADER = re.compile(rb"(?i)\b(authorization:\s*(?:bearer|basic|token)\s+)\S+")
+# Neither goes beyond a quotation mark: an answer is masked while it is JSON, and must stay JSON.
+_IN_URL = re.compile(rb"""(?<=://)([^\s/:@"'<>\\]+):([^\s/@"'<>\\]+)(?=@)""")
+_HEADER = re.compile(rb"""(?i)\b(authorization:\s*(?:bearer|basic|token)\s+)[^\s"'<>\\]+""")
 
 
 class Masker:
     """Masks the secrets of one environment, and what looks like one of anybody's."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        values = {value for name, value in environ.items() if is_secret_name(name) and len(value) >= LEAST_SECRET}
+        values = {
+            form
+            for name, value in environ.items()
+            if is_secret_name(name)
+            for form in _forms_of(value)
+            if len(form) >= LEAST_SECRET
+        }
         found = sorted((value.encode("utf-8", "surrogateescape") for value in values), key=len, reverse=True)
         self._values = re.compile(b"|".join(map(re.escape, found))) if found else None
 
@@ -39,9 +52,25 @@ class Masker:
         data = _IN_URL.sub(rb"\1:***", data) if b"://" in data else data
         return _HEADER.sub(rb"\1***", data) if b":" in data else data
 
+    def find_cut(self, data: bytes, at: int) -> int:
+        """Return the last place up to `at` where a text can be cut without cutting a secret in two."""
+        patterns = (_TOKENS, _IN_URL, _HEADER) if self._values is None else (self._values, _TOKENS, _IN_URL, _HEADER)
+        spans = sorted((match.span() for pattern in patterns for match in pattern.finditer(data)), reverse=True)
+        for start, end in spans:
+            at = start if start < at < end else at
+        return at
+
     def mask_text(self, text: str) -> str:
         """The same for a text."""
-        return self.mask(text.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")
+        return self.mask(text.encode("utf-8", "backslashreplace")).decode("utf-8", "replace")
+
+
+def _forms_of(value: str) -> Iterator[str]:
+    """Give a secret as it may show: whole, line by line (output is masked by the line), and inside JSON."""
+    yield value
+    yield from (line.strip() for line in value.splitlines())
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
 
 
 def is_secret_name(name: str) -> bool:

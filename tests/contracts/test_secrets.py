@@ -1,0 +1,181 @@
+"""Secrets (AGT-4, SEC): what counts as one, and that nothing else is touched."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aiflow.adapters.secrets import LEAST_SECRET, Masker, is_secret_name
+
+NOBODY = Masker({})
+
+
+@pytest.mark.spec("AGT-4")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "ANTHROPIC_API_KEY",
+            "OPENAI_API_KEY",
+            "GITHUB_TOKEN",
+            "GH_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+        ),
+        *("DB_PASSWORD", "PGPASSWORD", "MYSQL_PASSWD", "DOCKER_AUTH_CONFIG", "SENTRY_DSN", "SESSION_COOKIE"),
+        *("NPM_CONFIG__AUTH", "AUTHORIZATION", "GOOGLE_CREDENTIALS", "PRIVATE_PEM", "my_token", "Secret"),
+    ],
+)
+def test_a_variable_that_holds_a_secret_is_known_by_its_name(name: str) -> None:
+    assert is_secret_name(name)
+    assert Masker({name: "a-value-of-some-length"}).mask(b"x a-value-of-some-length y") == b"x *** y"
+
+
+@pytest.mark.spec("AGT-4")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "PATH",
+            "HOME",
+            "USER",
+            "LANG",
+            "SSH_AUTH_SOCK",
+            "AWS_ACCESS_KEY_ID",
+            "SSL_KEY_FILE",
+            "TOKEN_PATH",
+            "GPG_KEY_ID",
+        ),
+        *("XDG_SESSION_TYPE", "XDG_SESSION_DESKTOP", "DESKTOP_SESSION", "GDMSESSION", "SESSION_MANAGER", "XAUTHORITY"),
+        *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "AUTHOR", "DBUS_SESSION_BUS_ADDRESS", "KEY_DIR", "CREDENTIALS_HOME"),
+    ],
+)
+def test_one_that_only_says_where_something_is_or_who_somebody_is_is_none(name: str) -> None:
+    assert not is_secret_name(name)
+    assert Masker({name: "a-value-of-some-length"}).mask(b"a-value-of-some-length") == b"a-value-of-some-length"
+
+
+@pytest.mark.spec("AGT-4")
+def test_a_value_too_short_to_be_a_secret_is_left_alone() -> None:
+    masker = Masker({"A_KEY": "x" * (LEAST_SECRET - 1), "B_KEY": "y" * LEAST_SECRET, "C_TOKEN": "", "D_TOKEN": "true"})
+    assert masker.mask(b"xxxxxxx true yyyyyyyy") == b"xxxxxxx true ***"
+
+
+@pytest.mark.spec("AGT-4")
+def test_the_longer_of_two_secrets_is_masked_whole() -> None:
+    masker = Masker({"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more", "C_KEY": "more.*[special](chars)"})
+    assert masker.mask(b"abcdefgh-and-more abcdefgh more.*[special](chars)") == b"*** *** ***"
+
+
+@pytest.mark.spec("AGT-4")
+def test_a_secret_of_several_lines_is_masked_line_by_line_and_inside_json() -> None:
+    value = '{\n  "type": "service_account",\n  "key": "MIIEvQIBADAN"\n}'
+    masker = Masker({"GOOGLE_CREDENTIALS": value})
+    assert b"MIIEvQIBADAN" not in masker.mask(b'  "key": "MIIEvQIBADAN"\r\n')
+    for is_ascii in (True, False):
+        inside = json.dumps({"log": f"日本 {value}"}, ensure_ascii=is_ascii).encode()
+        assert json.loads(masker.mask(inside)) == {"log": "日本 ***"}
+
+
+@pytest.mark.spec("AGT-4")
+def test_a_secret_that_is_no_utf_8_is_masked_too() -> None:
+    assert Masker({"A_KEY": "abc\udcffdefgh"}).mask(b"x abc\xffdefgh y") == b"x *** y"
+
+
+TOKENS = [
+    "ghp_" + "a1" * 18,
+    "ghs_" + "a1" * 18,
+    "github_pat_" + "a1_" * 20,
+    "glpat-" + "a1-_" * 6,
+    "sk-ant-api03-" + "a1-_" * 20,
+    "sk-proj-" + "a1" * 20,
+    "AKIA" + "A1" * 8,
+    "ASIA" + "A1" * 8,
+    "xoxb-" + "123456789012-abc",
+    "AIza" + "a1_-5" * 7,
+    "npm_" + "a1" * 18,
+    "pypi-" + "a1" * 30,
+    "hf_" + "a1" * 17,
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlMTIz",
+]
+
+
+@pytest.mark.spec("AGT-4", "SEC")
+@pytest.mark.parametrize("token", TOKENS)
+def test_what_looks_like_a_token_is_masked_whoever_it_belongs_to(token: str) -> None:
+    for text in (token, f"token={token}", f'"{token}"', f"x {token}\n", f"({token})"):
+        assert NOBODY.mask_text(text) == text.replace(token, "***")
+
+
+@pytest.mark.spec("AGT-4", "SEC")
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("git clone https://me:hunter2@host/x", "git clone https://me:***@host/x"),
+        ("postgres://user:p%40ss@db:5432/x?y=z", "postgres://user:***@db:5432/x?y=z"),
+        ("Authorization: Bearer abc.def", "Authorization: Bearer ***"),
+        ("authorization: basic dXNlcjpwYXNz", "authorization: basic ***"),
+        ("-H 'Authorization: token abc' -v", "-H 'Authorization: token ***' -v"),
+    ],
+)
+def test_secrets_in_addresses_and_headers_are_masked(text: str, masked: str) -> None:
+    assert NOBODY.mask_text(text) == masked
+
+
+@pytest.mark.spec("AGT-4")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://localhost:3000/path",
+        "ssh://git@host:22/x",
+        "git@github.com:owner/name.git",
+        "a task-force-of-more-than-twenty-letters",
+        "commit 0123456789abcdef0123456789abcdef01234567",
+        "sk-short ghp_short AKIA_no eyJ.x.y",
+        "日本語 ä \\ {answer}",
+        "",
+    ],
+)
+def test_everything_else_stays(text: str) -> None:
+    assert NOBODY.mask_text(text) == text
+
+
+@pytest.mark.spec("AGT-3", "AGT-4")
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "send 'Authorization: Bearer abc'",
+        "Authorization: Bearer abc",
+        "http://localhost:3000",
+        "https://me:hunter2@host",
+        f"token {TOKENS[0]}",
+        'a "quoted" https://me:x"y@host',
+    ],
+)
+def test_an_answer_that_is_masked_is_still_the_same_json(summary: str) -> None:
+    answer = {"status": "done", "summary": summary, "question": "who@where"}
+    for separators in ((",", ":"), (", ", ": ")):
+        masked = json.loads(NOBODY.mask(json.dumps(answer, separators=separators).encode()))
+        assert list(masked) == list(answer)
+        assert (masked["status"], masked["question"]) == ("done", "who@where")
+
+
+@pytest.mark.spec("AGT-4")
+@given(st.binary(max_size=100), st.integers(0, 100))
+def test_nothing_raises_and_a_cut_never_divides_a_secret(noise: bytes, at: int) -> None:
+    masker = Masker({"A_KEY": "s3cretValue"})
+    text = noise + b" s3cretValue " + TOKENS[0].encode() + b" " + noise
+    at = min(at, len(text))
+    cut = masker.find_cut(text, at)
+    assert 0 <= cut <= at
+    masked = masker.mask(text[:cut]) + masker.mask(text[cut:])
+    assert b"s3cretValue" not in masked
+    assert TOKENS[0][4:].encode() not in masked
+
+
+@pytest.mark.spec("AGT-4")
+def test_half_a_character_does_not_raise() -> None:
+    assert NOBODY.mask_text("a\ud800b") == "a\\ud800b"
