@@ -8,7 +8,7 @@ from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.change import Change
 from aiflow.domain.lifecycle import ENGINE_TRANSITIONS, PROJECTIONS, RequestEvent, advance
 from aiflow.domain.request import Request, RequestStatus
-from aiflow.errors import ConflictError, NotFoundError
+from aiflow.errors import ConflictError, EnvironmentProblemError, NotFoundError
 
 if TYPE_CHECKING:
     from aiflow.domain.lifecycle import RunOutcome
@@ -54,13 +54,16 @@ class FileSource:
 
     def settle(self, request_id: RequestId, run_id: str, outcome: RunOutcome) -> None:
         """Set the status that an outcome means; one that a person set meanwhile stays."""
+        target = PROJECTIONS[outcome].request
         try:
             status = self.load(request_id).status
+            if status is RequestStatus.RUNNING and target in _ENDS:
+                self._set(request_id, run_id, status, advance(ENGINE_TRANSITIONS, status, _ENDS[target]))
         except (NotFoundError, ConflictError):  # the file is gone or broken: there is nothing to show it on
             return
-        target = PROJECTIONS[outcome].request
-        if status is RequestStatus.RUNNING and target in _ENDS:
-            self._set(request_id, run_id, status, advance(ENGINE_TRANSITIONS, status, _ENDS[target]))
+        except EnvironmentProblemError as error:  # so is the whole folder (`git clean -fdx`)
+            if error.reason_code != "REQUESTS_DIR_MISSING":
+                raise
 
     def can_resume(self, request_id: RequestId) -> bool:
         """Tell whether a stopped run of this request may go on."""

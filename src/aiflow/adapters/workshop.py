@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.atomic_files import is_inside
+from aiflow.adapters.atomic_files import is_inside, translated
 from aiflow.adapters.environment import minimal
 from aiflow.adapters.file_system import is_network, kind_of
 from aiflow.domain.programs import Program
@@ -56,18 +56,14 @@ class LocalWorkshop:
         copied = []
         for path in paths:
             source = Path(self._root, path)
-            if os.path.isabs(path) or not is_inside(self._root, source):
-                raise EnvironmentProblemError(
-                    reason_code="SETUP_FAILED", path=path, problem="worktree.copy: outside the repository"
-                )
-            if source.is_dir():
-                shutil.copytree(source, Path(target, path), symlinks=True, dirs_exist_ok=True)
-            elif source.exists():
-                Path(target, path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, Path(target, path), follow_symlinks=False)
-            else:
-                continue
-            copied.append(path)
+            is_all_of_it = os.path.realpath(source) == os.path.realpath(self._root)
+            if os.path.isabs(path) or is_all_of_it or not is_inside(self._root, source):
+                problem = f"worktree.copy: {'the whole' if is_all_of_it else 'outside the'} repository"
+                raise EnvironmentProblemError(reason_code="SETUP_FAILED", path=path, problem=problem)
+            if source.exists():
+                with translated(source):
+                    _copy(source, Path(target, path))
+                copied.append(path)
         return tuple(copied)
 
     def shell(
@@ -105,6 +101,21 @@ class LocalWorkshop:
     def free_bytes(self) -> int:
         """Return how much room there is, in the checkout or where worktrees go, whichever has less."""
         return min(shutil.disk_usage(_existing(folder)).free for folder in (Path(self._root), self._folder))
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file or a folder, links as links, over what an earlier copy left."""
+    if not source.is_dir():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        shutil.copy2(source, target, follow_symlinks=False)
+        return
+    for folder, names, files in os.walk(source):
+        for name in (*names, *files):
+            there = target / os.path.relpath(os.path.join(folder, name), source)
+            if os.path.islink(os.path.join(folder, name)) and os.path.islink(there):
+                there.unlink()
+    shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
 
 
 _BUILTINS = frozenset(

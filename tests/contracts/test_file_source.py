@@ -1,0 +1,263 @@
+"""Request files as the engine's source (REQ-3, REQ-5): which status aiflow changes, and that a person's stays."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from aiflow.adapters.file_source import FileSource
+from aiflow.adapters.markdown_requests.store import MarkdownRequests
+from aiflow.adapters.memory import MemoryJournal, MemoryRequests
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.change import Change
+from aiflow.domain.lifecycle import ENGINE_TRANSITIONS, RunOutcome
+from aiflow.domain.request import InvalidRequest, Request, RequestId, RequestStatus, Value
+from aiflow.errors import ConflictError, EnvironmentProblemError, NotFoundError
+from aiflow.ports import RequestFiles, RequestSource
+from builders import NOW
+
+A = RequestId("A")
+TEXT = "---\r\n# kept\r\nstatus: {status}\r\nmine: 1\r\npriority: P1\r\n---\r\n\r\n# Title\r\n\r\nBody.\r\n"
+
+# REQ-5, stated a second time: from which status a start or resume leads to running, and where each end leads from there.
+CLAIMS = {"ready": "running", "blocked": "running", "running": "running"}
+SETTLES = {
+    "awaiting_acceptance": "blocked",
+    "accepted": "done",
+    "needs_input": "blocked",
+    "cancelled": "blocked",
+    "failed": "blocked",
+    "active": "running",
+    "sent_back": "running",
+}
+
+
+class Scene(NamedTuple):
+    files: RequestFiles
+    journal: MemoryJournal
+    source: RequestSource
+    text: Callable[[], str]
+    change: Callable[[str], None]
+    delete: Callable[[], None]
+
+    def status(self) -> str:
+        request = self.files.read(A)
+        assert isinstance(request, Request)
+        return request.status.value
+
+
+def memory(_root: Path, status: str) -> Scene:
+    files = MemoryRequests({A: TEXT.format(status=status)})
+    journal = MemoryJournal()
+    source = FileSource(files, journal, lambda: NOW)
+    return Scene(
+        files,
+        journal,
+        source,
+        lambda: files.texts[A],
+        lambda text: files.texts.update({A: text}),
+        files.texts.clear,
+    )
+
+
+def save(path: Path, text: str) -> None:
+    path.write_bytes(text.encode())
+
+
+def markdown(root: Path, status: str) -> Scene:
+    path = root / "requests/A.md"
+    path.parent.mkdir()
+    path.write_bytes(TEXT.format(status=status).encode())
+    files, journal = MarkdownRequests(root), MemoryJournal()
+    source = FileSource(files, journal, lambda: NOW)
+    return Scene(
+        files,
+        journal,
+        source,
+        lambda: path.read_bytes().decode(),
+        lambda text: save(path, text),
+        path.unlink,
+    )
+
+
+Make = Callable[[str], Scene]
+
+
+@pytest.fixture(params=[memory, markdown])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    kind: Callable[[Path, str], Scene] = request.param
+    return lambda status: kind(tmp_path, status)
+
+
+# --- claim -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("REQ-5")
+@pytest.mark.parametrize("status", RequestStatus)
+def test_a_claim_leads_from_ready_and_blocked_to_running_and_from_nowhere_else(
+    make: Make, status: RequestStatus
+) -> None:
+    scene = make(status)
+    refused = scene.source.claim(A, "RUN-1")
+    assert scene.status() == CLAIMS.get(status, status.value)
+    assert refused == (None if status in CLAIMS else status)
+    assert scene.source.can_resume(A) == (status in CLAIMS)
+
+
+@pytest.mark.spec("REQ-3", "REQ-5", "ERR-4")
+@pytest.mark.parametrize("status", ["ready", "blocked"])
+def test_a_claim_changes_one_line_and_is_in_the_journal(make: Make, status: str) -> None:
+    scene = make(status)
+    assert scene.source.claim(A, "RUN-1") is None
+    assert scene.text() == TEXT.format(status="running")
+    data = {"key": "status", "from": status, "to": "running"}
+    assert scene.journal.entries == [
+        Activity(NOW, ActivityKind.STATUS_CHANGED, Actor.ENGINE, A, "RUN-1", data=data),
+    ]
+    assert scene.source.claim(A, "RUN-1") is None
+    assert len(scene.journal.entries) == 1
+
+
+@pytest.mark.spec("REQ-5")
+@pytest.mark.parametrize("status", ["draft", "done", "archived"])
+def test_a_refused_claim_changes_nothing(make: Make, status: str) -> None:
+    scene = make(status)
+    assert scene.source.claim(A, "RUN-1") == status
+    assert (scene.text(), scene.journal.entries) == (TEXT.format(status=status), [])
+
+
+# --- settle ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("REQ-5", "REQ-6", "QUE-4")
+@pytest.mark.parametrize("outcome", RunOutcome)
+def test_an_end_shows_on_a_running_request(make: Make, outcome: RunOutcome) -> None:
+    scene = make("running")
+    scene.source.settle(A, "RUN-1", outcome)
+    after = SETTLES[outcome]
+    assert scene.text() == TEXT.format(status=after)
+    told = [(entry.run_id, dict(entry.data)) for entry in scene.journal.entries]
+    assert told == ([] if after == "running" else [("RUN-1", {"key": "status", "from": "running", "to": after})])
+    assert after == "running" or RequestStatus(after) in {
+        to for (before, _), to in ENGINE_TRANSITIONS.items() if before is RequestStatus.RUNNING
+    }
+
+
+@pytest.mark.spec("REQ-3", "REQ-5")
+@pytest.mark.parametrize("status", [status for status in RequestStatus if status is not RequestStatus.RUNNING])
+def test_a_status_that_a_person_set_meanwhile_stays(make: Make, status: RequestStatus) -> None:
+    scene = make("running")
+    scene.change(TEXT.format(status=status))
+    for outcome in RunOutcome:
+        scene.source.settle(A, "RUN-1", outcome)
+        assert (scene.text(), scene.journal.entries) == (TEXT.format(status=status), [])
+
+
+@pytest.mark.spec("REQ-3")
+def test_what_else_a_person_changed_meanwhile_stays_too(make: Make) -> None:
+    scene = make("ready")
+    scene.source.claim(A, "RUN-1")
+    scene.change(scene.text().replace("P1", "P0") + "More.\r\n")
+    scene.source.settle(A, "RUN-1", RunOutcome.NEEDS_INPUT)
+    assert scene.text() == TEXT.format(status="blocked").replace("P1", "P0") + "More.\r\n"
+
+
+@pytest.mark.spec("REQ-3", "REQ-5")
+def test_without_a_run_nobody_is_named(make: Make) -> None:
+    scene = make("running")
+    scene.source.settle(A, "", RunOutcome.FAILED)
+    assert [entry.run_id for entry in scene.journal.entries] == [None]
+
+
+# --- a file that is gone or broken -----------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("REQ-4", "REQ-5")
+def test_a_file_that_is_gone_is_nothing_to_settle_and_cannot_be_claimed(make: Make) -> None:
+    scene = make("running")
+    scene.delete()
+    for outcome in RunOutcome:
+        scene.source.settle(A, "RUN-1", outcome)
+    for attempt in (
+        lambda: scene.source.load(A),
+        lambda: scene.source.claim(A, "RUN-1"),
+        lambda: scene.source.can_resume(A),
+    ):
+        with pytest.raises(NotFoundError):
+            attempt()
+    assert scene.journal.entries == []
+
+
+@pytest.mark.spec("REQ-4")
+@pytest.mark.parametrize("text", ["---\nstatus: wip\n---\n", "---\nstatus: [running\n", "---\nstatus: running\n"])
+def test_a_file_that_is_broken_stays_as_it_is(make: Make, text: str) -> None:
+    scene = make("running")
+    scene.change(text)
+    scene.source.settle(A, "RUN-1", RunOutcome.FAILED)
+    for attempt in (lambda: scene.source.load(A), lambda: scene.source.claim(A, "RUN-1")):
+        with pytest.raises(ConflictError, match="REQUEST_INVALID"):
+            attempt()
+    assert (scene.text(), scene.journal.entries) == (text, [])
+
+
+@pytest.mark.spec("REQ-7")
+def test_without_the_folder_a_run_still_ends(tmp_path: Path) -> None:
+    scene = markdown(tmp_path, "running")
+    shutil.rmtree(tmp_path / "requests")
+    scene.source.settle(A, "RUN-1", RunOutcome.FAILED)
+    with pytest.raises(EnvironmentProblemError, match="REQUESTS_DIR_MISSING"):
+        scene.source.claim(A, "RUN-1")
+
+
+@pytest.mark.spec("REQ-1")
+def test_a_request_is_loaded_with_its_body(make: Make) -> None:
+    scene = make("ready")
+    assert (scene.source.load(A).title, scene.source.load(A).status) == ("Title", "ready")
+    assert scene.source.body(A).split() == ["#", "Title", "Body."]
+
+
+# --- a person is faster ----------------------------------------------------------------------------------------------
+
+
+class Hasty(MemoryRequests):
+    """A person who saves between aiflow's look and its write."""
+
+    def __init__(self, status: str, act: Callable[[Hasty], None]) -> None:
+        super().__init__({A: TEXT.format(status=status)})
+        self.act = act
+
+    def edit(
+        self, request_id: RequestId, changes: Mapping[str, Change], body: tuple[str, str] | None = None
+    ) -> dict[str, tuple[Value, Value]]:
+        self.act(self)
+        return super().edit(request_id, changes, body)
+
+    def status(self) -> str:
+        request = self.read(A)
+        assert not isinstance(request, InvalidRequest)
+        return request.status.value
+
+
+def sets(status: str) -> Callable[[Hasty], None]:
+    return lambda files: files.texts.update({A: TEXT.format(status=status)})
+
+
+@pytest.mark.spec("REQ-3", "REQ-5")
+def test_between_look_and_write_the_person_wins() -> None:
+    files, journal = Hasty("ready", sets("archived")), MemoryJournal()
+    assert FileSource(files, journal, lambda: NOW).claim(A, "RUN-1") is RequestStatus.ARCHIVED
+    assert (files.status(), journal.entries) == ("archived", [])
+    files = Hasty("running", sets("done"))
+    FileSource(files, journal, lambda: NOW).settle(A, "RUN-1", RunOutcome.NEEDS_INPUT)
+    assert (files.status(), journal.entries) == ("done", [])
+
+
+@pytest.mark.spec("REQ-3", "REQ-5")
+def test_between_look_and_write_the_file_may_go() -> None:
+    files, journal = Hasty("running", lambda files: files.texts.clear()), MemoryJournal()
+    FileSource(files, journal, lambda: NOW).settle(A, "RUN-1", RunOutcome.NEEDS_INPUT)
+    assert (files.texts, journal.entries) == ({}, [])
