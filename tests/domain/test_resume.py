@@ -231,7 +231,12 @@ def test_force_overrides_advice_and_nothing_else(fields: dict[str, Any], code: s
 
 @pytest.mark.spec("RUN-2", "RUN-6", "ERR-1")
 def test_every_decision_is_a_row_of_the_lifecycle_or_a_reason_of_the_catalogue() -> None:
-    plans: list[dict[str, Any]] = [{}, {"step_ids": ()}, {"current_step_id": None, "done_step_ids": frozenset(STEPS)}]
+    plans: list[dict[str, Any]] = [
+        {},
+        {"is_work_done": True},
+        {"step_ids": ()},
+        {"current_step_id": None, "done_step_ids": frozenset(STEPS)},
+    ]
     signals = (None, ReplanSignal.STEP_TOO_LARGE)
     targets = (None, "S01", "S03")
     for state, plan, signal in itertools.product(RunState, plans, signals):
@@ -253,3 +258,36 @@ def test_a_current_step_that_is_done_is_not_done_again() -> None:
     assert decide_resume(stopped, Goal(), step_retries=3) == GoOn(RunEvent.RESUMED_AT_STEP, "S02")
     finished = StoppedRun("RUN-1", RunState.NEEDS_INPUT, ("S01",), frozenset({"S01"}), current_step_id="S01")
     assert decide_resume(finished, Goal(), step_retries=3) == GoOn(RunEvent.RESUMED_AT_REPORT)
+
+
+# --- the work was never found wanting: tests and review go on --------------------------------------------------------
+
+
+@pytest.mark.spec("RUN-6", "RUN-10")
+@pytest.mark.parametrize("target", [None, "S02"])
+def test_work_that_nobody_found_wanting_is_not_done_again(target: str | None) -> None:
+    assert decide(stopped(is_work_done=True), "resume", target) == GoOn(RunEvent.RESUMED_AT_TESTS, "S02")
+    failed = stopped("FAILED", is_work_done=True)
+    assert decide(failed, "resume", target, force=True) == GoOn(RunEvent.RESUMED_AT_TESTS, "S02")
+
+
+@pytest.mark.spec("RUN-6")
+def test_retry_step_and_replan_do_it_again_all_the_same() -> None:
+    run = stopped(is_work_done=True)
+    assert decide(run, "retry_step") == GoOn(RunEvent.RESUMED_AT_STEP, "S02", is_from_start=True)
+    assert decide(run, "replan") == StartAnew(replaces="RUN-1")
+
+
+@pytest.mark.spec("RUN-6")
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"current_step_id": None}, GoOn(RunEvent.RESUMED_AT_STEP, "S02")),
+        ({"current_step_id": "S01"}, GoOn(RunEvent.RESUMED_AT_STEP, "S02")),
+        ({"current_step_id": "S09"}, GoOn(RunEvent.RESUMED_AT_STEP, "S02")),
+        ({"done_step_ids": frozenset(STEPS)}, GoOn(RunEvent.RESUMED_AT_REPORT)),
+        ({"step_ids": ()}, GoOn(RunEvent.RESUMED_AT_PLANNING)),
+    ],
+)
+def test_only_the_step_in_which_the_run_stopped_has_work_to_test(fields: dict[str, Any], expected: GoOn) -> None:
+    assert decide(stopped(is_work_done=True, **fields)) == expected

@@ -14,6 +14,10 @@ import pytest
 
 from aiflow.cli.main import COMMANDS, cli
 from aiflow.domain.activity import ActivityKind
+from aiflow.domain.answers import Role
+from aiflow.domain.health import Health
+from aiflow.domain.lifecycle import RunEvent
+from aiflow.domain.lock import Verdict
 from aiflow.domain.reasons import CATALOGUE
 from aiflow.domain.request import ProblemKind, RequestStatus
 from aiflow.errors import AiflowError
@@ -88,12 +92,26 @@ def test_everything_that_can_be_said_has_words() -> None:
     keys += [f"status.{status}" for status in RequestStatus]
     keys += [f"settings_mistake.{kind}" for kind in MistakeKind] + [f"kind.{kind}" for kind in Kind]
     keys += [f"source.{source}" for source in Source]
+    keys += [f"event.{event}" for event in RunEvent] + [f"role.{role}" for role in Role]
+    keys += [f"verdict.{verdict}" for verdict in Verdict] + [f"doctor.{health.lower()}" for health in Health]
     selection = [c for c, reason in CATALOGUE.items() if reason.category == "SELECTION"]
     keys += [f"detail.{c}" for c in selection if c not in ("REQUEST_INVALID", "DUPLICATE_ID")]
     assert [key for key in keys if not texts.has(key)] == []
     for language in LANGUAGES:
         for row in TABLE:
             assert not meaning(row, Texts(language)).startswith("setting."), row.name
+
+
+@pytest.mark.spec("DOC-1")
+def test_everything_the_doctor_says_has_words_and_it_says_all_it_has_words_for() -> None:
+    tree = ast.parse((ROOT / "src/aiflow/usecases/check_health.py").read_text(encoding="utf-8"))
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding")
+    # A message is a text, or the beginning of one that goes on with the verdict.
+    messages = {ast.unparse(call.args[3]).removeprefix("f").strip("'") for call in calls}
+    said = {
+        key.partition("{")[0] + ending for key in messages for ending in (("pass", "warn") if "{" in key else ("",))
+    }
+    assert {key for key in load("ui", "en") if key.startswith("check.")} == {f"check.{key}" for key in said}
 
 
 def test_every_command_and_option_has_words() -> None:
