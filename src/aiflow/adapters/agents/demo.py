@@ -7,7 +7,7 @@ fenced blocks, so that a backlog can be written for it:
     ```write path/to/file          the file gets this content
     ```append path/to/file         the content is added to the file
     ```delete path/to/file
-    ```ask                         the question is asked once; `{answer}` in later blocks is what the person said
+    ```ask                         the question is asked once; `{answer}` in write and append is what the person said
     ```reject                      the reviewer finds this
 
 `attempt=1` or `attempt=2` behind a path keeps a block to that attempt of the step. Without any block the step adds a
@@ -21,6 +21,7 @@ import os
 import re
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +49,8 @@ class Part(NamedTuple):
 
 def main() -> int:
     """Read the call, play the role, write the answer."""
-    call = json.load(sys.stdin)
+    call = json.load(sys.stdin.buffer)
+    call["request"]["body"] = call["request"]["body"].replace("\r\n", "\n")
     answer = {"planner": plan, "implementer": implement, "qa": review}[call["role"]](call)
     target = Path(os.environ["AIFLOW_RESULT"])
     target.write_text(json.dumps(answer, ensure_ascii=False), encoding="utf-8")
@@ -57,7 +59,7 @@ def main() -> int:
 
 def say(text: str) -> None:
     """Write a line to the step's log."""
-    sys.stdout.write(f"[demo] {text}\n")
+    sys.stdout.buffer.write(f"[demo] {text}\n".encode("utf-8", "backslashreplace"))
     sys.stdout.flush()
 
 
@@ -65,8 +67,7 @@ def parts_of(request: dict[str, Any]) -> list[Part]:
     """Cut a request's text into steps at its second-level headings that have something to do below them."""
     body = request["body"]
     marks = [(match.start(), match[1]) for match in HEADING.finditer(_without_fences(body))]
-    ends = [start for start, _ in marks[1:]] + [len(body)]
-    parts = [_part(title, body[start:end]) for (start, title), end in zip(marks, ends, strict=True)]
+    parts = [_part(title, body[start:end]) for (start, title), (end, _) in pairwise([*marks, (len(body), "")])]
     return [part for part in parts if part.blocks] or [_part(request["title"], body)]
 
 
@@ -104,15 +105,16 @@ def plan(call: dict[str, Any]) -> dict[str, Any]:
 def implement(call: dict[str, Any]) -> dict[str, Any]:
     """Do what a step's blocks say."""
     part = _part_of_step(call)
-    answers = [given["answer"] for given in call["answers"]]
+    answers = {given["question"]: given["answer"] for given in call["answers"]}
     question = next((block.text.strip() for block in part.blocks if block.kind == "ask"), None)
-    if question and not answers:
+    if question and question not in answers:
         say(f"asks: {question}")
         return {"status": "needs_input", "question": question}
+    answer = answers[question] if question else next(reversed(answers.values()), "")
     blocks = [block for block in part.blocks if block.kind in ("write", "append", "delete")]
     for block in blocks:
         if block.attempt in (None, call["attempt"]):
-            _apply(block, answers[-1] if answers else "")
+            _apply(block, answer)
     if not part.blocks:
         _apply(Block("append", "DEMO.md", None, f"- {call['request']['id']}: {part.title}\n"), "")
     time.sleep(float(os.environ.get("AIFLOW_DEMO_SECONDS", "0")))
