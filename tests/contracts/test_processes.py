@@ -654,7 +654,7 @@ def test_a_program_may_be_called_anything(source: Table, tmp_path: Path, name: s
     with subprocess.Popen([tmp_path / name, "30"], start_new_session=True) as process:
         until(lambda: name[:3].encode() in Path(f"/proc/{process.pid}/comm").read_bytes())
         known = source.look(process.pid)
-        by_guard = guard.look_in_proc()[process.pid]
+        by_guard = guard.look()[process.pid]
         process.kill()
     assert known is not None
     assert known[:2] == (os.getpid(), process.pid)
@@ -726,10 +726,10 @@ def test_a_start_is_counted_from_the_boot_so_that_setting_the_clock_changes_noth
 @pytest.mark.spec("AGT-5")
 def test_a_guard_sees_the_same_with_and_without_proc() -> None:
     with subprocess.Popen(["sh", "-c", "setsid sleep 30 & sleep 30"], start_new_session=True) as process:
-        until(lambda: len(guard.below(guard.look_in_proc(), {process.pid})) == 2)
-        family = guard.below(guard.look_in_proc(), {process.pid})
+        until(lambda: len(guard.below(guard.look(), {process.pid})) == 2)
+        family = guard.below(guard.look(), {process.pid})
         time.sleep(0.1)
-        by_proc, by_ps = guard.look_in_proc(), guard.look_with_ps()
+        by_proc, by_ps = guard.look(), guard.look_with_ps()
         assert {pid: by_proc[pid] for pid in family} == {pid: by_ps[pid] for pid in family}
         assert guard.below(by_ps, {process.pid}) == family
         for pid in (*family, process.pid):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from aiflow.adapters.atomic_files import STATE_DIR, create_file, guarded, state_dir, translated
 from aiflow.adapters.lock_files import FOLDER, QUEUE_NAME, LockFiles
 from aiflow.adapters.lock_lease import Guard, LockLease, LockSite, to_bytes
-from aiflow.adapters.processes.leftovers import end_leftovers
+from aiflow.adapters.processes.leftovers import end_leftovers, liveness_files
 from aiflow.adapters.processes.table import boot_id, facts_of, host_name
 from aiflow.domain.lock import LOOPBACK_HOSTS, Lock, LockStatus, LockType, OwnerFacts, judge, liveness, renewed_until
 from aiflow.domain.request import normalize_id
@@ -51,7 +51,20 @@ class LockTaking(LockFiles):
     def acquire_request(self, request_id: RequestId, run_id: str) -> LockLease | Lock:
         """Take a request's lock, or return the lock of whoever runs in this checkout, stale or not (LCK-7)."""
         request_id = normalize_id(request_id)
-        return self._acquire(f"request.{request_id}.lock.json", Lock(LockType.REQUEST, request_id, run_id))
+        lease = self._acquire(f"request.{request_id}.lock.json", Lock(LockType.REQUEST, request_id, run_id))
+        if isinstance(lease, LockLease):
+            self._end_before(lease, run_id)
+        return lease
+
+    def _end_before(self, lease: LockLease, run_id: str) -> None:
+        """Wait for what the last holder of a run still has at work: behind a lock that a person broke it may live."""
+        guards = f"{self._root}/{STATE_DIR}/{GUARDS_FOLDER}"
+        try:
+            if liveness_files(guards, run_id):
+                end_leftovers(guards, run_id, None)
+        except BaseException:
+            lease.release()
+            raise
 
     def acquire_queue(self) -> LockLease | Lock:
         """Take the queue lock, or return its holder's lock."""

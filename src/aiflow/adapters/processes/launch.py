@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING
 
 from aiflow.adapters.atomic_files import STATE_DIR, state_dir, translated
 from aiflow.adapters.processes import table
+from aiflow.adapters.processes.compiled import ready_to_run
 from aiflow.adapters.processes.leftovers import SUFFIX, sweep
 from aiflow.domain.markers import GUARD_MARK, RUN_MARK
 from aiflow.domain.programs import End, Ended
@@ -78,7 +79,7 @@ class GuardedProcesses:
             passed = (control, report, alive)
             rest = (*passed, liveness, self._grace_seconds, length)
             process = subprocess.Popen(
-                [sys.executable, "-I", "-S", GUARD, *map(str, rest)],
+                [sys.executable, "-I", "-S", ready_to_run(GUARD), *map(str, rest)],
                 env=_guard_environ(program.run_id),
                 cwd="/",
                 stdin=stdin,
