@@ -94,7 +94,7 @@ def test_the_request_is_kept_as_it_was_when_the_run_began(tmp_path: Path, runs: 
 
 
 @pytest.mark.spec("RUN-1")
-@pytest.mark.xfail(reason="RunFolders.brief raises TypeError if labels is no list")
+@pytest.mark.xfail(raises=TypeError, reason="RunFolders.brief raises TypeError if labels is no list")
 @pytest.mark.parametrize("labels", [None, 5])
 def test_labels_that_are_no_list_are_none(tmp_path: Path, runs: RunFolders, labels: object) -> None:
     run = new_run()
@@ -306,7 +306,9 @@ def test_a_file_that_cannot_be_read_is_no_run(tmp_path: Path, runs: RunFolders, 
 
 
 @pytest.mark.spec("REQ-5", "RUN-1", "RUN-11")
-@pytest.mark.xfail(reason="a damaged stage.json with a readable state counts as a run that is active for ever")
+@pytest.mark.xfail(
+    raises=AssertionError, reason="a damaged stage.json with a readable state counts as a run that is active for ever"
+)
 @pytest.mark.parametrize("state", ["INIT", "IMPLEMENTING"])
 def test_a_run_that_cannot_be_loaded_is_a_lost_one_in_every_list(tmp_path: Path, runs: RunFolders, state: str) -> None:
     runs.create(new_run(), BRIEF)
