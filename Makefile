@@ -14,7 +14,7 @@ help: ## List the targets
 
 setup: .venv/.ready ## Make the venv with the program at .venv/bin/aiflow
 
-demo: .venv/.ready ## Show the selection at work on a made-up backlog
+demo: .venv/.ready ## Show the selection at work on a made-up backlog, and run one request
 	@demo/selection.sh $(BIN)/aiflow
 
 test: .venv/.dev ## Run all tests but the long fault tests

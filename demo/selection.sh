@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows the selection at work on a made-up backlog, in a throw-away repository.
+# Shows the selection at work on a made-up backlog, in a throw-away repository, and runs one request.
 #
 #   demo/selection.sh [PROGRAM]     PROGRAM: the aiflow to use (default: the one of `make setup`)
 #   KEEP=1                          keep the repository and say where it is
@@ -28,10 +28,14 @@ esac
 # Nobody's own settings, aiflow's or git's: everybody sees the same.
 for name in ${!AIFLOW_@}; do unset "$name"; done
 export AIFLOW_LANG=$language GIT_CONFIG_GLOBAL=/dev/null GIT_PAGER=cat
+export GIT_AUTHOR_NAME=Mika GIT_AUTHOR_EMAIL=mika@example.com
+export GIT_COMMITTER_NAME=Mika GIT_COMMITTER_EMAIL=mika@example.com
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/aiflow-demo.XXXXXX")
 trap '[ "${KEEP:-}" = 1 ] || rm -rf "$folder"' EXIT
-cd "$folder"
+export XDG_STATE_HOME=$folder/state
+mkdir "$folder/shop"
+cd "$folder/shop"
 git init -q -b main .
 mkdir requests
 
@@ -143,11 +147,17 @@ created_at: 2026-11-02
 updated_at: 2026-11-02
 ---
 END
+# What the demo agent is to do about it.
+{
+  printf '\n## %s\n\n' "$(say "Allow only our own addresses" "自サイトのアドレスだけを許可する")"
+  printf '```write redirect.py\n%s\n```\n' 'def is_allowed(url): return url.startswith("/") and not url.startswith("//")'
+} >>requests/RQ-010.md
 "$program" init >/dev/null
 git add .
+git commit -q -m "A backlog"
 
-say "A backlog of ten requests, one Markdown file each. Nothing here starts an agent." \
-  "10件の request からなるバックログです（1件が1つの Markdown ファイル）。エージェントは起動しません。"
+say "A backlog of ten requests, one Markdown file each." \
+  "10件の request からなるバックログです（1件が1つの Markdown ファイル）。"
 show "The backlog, in the order of selection:" "バックログを選定順に並べます:" \
   aiflow list
 show "What runs next, and why not the others?" "次に実行されるのはどれで、ほかはなぜ選ばれないのでしょうか。" \
@@ -172,7 +182,14 @@ show "The mended request comes first now." "直した request が先頭になり
   aiflow next
 show "And everything that is ready is reached." "ready のものはすべて実行されます。" \
   aiflow forecast
+show "Let the built-in demo agent work on it. It needs no key and writes what the request tells it to." \
+  "組み込みのデモ用エージェントにやらせてみます。キーは要りません。request に書いてあるとおりにファイルを書きます。" \
+  aiflow -c agent.kind=demo run RQ-010
+branch=$(git branch --format '%(refname:short)' --list 'aiflow/*')
+show "What it did is on a branch of its own; your checkout is untouched." \
+  "結果は専用のブランチにあります。手元のチェックアウトはそのままです。" \
+  git diff --stat "main...$branch"
 
 if [ "${KEEP:-}" = 1 ]; then
-  printf '\n%s %s\n' "$(say "The repository is kept in" "リポジトリはここに残してあります:")" "$folder"
+  printf '\n%s %s\n' "$(say "The repository is kept in" "リポジトリはここに残してあります:")" "$folder/shop"
 fi

@@ -5,11 +5,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
@@ -24,6 +21,8 @@ from aiflow.domain import lifecycle, reasons
 from aiflow.messages import Texts
 from aiflow.settings import ENV_PREFIX, ROLES, TABLE, Kind, Setting
 from aiflow.usecases.init_project import to_toml
+from json_reference import INTRO as JSON_INTRO
+from json_reference import sections as json_sections
 
 DOCS = Path(__file__).resolve().parent
 ENGLISH, JAPANESE = Texts("en"), Texts("ja")
@@ -42,7 +41,7 @@ def pages() -> dict[str, str]:
             "reference/settings.md": settings_page(),
             "reference/reason-codes.md": reasons_page(),
             "reference/lifecycle.md": lifecycle_page(),
-            "reference/json.md": json_page(),
+            "reference/json.md": page("JSON", JSON_INTRO, *json_sections()),
         }
 
 
@@ -100,17 +99,20 @@ def prose(text: str) -> str:
 
 CLI_INTRO = """
 Every command takes `--help`, `--json` ([shapes](json.md)) and `--lang`, and leaves with an exit code of the table
-below. `list`, `show`, `next`, `why`, `forecast`, `settings` and `completion` only look: they never write anything.
-Options of `aiflow` itself stand before the command: `aiflow -C ../shop next`.
+below. `list`, `show`, `next`, `why`, `forecast`, `runs`, `logs`, `report`, `settings` and `completion` only look: they
+never write anything. Nor do `doctor` without `--full` and `locks` without `break`. Commands about a run take a run id,
+or a request id for its latest run. Options of `aiflow` itself stand before the command: `aiflow -C ../shop next`.
 """
 EXIT_MEANINGS = {
-    "OK": "Done. Also when nothing is runnable: that is an answer, not an error.",
+    "OK": "Done. Also when nothing is runnable: that is an answer, not an error. `run`, `resume`, `retry-step` and "
+    "`replan` only if the run is DONE; else they leave with the code of its reason, or of that reason's cause.",
     "BAD_INPUT": "Bad input: an unknown command, id, key or value, a mistake in the settings or in a request file.",
-    "ENVIRONMENT": "The environment: no project here, no `requests/`, a file that cannot be read, a full disk.",
-    "CONFLICT": "A lock or a conflict: somebody else holds it, changed it, or has that id already.",
-    "AGENT": "The agent's output (used once runs exist).",
-    "GIT": "Git: not a repository.",
-    "TESTS": "Tests failed (used once runs exist).",
+    "ENVIRONMENT": "The environment: no project here, no `requests/`, no agent, an unreadable file, a full disk.",
+    "CONFLICT": "A lock or a conflict: somebody else holds it, changed it, or has that id already; a request that "
+    "cannot run now; a cancelled run.",
+    "AGENT": "The agent: an answer that cannot be used, an error, a time limit, a question, a failed review.",
+    "GIT": "Git: not a repository, no commits, uncommitted changes.",
+    "TESTS": "Tests failed.",
     "INTERNAL": "A defect of aiflow. `AIFLOW_DEBUG=1` shows where.",
 }
 
@@ -156,8 +158,9 @@ An unknown key or a bad value stops with SETTINGS_INVALID, the file, the key and
 environment variable or a flag a list is written as in a shell (`./my-agent --fast`), a boolean as `true` or `false`;
 an empty variable sets nothing. The variable of `agent.kind` is `{ENV_PREFIX}AGENT_KIND`, and so on.
 
-In this version `language` is the only setting that changes anything: the others are read and checked, and wait for
-the runs, the queue and the server that they are about.
+These are read and checked but change nothing yet: `namespace`, `accept`, `commit_requests`, `agent.model`, `[auto]`,
+`[queue]`, `[server]`, `[github]`, and all of `[limits]` but the attempts, retries and sizes of steps. They wait for
+what they are about. So do the agent kinds `claude-code`, `codex` and `acp`.
 """
 
 
@@ -263,8 +266,8 @@ LIFECYCLE_INTRO = """
 All states and all transitions. A transition that is not in these tables does not exist: aiflow refuses it
 (TRANSITION_NOT_ALLOWED). States that no row leads out of are final.
 
-In this version you change request statuses (the second table); the other machines are decided and tested here and go
-to work with the runs, the queue and the issues.
+Requests and runs follow these tables today. Those of tasks, issues and auto-run are decided and tested, and go to work
+with the queue, the issues and auto-run.
 """
 
 
@@ -304,74 +307,6 @@ def _machine(title: str, transitions: Mapping[tuple[State, Event], State], *, ha
 
 def _state(state: StrEnum) -> str:
     return code(state) if state.value else "no label"
-
-
-# --- JSON ------------------------------------------------------------------------------------------------------------
-
-JSON_INTRO = """
-`--json` prints one JSON document on standard output: on one line in a pipe, indented on a terminal. The documents below
-are what the program printed for the small project at the end of this page.
-
-- Details are English in every language, so that scripts can rely on them. Only the words of an error (`message`,
-  `detail`, `actions`) are in the language you chose.
-- Times are ISO 8601 with an offset, as the file says them; a date or a time without an offset is UTC.
-- A value that is not there is `null`.
-- An error goes to standard output too, with the exit code of its reason.
-- More keys may be added; the ones shown here stay.
-"""
-JSON_CALLS: tuple[tuple[str, str], ...] = (
-    ("next", "`next` is `null` if nothing is runnable. `--all` adds the requests that are not ready to `excluded`."),
-    ("list", "In selection order, then the files that cannot be used. `reason_code` says why a ready one cannot run."),
-    ("show RQ-3", "One request with its runs, newest first, and its body."),
-    ("show RQ-5", "A file that cannot be used, with everything that is wrong with it."),
-    ("why RQ-4", "The request itself, then everything it waits for, depth first. `command` mends it, if one does."),
-    ("forecast", "`running` is under way, `order` follows if every run succeeds, `never` is not reached."),
-    ("new Refunds --id RQ-6 --ready", "The new request."),
-    ("set RQ-3 priority=P0", "`changed` is `false` if it said so already."),
-    ("-c accept=auto settings --changed", "`source` is `default`, `file`, `environment` or `flag`."),
-    ("set RQ-3 status=done --expect ready", "An error, with exit code 4 (see [reason codes](reason-codes.md))."),
-    ("why RQ-99", "Another one, with exit code 2."),
-)
-JSON_PROJECT = {
-    "aiflow.toml": "",
-    "requests/RQ-1.md": "---\npriority: P1\nstatus: done\nupdated_at: 2026-11-02\n---\n\n# Pay by card\n",
-    "requests/RQ-2.md": "---\npriority: P1\nstatus: ready\ndepends_on: [RQ-1]\nlabels: [shop]\n"
-    "created_at: 2026-11-02\nupdated_at: 2026-11-03T09:00:00+09:00\n---\n\n# Print a receipt\n",
-    "requests/RQ-3.md": "---\npriority: P2\nstatus: blocked\nupdated_at: 2026-11-03\n---\n\n# Pay by invoice\n",
-    "requests/RQ-4.md": "---\npriority: P1\nstatus: ready\ndepends_on: [RQ-3]\n---\n\n# Remind of open invoices\n",
-    "requests/RQ-5.md": "---\npriority: P9\nstatus: ready\n---\n\n# Round to whole yen\n",
-    "runs/RQ-3/RUN-20261104-013000-5e1f0a/stage.json": '{"state": "NEEDS_INPUT", "error": {"reason_code": '
-    '"NEEDS_CLARIFICATION"}, "history": [{"at": "2026-11-04T01:42:00+00:00"}]}\n',
-}
-
-
-def json_page() -> str:
-    """Return the page of JSON shapes, as the program really prints them."""
-    sections: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in JSON_PROJECT.items():
-            file = Path(folder, name)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8", newline="\n")
-        for call, words in JSON_CALLS:
-            sections.append(f"## aiflow {call}\n\n{words}\n\n```json\n{_answer(folder, call)}\n```\n")
-    sections.append("## aiflow init, aiflow completion\n\n`{root, made, kept}` and `{shell, script}`.\n")
-    files = "\n".join(f"```text\n{name}\n\n{text}```\n" for name, text in JSON_PROJECT.items() if text)
-    return page("JSON", JSON_INTRO, *sections, f"## The project\n\n{files}")
-
-
-def _answer(folder: str, call: str) -> str:
-    """Call the program in a folder, with nothing from outside, and return its JSON, indented."""
-    done = subprocess.run(
-        [sys.executable, "-m", "aiflow", *call.split(), "--json"],
-        cwd=folder,
-        env={"LANG": "C.UTF-8", "TZ": "UTC"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    return json.dumps(json.loads(done.stdout), ensure_ascii=False, indent=2)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import itertools
 import os
 import re
@@ -12,15 +12,14 @@ import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import NamedTuple
 
 import pytest
 
 from aiflow.adapters.markdown_requests.scan import read_request
-from aiflow.cli.main import COMMANDS
+from aiflow.cli.main import COMMANDS, LATER_COMMANDS
 from aiflow.domain.reasons import ExitCode
 from aiflow.domain.request import Priority, Request, RequestStatus
+from doc_examples import TOKEN, Example, Reader, SavedFile, actions, fenced, without_code
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -33,7 +32,17 @@ RUN_PAGES = (
     "docs/quickstart.md",
     "docs/concepts/selection.md",
     "docs/concepts/requests.md",
+    "docs/concepts/runs.md",
+    "docs/concepts/locks.md",
+    "docs/guides/answer-a-question.md",
+    "docs/guides/after-a-crash.md",
+    "docs/guides/use-your-own-agent.md",
 )
+AUTHOR = {
+    f"GIT_{role}_{part}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for part, value in (("NAME", "Mika"), ("EMAIL", "mika@example.com"))
+}
 ALL_PAGES = sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *DOCS.rglob("*.md")))
 GENERATED = ("cli", "settings", "reason-codes", "lifecycle", "json")
 
@@ -54,13 +63,12 @@ def clean_environ(**more: str) -> dict[str, str]:
 
 @cache
 def generated() -> dict[str, str]:
-    """Load docs/generate.py, which is no package's, and let it write its pages."""
-    spec = importlib.util.spec_from_file_location("aiflow_docs_generate", DOCS / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module: ModuleType = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    pages: dict[str, str] = module.pages()
+    """Let docs/generate.py, which is no package's, write its pages."""
+    sys.path.insert(0, str(DOCS))
+    try:
+        pages: dict[str, str] = importlib.import_module("generate").pages()
+    finally:
+        sys.path.remove(str(DOCS))
     return pages
 
 
@@ -91,27 +99,19 @@ def test_generated_pages_do_not_depend_on_who_generates_them() -> None:
 
 # --- links and names -------------------------------------------------------------------------------------------------
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
-def fenced(text: str, *languages: str) -> Iterator[str]:
-    """Yield the code blocks in some languages."""
-    for match in FENCE.finditer(text):
-        if match[1] in languages:
-            yield match[2]
-
-
 def anchors(text: str) -> set[str]:
     """Return the anchors of a page's headings, as GitHub makes them."""
-    headings = HEADING.findall(FENCE.sub("", text))
+    headings = HEADING.findall(without_code(text))
     return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("name", ALL_PAGES)
 def test_every_link_leads_somewhere(name: str) -> None:
-    for link in LINK.findall(FENCE.sub("", read(name))):
+    for link in LINK.findall(without_code(read(name))):
         if link.startswith(("https://", "http://")):
             continue
         path, _, anchor = link.partition("#")
@@ -131,15 +131,18 @@ def snippets(text: str) -> Iterator[str]:
             yield from re.findall(r"→ (aiflow .*)", line)
     for block in fenced(text, "sh"):
         yield from block.splitlines()
-    yield from re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
+    yield from re.findall(r"`([^`\n]+)`", without_code(text))
 
 
 @pytest.mark.parametrize("name", RUN_PAGES)
 def test_every_command_named_exists(name: str) -> None:
     named = re.compile(r"\baiflow(?: +-[-\w]+[ =]\S+)* +([a-z][a-z-]*)")
-    found = {command for snippet in snippets(read(name)) for command in named.findall(snippet)}
-    assert found
-    assert found <= set(COMMANDS)
+    text = read(name)
+    found = {command for snippet in snippets(text) for command in named.findall(snippet)}
+    typed = {command for action in actions(text) if isinstance(action, Example) for command in named.findall(action[0])}
+    assert typed
+    assert typed <= set(COMMANDS)
+    assert found <= set(COMMANDS) | LATER_COMMANDS
 
 
 @pytest.mark.parametrize("name", READMES.values())
@@ -164,50 +167,64 @@ def test_no_page_names_a_place_on_somebodys_machine(name: str) -> None:
 # --- examples --------------------------------------------------------------------------------------------------------
 
 
-class Example(NamedTuple):
-    """A command at a prompt and what the page shows behind it."""
-
-    command: str
-    shown: list[str]
-
-    def matches(self, output: str) -> bool:
-        """Compare with real output; `…` alone on a line is any lines, within a line any text."""
-        lines = (r"(?:.*\n)*?" if line == "…" else re.escape(line).replace("…", ".*") + r"\n" for line in self.shown)
-        return re.fullmatch("".join(lines), output) is not None
+@pytest.fixture
+def checkout(repository: Path) -> Path:
+    """Make a repository as a reader may have one: with a commit."""
+    command = ["git", "commit", "-q", "--allow-empty", "-m", "First commit"]
+    subprocess.run(command, cwd=repository, env=clean_environ(**AUTHOR), check=True)
+    return repository
 
 
-def examples(text: str) -> list[Example]:
-    """Return a page's examples in order, but for those that make the project itself."""
-    found: list[Example] = []
-    for block in fenced(text, "console"):
-        if block.startswith("$ make"):
-            continue
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                found.append(Example(line[2:], []))
-            else:
-                found[-1].shown.append(line)
-    return found
-
-
-@pytest.mark.spec("SEL-3", "SEL-5", "SEL-6", "REQ-3", "REQ-5")
+@pytest.mark.spec("SEL-3", "SEL-5", "SEL-6", "REQ-3", "REQ-5", "RUN-6", "RUN-10", "RUN-11", "LCK-4", "LCK-7", "AGT-2")
 @pytest.mark.parametrize("name", RUN_PAGES)
-def test_examples_print_what_the_page_shows(name: str, repository: Path) -> None:
-    environ = clean_environ(AIFLOW_LANG="ja" if ".ja." in name else "en")
-    found = examples(read(name))
+def test_examples_print_what_the_page_shows(name: str, checkout: Path, tmp_path: Path) -> None:
+    language = "ja" if ".ja." in name else "en"
+    environ = clean_environ(AIFLOW_LANG=language, XDG_STATE_HOME=str(tmp_path / "state"), **AUTHOR)
+    reader = Reader()
+    found = actions(read(name))
     assert found
-    for example in found:
-        done = subprocess.run(
-            ["bash", "-c", example.command],
-            cwd=repository,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            check=False,
-        )
-        assert example.matches(done.stdout), f"$ {example.command}\n{done.stdout}"
+    for action in found:
+        if isinstance(action, SavedFile):
+            save(checkout, action)
+            continue
+        done = type_in(checkout, environ, reader.typed(action.command))
+        if action.is_hidden:
+            assert done.returncode == 0, f"$ {action.command}\n{done.stdout}"
+        else:
+            assert reader.sees(action.shown, done.stdout), f"$ {action.command}\n{done.stdout}"
+
+
+def save(checkout: Path, file: SavedFile) -> None:
+    path = checkout / file.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(file.text, encoding="utf-8")
+    path.chmod(0o755 if file.is_program else 0o644)
+
+
+def type_in(checkout: Path, environ: dict[str, str], command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=checkout,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+def test_what_differs_from_call_to_call_is_compared_by_what_it_is() -> None:
+    reader = Reader()
+    shown = ["RUN-20261116-023029-6e5290  DONE  3 s ago", "02:30:29  commit b50c58b", "…"]
+    real = "RUN-20991231-235959-abcdef  DONE  12 min ago\n23:59:59  commit 0123456\n\nmore\n"
+    assert reader.sees(shown, real)
+    assert reader.typed("git show b50c58b RUN-20261116-023029-6e5290") == "git show 0123456 RUN-20991231-235959-abcdef"
+    assert reader.sees(["RUN-20261116-023029-6e5290"], "RUN-20991231-235959-abcdef\n")
+    assert not reader.sees(["RUN-20261116-023029-6e5290"], "RUN-20991231-235959-fedcba\n")
+    assert not Reader().sees(shown, real.replace("DONE", "FAILED"))
+    assert not Reader().sees(shown, real.replace("23:59:59", "never"))
 
 
 @pytest.mark.spec("REQ-1", "REQ-2")
@@ -244,23 +261,25 @@ def demo(language: str) -> str:
     return done.stdout
 
 
-@pytest.mark.spec("SEL-1", "SEL-2", "SEL-3", "SEL-5", "SEL-6", "REQ-4")
+@pytest.mark.spec("SEL-1", "SEL-2", "SEL-3", "SEL-5", "SEL-6", "REQ-4", "AGT-1")
 @pytest.mark.parametrize("language", READMES)
-def test_the_demo_shows_the_selection_at_work(language: str) -> None:
+def test_the_demo_shows_the_selection_and_a_run(language: str) -> None:
     output = demo(language)
     for code in ("DEPENDS_NOT_DONE", "DEPENDS_CYCLE", "REQUEST_INVALID", "NOT_READY"):
         assert code in output
     chosen = re.findall(r"^(?:Next|次): (RQ-\d+) ", output, re.MULTILINE)
     assert chosen == ["RQ-002", "RQ-010"]
-    for command in ("list", "next", "why", "forecast", "set"):
+    for command in ("list", "next", "why", "forecast", "set", "-c agent.kind=demo run"):
         assert re.search(rf"^\$ aiflow {command}\b", output, re.MULTILINE)
+    assert re.search(r"^DONE  AWAITING_ACCEPTANCE", output, re.MULTILINE)
+    assert re.search(r"^ redirect\.py \| 1 \+$", output, re.MULTILINE)
 
 
 def test_the_demo_speaks_the_language_of_the_locale() -> None:
     command = [str(ROOT / "demo/selection.sh"), str(PROGRAM)]
     environ = clean_environ(LC_ALL="ja_JP.UTF-8")
     done = subprocess.run(command, cwd="/", env=environ, capture_output=True, encoding="utf-8", check=True)
-    assert done.stdout == demo("ja")
+    assert TOKEN.sub("…", done.stdout) == TOKEN.sub("…", demo("ja"))
 
 
 @pytest.mark.parametrize("language", READMES)
@@ -268,4 +287,4 @@ def test_the_readme_shows_the_demo_as_it_is(language: str) -> None:
     first_screen = next(fenced(read(READMES[language]), "console"))
     shown = first_screen.partition("$ make demo\n")[2].partition("$ make test\n")[0].splitlines()
     assert "…" in shown
-    assert Example("make demo", shown).matches(demo(language))
+    assert Reader().sees(shown, demo(language))

@@ -1,0 +1,175 @@
+"""The JSON reference: what the program really printed, in a project of its own, with nothing from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+INTRO = """
+`--json` prints one JSON document on standard output: on one line in a pipe, indented on a terminal. The documents below
+are what the program printed for the two small projects at the end of this page.
+
+- Details are English in every language, so that scripts can rely on them. Only the words of an error (`message`,
+  `detail`, `actions`) are in the language you chose.
+- Times are ISO 8601 with an offset, as the file says them; a date or a time without an offset is UTC.
+- A value that is not there is `null`.
+- An error goes to standard output too, with the exit code of its reason.
+- More keys may be added; the ones shown here stay.
+"""
+CALLS: tuple[tuple[str, str], ...] = (
+    ("next", "`next` is `null` if nothing is runnable. `--all` adds the requests that are not ready to `excluded`."),
+    ("list", "In selection order, then the files that cannot be used. `reason_code` says why a ready one cannot run."),
+    ("show RQ-3", "One request with its runs, newest first, and its body."),
+    ("show RQ-5", "A file that cannot be used, with everything that is wrong with it."),
+    ("why RQ-4", "The request itself, then everything it waits for, depth first. `command` mends it, if one does."),
+    ("forecast", "`running` is under way, `order` follows if every run succeeds, `never` is not reached."),
+    ("new Refunds --id RQ-6 --ready", "The new request."),
+    ("set RQ-3 priority=P0", "`changed` is `false` if it said so already."),
+    ("-c accept=auto settings --changed", "`source` is `default`, `file`, `environment` or `flag`."),
+    ("set RQ-3 status=done --expect ready", "An error, with exit code 4 (see [reason codes](reason-codes.md))."),
+    ("why RQ-99", "Another one, with exit code 2."),
+)
+PROJECT = {
+    "aiflow.toml": "",
+    "requests/RQ-1.md": "---\npriority: P1\nstatus: done\nupdated_at: 2026-11-02\n---\n\n# Pay by card\n",
+    "requests/RQ-2.md": "---\npriority: P1\nstatus: ready\ndepends_on: [RQ-1]\nlabels: [shop]\n"
+    "created_at: 2026-11-02\nupdated_at: 2026-11-03T09:00:00+09:00\n---\n\n# Print a receipt\n",
+    "requests/RQ-3.md": "---\npriority: P2\nstatus: blocked\nupdated_at: 2026-11-03\n---\n\n# Pay by invoice\n",
+    "requests/RQ-4.md": "---\npriority: P1\nstatus: ready\ndepends_on: [RQ-3]\n---\n\n# Remind of open invoices\n",
+    "requests/RQ-5.md": "---\npriority: P9\nstatus: ready\n---\n\n# Round to whole yen\n",
+    "runs/RQ-3/RUN-20261104-013000-5e1f0a/stage.json": '{"state": "NEEDS_INPUT", "error": {"reason_code": '
+    '"NEEDS_CLARIFICATION"}, "history": [{"at": "2026-11-04T01:42:00+00:00"}]}\n',
+}
+
+# The second project has runs. What differs from call to call is replaced: see `_settle`.
+LOCK = ".aiflow/locks/request.TOTAL.lock.json"
+RUN_CALLS: tuple[tuple[str, str], ...] = (
+    (
+        "run GREET",
+        "Printed at the run's end, as by `resume`, `retry-step`, `replan` and `cancel`. `suggested_next` is the "
+        "recommended way on. The exit code is 0 only at DONE.",
+    ),
+    ("run WORDS", "A run that stopped: `reason_code` says why, `cause` what a limit was reached by."),
+    ("show RUN-2", "A run, in the same shape as `run` prints it."),
+    ("runs WORDS", "Newest first; without a request id those of all requests."),
+    ("logs WORDS --step S01", "`step` is the number of the log: 0 is the planner's."),
+    ("report WORDS", "Markdown; `null` if there is none yet."),
+    ("doctor", "`result` is the worst of the checks: `PASS`, `WARN` or `FAIL`. Some checks are left out here."),
+    ("locks", "`verdict` is `held`, `held_expired`, `stale_dead`, `stale_expired` or `stale_damaged`."),
+    ("run TOTAL", "While that lock is held. The error names who holds it. Exit code 4."),
+    ("locks break TOTAL", "The lock as it was."),
+)
+RUN_PROJECT = {
+    "aiflow.toml": '[agent]\nkind = "demo"\n',
+    "requests/GREET.md": "---\nstatus: ready\n---\n\n# Greet people\n\n## Write it\n\n"
+    "```write greet.sh\necho Hello\n```\n",
+    "requests/WORDS.md": "---\nstatus: ready\n---\n\n# Word the greeting\n\n## Choose the words\n\n"
+    "```ask\nFormal or friendly?\n```\n",
+    "requests/TOTAL.md": "---\nstatus: ready\n---\n\n# Show the total\n",
+    LOCK: '{"version": "1.0", "lock_type": "request", "request_id": "TOTAL", "run_id": '
+    '"RUN-20261104-013200-5e1f03", "pid": 4711, "host": "build-7",\n "created_at": "2026-11-04T01:32:00+00:00", '
+    '"expires_at": "2126-11-04T02:02:00+00:00", "token": "…", "fence": 8}\n',
+}
+INSTANT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?\+00:00")
+LEFT_OUT = ("file_system", "disk")  # they tell about the machine
+
+
+def sections() -> Iterator[str]:
+    """Write a section per call, then the projects."""
+    with tempfile.TemporaryDirectory() as folder:
+        _write(folder, PROJECT)
+        for call, words in CALLS:
+            yield _section(call, words, _indent(_call(folder, call)))
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _run_sections(os.path.realpath(folder))
+    yield "## aiflow init, aiflow completion\n\n`{root, made, kept}` and `{shell, script}`.\n"
+    yield f"## The first project\n\n{_shown(PROJECT)}"
+    yield f"## The project with runs\n\n{_shown(RUN_PROJECT)}"
+
+
+def _section(call: str, words: str, answer: str) -> str:
+    return f"## aiflow {call}\n\n{words}\n\n```json\n{answer}\n```\n"
+
+
+def _run_sections(folder: str) -> Iterator[str]:
+    """Let the demo agent work in a repository of its own."""
+    root = f"{folder}/shop"
+    _write(root, {name: text for name, text in RUN_PROJECT.items() if name != LOCK})
+    for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "First commit"]):
+        subprocess.run(["git", *command], cwd=root, env=_environ(folder), check=True)
+    runs: list[str] = []
+    for call, words in RUN_CALLS:
+        if call == "locks":
+            _write(root, {LOCK: RUN_PROJECT[LOCK]})
+        real = re.sub(r"RUN-(\d)$", lambda match: runs[int(match[1]) - 1], call)
+        answer = _call(root, real, _environ(folder))
+        if isinstance(answer.get("run_id"), str) and answer["run_id"] not in runs:
+            runs.append(answer["run_id"])
+        if "checks" in answer:
+            answer["checks"] = [check for check in answer["checks"] if check["id"] not in LEFT_OUT]
+        shown = re.sub(r"RUN-(\d)$", lambda match: _run_name(int(match[1])), call)
+        yield _section(shown, words, _settle(_indent(answer), folder, runs))
+
+
+def _run_name(number: int) -> str:
+    return f"RUN-20261104-01300{number}-5e1f0{number}"
+
+
+def _settle(text: str, folder: str, runs: list[str]) -> str:
+    """Put something fixed in the place of what differs from call to call: run ids, commits, times, folders."""
+    for number, run_id in enumerate(runs, 1):
+        text = text.replace(run_id, _run_name(number))
+    text = INSTANT.sub(lambda match: match[0] if match[0] in RUN_PROJECT[LOCK] else "2026-11-04T01:30:05+00:00", text)
+    text = re.sub(r"\b[0-9a-f]{40}\b", "1dd1e2c29750ac25f7d481c82ce6956a6e3043dd", text)
+    text = re.sub(r"shop-[0-9a-f]{8}", "shop-1b95df1c", text)
+    return text.replace(f"{folder}/state", "~/.local/state").replace(folder, "~")
+
+
+def _environ(folder: str) -> dict[str, str]:
+    """Return an environment with nothing of the user's but the way to git."""
+    who = {
+        f"GIT_{role}_{part}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for part, value in (("NAME", "Mika"), ("EMAIL", "mika@example.com"))
+    }
+    own = {"HOME": folder, "XDG_STATE_HOME": f"{folder}/state", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.environ["PATH"]}
+    return {"LANG": "C.UTF-8", "TZ": "UTC", **own, **who}
+
+
+def _write(folder: str, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        file = Path(folder, name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _call(folder: str, call: str, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Call the program in a folder, with nothing from outside, and return its JSON."""
+    done = subprocess.run(
+        [sys.executable, "-m", "aiflow", *call.split(), "--json"],
+        cwd=folder,
+        env=environ or {"LANG": "C.UTF-8", "TZ": "UTC"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def _indent(answer: object) -> str:
+    return json.dumps(answer, ensure_ascii=False, indent=2)
+
+
+def _shown(files: Mapping[str, str]) -> str:
+    """Show the files of a project; a fence inside one needs a longer fence around it."""
+    blocks = ((name, text, "````" if "```" in text else "```") for name, text in files.items() if text)
+    return "\n".join(f"{ticks}text\n{name}\n\n{text}{ticks}\n" for name, text, ticks in blocks)
