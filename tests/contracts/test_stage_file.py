@@ -54,6 +54,7 @@ def full_run() -> Run:
         "QA_REJECTED",
         "Which?",
         Evidence("TESTING", "S02", "make test", 2, "E assert", ("runs/x/logs/step-2.log",)),
+        (("path", "a.txt"),),
     )
     run = left(stopped(called(fail(run, "AGENT_FAILED"), Role.IMPLEMENTER), told, at(42)), Unfinished("t", "wip", b""))
     fields: dict[str, Any] = {name: getattr(run, name) for name in Run.__dataclass_fields__}
@@ -204,6 +205,7 @@ errors = st.builds(
     st.builds(
         Evidence, words, maybe(names), maybe(words), maybe(st.integers(-9, 255)), words, st.lists(names).map(tuple)
     ),
+    st.dictionaries(names, words, max_size=2).map(lambda facts: tuple(facts.items())),
 )
 
 
@@ -339,9 +341,8 @@ def test_without_any_one_field_it_is_no_run() -> None:
     for path in PATHS:
         stage = copy.deepcopy(STAGE)
         del parent_of(stage, path)[path[-1]]
-        is_entry = isinstance(path[-1], int) or path[:-1] in (("visit", "calls"), ("visit", "failures"))
-        is_total = len(path) == 4 and path[2] == "calls"
-        if is_entry or is_total or name_of(path) in NOT_READ | MAY_BE_MISSING:
+        is_entry = isinstance(path[-1], int) or path[-2:-1] in (("calls",), ("failures",), ("facts",))
+        if is_entry or name_of(path) in NOT_READ | MAY_BE_MISSING:
             run_of(stage)
         else:
             assert run_of(stage) is None, path

@@ -10,7 +10,7 @@ from aiflow.domain.answers import Role
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.retry import NOT_THE_WORK, ReplanSignal, StepStop
 from aiflow.domain.run import Action, CallRole, Run, RunError, RunLimits, StepWork, as_stopped, next_action
-from aiflow.domain.run_events import called, recovered, reviewed, stopped
+from aiflow.domain.run_events import called, recovered, reviewed, step_done, stopped
 from builders import NOW
 from run_builders import (
     EVERY_STATE,
@@ -143,6 +143,12 @@ def test_a_stopped_run_is_summed_up() -> None:
     assert (told.step_ids, told.done_step_ids) == (("S01", "S02", "S03"), frozenset({"S01"}))
     assert (dict(told.retries), told.replan_signal, told.is_work_done) == ({"S01": 2}, None, False)
     assert (told.replaced_by, told.newer_run_id) == ("RUN-9", "RUN-8")
+
+
+@pytest.mark.spec("RUN-3", "RUN-6")
+def test_a_step_that_changed_nothing_is_done_all_the_same() -> None:
+    run = stopped(step_done(ready_to_commit(in_step()), None, at(5)), why("CANCELLED"), at(6))
+    assert as_stopped(run, None).done_step_ids == {"S01"}
 
 
 @pytest.mark.spec("RUN-6")

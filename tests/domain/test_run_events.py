@@ -307,6 +307,9 @@ def test_the_second_call_gets_the_firsts_failure_as_feedback() -> None:
     assert last(run) == Happening(at(11), "ATTEMPT_FAILED", "S01", "UNIT_TEST_FAILED", "2 failed")
     run = attempt_failed(called(in_review(), QA), QA, why("JSON_PARSE_ERROR"), LIMITS, at(12))
     assert (last(run).event, run.visit.is_tested) == ("REVIEW_FAILED", True)
+    rejected = attempt_failed(called(run, QA), IMPLEMENTER, why("QA_REJECTED"), RunLimits(3), at(13))
+    assert rejected.visit.failures == {"qa": ("JSON_PARSE_ERROR",), "implementer": ("QA_REJECTED",)}
+    assert [told.reason_code for told in rejected.visit.feedback] == ["JSON_PARSE_ERROR", "QA_REJECTED"]
 
 
 # --- RUN-10: a question ----------------------------------------------------------------------------------------------
@@ -577,7 +580,6 @@ def test_resuming_at_planning_and_at_the_report() -> None:
 
 
 @pytest.mark.spec("RUN-6", "GIT-1")
-@pytest.mark.xfail(raises=AssertionError, reason="Run.tip forgets the commits once a run resumed at its report")
 def test_the_branch_of_a_run_that_only_has_to_report_stands_at_its_last_commit() -> None:
     run = resumed(stop(in_report(), "DISK_FULL"), GoOn(RunEvent.RESUMED_AT_REPORT), None, at(50))
     assert run.tip == "commit-3"
