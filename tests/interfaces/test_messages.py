@@ -104,8 +104,9 @@ def test_everything_that_can_be_said_has_words() -> None:
 
 @pytest.mark.spec("DOC-1")
 def test_everything_the_doctor_says_has_words_and_it_says_all_it_has_words_for() -> None:
-    tree = ast.parse((ROOT / "src/aiflow/usecases/check_health.py").read_text(encoding="utf-8"))
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding")
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/aiflow/usecases").glob("*.py"))
+    nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
+    calls = (node for node in nodes if ast.unparse(node.func) == "Finding")
     # A message is a text, or the beginning of one that goes on with the verdict.
     messages = {ast.unparse(call.args[3]).removeprefix("f").strip("'") for call in calls}
     said = {
