@@ -72,6 +72,9 @@ class RunStore(RunHistory, Protocol):
     def load(self, request_id: str, run_id: str) -> Run | None:
         """Read a run back; None if it is not there or its file cannot be read."""
 
+    def set_aside(self, request_id: str, run_id: str) -> None:
+        """Put a damaged `stage.json` aside: its run then counts as lost."""
+
     def find(self, run_id: str) -> str | None:
         """Return the request a run belongs to."""
 
@@ -269,6 +272,9 @@ class Workspaces(Protocol):
 
     def snapshot(self, place: Place) -> str:
         """Return the tree of the worktree as it is, untracked files included."""
+
+    def differing(self, place: Place, old: str, new: str) -> frozenset[str]:
+        """Return the paths in which two trees or commits differ."""
 
     def keep_unfinished(self, place: Place, since: str, ref: str) -> Unfinished:
         """Keep what an unfinished step left under a ref; own commits folded back to `since`."""

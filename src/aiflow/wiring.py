@@ -107,6 +107,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         texts=voice.texts,
         interrupted=voice.interrupted,
         observe=voice.observe,
+        mask=masker.mask_text,
     )
 
 
@@ -117,11 +118,16 @@ def now() -> datetime:
     return datetime.now().astimezone()
 
 
-def new_run_id() -> str:
-    """Make a run id: the time in UTC and six hex digits (SPEC §1)."""
+def new_run_id(newest: str | None = None) -> str:
+    """Make a run id: the time in UTC and six hex digits (SPEC §1), behind the request's newest in text order."""
     from datetime import UTC, datetime
 
-    return f"RUN-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
+    made = f"RUN-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
+    if newest is None or made > newest:
+        return made
+    # Within one second, or with a clock that was set back: the next number behind the newest.
+    stamp, _, number = newest.rpartition("-")
+    return f"{stamp}-{int(number, 16) + 1:06x}"
 
 
 def open_project(start: str) -> Project:

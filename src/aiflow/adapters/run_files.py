@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from aiflow.adapters.atomic_files import read_regular
-from aiflow.domain.lifecycle import RunState
+from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunState
 from aiflow.domain.request import RequestId, parse_instant
 from aiflow.domain.run_summary import RunSummary, latest_run
 from aiflow.errors import as_problem
@@ -82,7 +82,7 @@ def _read_stage(path: str) -> dict[str, Any] | None:
 
 def _summary(run_id: str, stage: dict[str, Any] | None) -> RunSummary:
     """Sum up a run; one whose file cannot be read is a failed one that was lost (REQ-5)."""
-    if stage is None:
+    if stage is None or (stage["state"] in ACTIVE_RUN_STATES and not _is_whole(stage)):
         return RunSummary(run_id, RunState.FAILED, "RUN_LOST")
     error = stage.get("error")
     error = error if isinstance(error, dict) else {}
@@ -93,6 +93,13 @@ def _summary(run_id: str, stage: dict[str, Any] | None) -> RunSummary:
         _text(error.get("cause")),
         _changed_at(stage.get("history")),
     )
+
+
+def _is_whole(stage: dict[str, Any]) -> bool:
+    """Tell whether a run could go on from its file: one that never can must not look as if it were at work."""
+    from aiflow.adapters.stage_file import run_of
+
+    return run_of(stage) is not None
 
 
 def _text(value: object) -> str | None:

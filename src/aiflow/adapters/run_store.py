@@ -66,6 +66,12 @@ class RunFolders(RunFiles):
         # The folder's names are the truth about whose run this is.
         return run if run is not None and (run.request_id, run.run_id) == (request_id, run_id) else None
 
+    def set_aside(self, request_id: str, run_id: str) -> None:
+        """Put a damaged `stage.json` aside, so that its run counts as lost and nothing of it is."""
+        path = self.folder(request_id, run_id) / STAGE
+        with translated(path):
+            path.replace(path.with_name(f"{STAGE}.damaged"))
+
     def find(self, run_id: str) -> str | None:
         """Return the request a run belongs to."""
         if not run_id.startswith(RUN_PREFIX) or not is_valid_id(run_id):
@@ -78,7 +84,7 @@ class RunFolders(RunFiles):
         raw = self._read(run.request_id, run.run_id, REQUEST)
         if raw is None or not all(isinstance(raw.get(name), str) for name in ("id", "title", "body", "priority")):
             return Brief(run.request_id, run.title, "", "")
-        return Brief(raw["id"], raw["title"], raw["body"], raw["priority"], tuple(map(str, raw.get("labels", ()))))
+        return Brief(raw["id"], raw["title"], raw["body"], raw["priority"], _labels(raw.get("labels")))
 
     def write_planning(self, run: Run) -> None:
         """Write `planning.json`."""
@@ -152,8 +158,23 @@ class RunFolders(RunFiles):
         return raw if isinstance(raw, dict) else None
 
     def _write(self, path: Path, shape: Mapping[str, object]) -> None:
-        data = json.dumps(shape, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
-        replace_file(path, data + b"\n", path.parent)
+        replace_file(path, to_json(shape).encode("utf-8", "backslashreplace"), path.parent)
+
+
+def _labels(raw: object) -> tuple[str, ...]:
+    return tuple(map(str, raw)) if isinstance(raw, list) else ()
+
+
+def to_json(shape: Mapping[str, object]) -> str:
+    """Write a document with a line for every key and every entry of a list: readable, at the speed of Python's C."""
+    lines = [f" {json.dumps(name)}: {_lines(value)}" for name, value in shape.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _lines(value: object) -> str:
+    if not isinstance(value, list) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    return "[\n  " + ",\n  ".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n ]"
 
 
 def _brief_shape(brief: Brief) -> dict[str, object]:

@@ -16,7 +16,7 @@ from aiflow.domain.run import STAGE_VERSION, StepWork
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from aiflow.domain.run import Run, RunError, Visit
+    from aiflow.domain.run import Happening, Run, RunError, Visit
 
 COUNTED = ("implementer", "qa", "tests")
 
@@ -35,7 +35,7 @@ def stage_of(run: Run) -> dict[str, Any]:
             "steps": {i: {name: w.calls.get(name, 0) for name in COUNTED} for i, w in run.steps.items()},
         },
         "error": _error_shape(run.error) if run.error else None,
-        "history": [_drop_empty(asdict(line) | {"at": line.at.isoformat()}) for line in run.history],
+        "history": [_line_shape(line) for line in run.history],
         "title": run.title,
         "agent": run.agent,
         "created_at": run.created_at.isoformat(),
@@ -77,12 +77,18 @@ def _error_shape(error: RunError) -> dict[str, Any]:
         "summary": error.summary,
         "cause": error.cause,
         "question": error.question,
+        "facts": dict(error.facts),
         "evidence": asdict(error.evidence) | {"log_paths": list(error.evidence.log_paths)},
     }
 
 
-def _drop_empty(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None}
+def _line_shape(line: Happening) -> dict[str, Any]:
+    known = {"step_id": line.step_id, "reason_code": line.reason_code, "note": line.note}
+    return {
+        "at": line.at.isoformat(),
+        "event": line.event,
+        **{name: value for name, value in known.items() if value is not None},
+    }
 
 
 def _work_shape(work: StepWork | None) -> dict[str, Any]:

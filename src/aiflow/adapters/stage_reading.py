@@ -122,6 +122,7 @@ def _read_error(error: Mapping[str, Any]) -> RunError:
         summary=_words(error["summary"]),
         cause=_maybe(error["cause"]),
         question=_maybe(error["question"]),
+        facts=tuple((name, _words(fact)) for name, fact in _mapping(error["facts"]).items()),
         evidence=Evidence(
             failed_at_state=_words(seen["failed_at_state"]),
             step_id=_maybe(seen["step_id"]),

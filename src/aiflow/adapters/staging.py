@@ -133,3 +133,9 @@ def _without(name: str) -> str:
 
 def _joined(paths: Iterable[bytes]) -> bytes:
     return b"".join(path + b"\0" for path in paths)
+
+
+def differing(git: Git, old: str, new: str) -> frozenset[str]:
+    """Return the paths in which two trees or commits differ."""
+    words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", f"{old}^{{tree}}", f"{new}^{{tree}}")
+    return frozenset(readable(item) for item in git.run(*words).items)

@@ -16,6 +16,7 @@ from aiflow.adapters.repository_facts import commit_of, look, path_of_status, re
 from aiflow.adapters.staging import (
     clean_untracked,
     copied_paths,
+    differing,
     is_below,
     show_hidden,
     stage_everything,
@@ -172,6 +173,10 @@ class GitWorkspaces:
         checkout = self._enter(place)
         self._stage(place, checkout)
         return self._inside(checkout).run("write-tree").word
+
+    def differing(self, place: Place, old: str, new: str) -> frozenset[str]:
+        """Return the paths in which two trees or commits differ."""
+        return differing(self._inside(self._enter(place)), old, new)
 
     def keep_unfinished(self, place: Place, since: str, ref: str) -> Unfinished:
         """Keep what an unfinished step left under a ref; own commits folded back to `since`."""

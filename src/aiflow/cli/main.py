@@ -76,7 +76,11 @@ class LazyGroup(WordedGroup):
             close = difflib.get_close_matches(name, COMMANDS, n=1)
             key = "cli.later_command" if name in LATER_COMMANDS else "cli.no_such_command"
             text = current_texts()(key, name=name, version=__version__)
-            hint = " " + current_texts()("cli.did_you_mean", name=close[0]) if close else ""
+            hint = (
+                " " + current_texts()("cli.did_you_mean", name=close[0]) if close and name not in LATER_COMMANDS else ""
+            )
+            if current_texts().has(f"cli.later_command.{name}"):
+                hint = " " + current_texts()(f"cli.later_command.{name}")
             raise click.UsageError(text + hint, ctx)
         return super().resolve_command(ctx, args)
 
@@ -127,13 +131,11 @@ def run(argv: list[str]) -> int:
     is_json = "--json" in argv
     try:
         _require_platform()
-        cli.main(argv, prog_name="aiflow", standalone_mode=False)
+        left = cli.main(argv, prog_name="aiflow", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as asked:
         click.echo(asked.format_message())
         return 0
-    except click.exceptions.Exit as leaving:
-        return leaving.exit_code
     except click.Abort:
         click.echo(current_texts()("cli.aborted"), err=True)
         return 130
@@ -144,7 +146,7 @@ def run(argv: list[str]) -> int:
         return 0
     except Exception as error:  # noqa: BLE001 - the outermost loop: everything gets a reason code
         return _report(error, is_json=is_json)
-    return 0
+    return left if isinstance(left, int) else 0  # click hands the code of an Exit over as the command's value
 
 
 def _report(error: Exception, *, is_json: bool) -> int:

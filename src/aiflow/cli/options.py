@@ -83,7 +83,11 @@ def target_argument() -> Callable[[F], F]:
 def request_id_argument(*, is_required: bool = True) -> Callable[[F], F]:
     """Declare the argument that names a request, completed from the backlog."""
     return click.argument(
-        "request_id", type=RequestIdType(), metavar="REQUEST", required=is_required, shell_complete=complete_request
+        "request_id",
+        type=RequestIdType(),
+        metavar="REQUEST" if is_required else "[REQUEST]",
+        required=is_required,
+        shell_complete=complete_request,
     )
 
 

@@ -12,6 +12,7 @@ from aiflow.cli.run_view import RUN_COLOURS, show_end
 from aiflow.cli.running import find_run
 from aiflow.cli.session import print_json
 from aiflow.domain.explanation import explain
+from aiflow.usecases.find_interrupted import with_interrupted
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.run_shapes import run_result
 
@@ -69,6 +70,7 @@ def show_way_on(session: Session, request: Request, latest: RunSummary) -> None:
     run = session.engine().runs.load(request.id, latest.run_id) if latest.is_waiting else None
     if run is not None and run.error is not None and run.error.question:
         say(run.error.question, "  " + pad(session.texts("run.question"), 14))
-    stations = explain(request.id, read_backlog(session.project.sources))
+    engine = session.engine()
+    stations = explain(request.id, with_interrupted(read_backlog(session.project.sources), engine.locks))
     for command in stations[0].commands if stations else ():
         say(command, "  " + pad("", 14) + "→ ")

@@ -55,12 +55,15 @@ class RunView:
 
     def _tell(self, run: Run) -> None:
         if run.run_id != self._run_id:
-            self._run_id, self._told = run.run_id, len(run.history)
+            # What brought it here is news: that it was recovered, or resumed.
+            news = ("RECOVERED", "RESUMED")
+            is_back = bool(run.history) and run.history[-1].event.startswith(news)
+            self._run_id, self._told = run.run_id, len(run.history) - is_back
             heading(f"{run.request_id}  {clean(run.title)}")
             click.echo(f"  {run.run_id}")
         for line in run.history[self._told :]:
             done = self._texts(f"event.{line.event}", step=line.step_id or "", reason=line.reason_code or "")
-            self._line(f"{line.at:%H:%M:%S}", done)
+            self._line(f"{line.at:%H:%M:%S}", done.strip())
         self._told = len(run.history)
         self._tell_call(run)
 

@@ -97,6 +97,9 @@ def _commands(
 ) -> Iterator[str]:
     """Yield the commands that mend what keeps a request; nothing to type is nothing to mend."""
     codes = {barrier.reason_code for barrier in barriers}
+    if request.id in backlog.interrupted:
+        yield f"aiflow run {request.id}"
+        return
     if "REQUEST_LOCKED" in codes:
         return
     stopped_for = _stopped_for(request, run)

@@ -139,6 +139,6 @@ def _retry_step(run: StoppedRun, goal: Goal, step_retries: int) -> Decision:
     if run.step_ids.index(target) > run.step_ids.index(current):
         return Refused("INPUT_INVALID", f"{target} comes after the current step {current}", ResumeMode.RESUME)
     if not may_retry_step(run.retries.get(target, 0), step_retries):
-        detail = f"{target} was retried {run.retries[target]} times, the limit is {step_retries}"
+        detail = f"{target} was retried {run.retries.get(target, 0)} times, the limit is {step_retries}"
         return Refused("RETRY_LIMIT_EXCEEDED", detail, ResumeMode.REPLAN)
     return GoOn(RunEvent.RESUMED_AT_STEP, target, is_from_start=True)

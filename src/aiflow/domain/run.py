@@ -77,6 +77,7 @@ class RunError:
     cause: str | None = None
     question: str | None = None
     evidence: Evidence = field(default_factory=Evidence)
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,7 +192,7 @@ def resumed(run: Run, way: GoOn, answer: str | None, now: datetime) -> Run:
         feedback = (Feedback(last.cause or last.reason_code, last.summary, last.evidence.stderr_snippet),)
     fresh = replace(run, answers=answers, error=None, stopped_in=None)
     note = "retry_step" if way.is_from_start else "resume"
-    fresh = replace(fresh, current_step_id=way.step_id)
+    fresh = replace(fresh, current_step_id=way.step_id or run.current_step_id)
     if way.is_from_start and way.step_id is not None:
         fresh = _from_start(fresh, way.step_id)
     keeps_work = way.event is RunEvent.RESUMED_AT_TESTS

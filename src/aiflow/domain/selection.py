@@ -50,6 +50,8 @@ class Backlog:
     runs: Mapping[RequestId, RunSummary] = field(default_factory=dict)
     locks: Mapping[RequestId, Lock] = field(default_factory=dict)
     queue_lock: Lock | None = None
+    # Requests whose run was interrupted, where somebody has looked: nobody works on them, whatever their lock says.
+    interrupted: frozenset[RequestId] = frozenset()
 
     @cached_property
     def by_id(self) -> Mapping[RequestId, Request]:

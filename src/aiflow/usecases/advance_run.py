@@ -50,26 +50,36 @@ def advance_run(work: Work) -> Run:
     except AiflowError as error:
         if error.reason_code == "LOCK_LOST":
             raise LostLockError(request_id=work.run.request_id, run_id=work.run.run_id) from error
-        _stop(work, error.reason_code, _describe(error))
+        _stop_for(work, error)
     except OSError as error:
-        problem = as_problem(error, error.filename or "")
-        _stop(work, problem.reason_code, _describe(problem))
+        _stop_for(work, as_problem(error, error.filename or ""))
     except Exception as error:  # noqa: BLE001 - every run ends in a known state (RUN-2)
         _stop(work, "INTERNAL_ERROR", f"{type(error).__name__}: {error}")
     return work.run
 
 
 def _describe(error: AiflowError) -> str:
-    facts = (str(error.context[name]) for name in ("path", "command", "problem", "detail") if name in error.context)
-    return ": ".join(facts)
+    """Say what is wrong, without what the reason's own words say already."""
+    known = (error.context.get(name) for name in ("problem", "detail", "path"))
+    return str(next((fact for fact in known if fact), ""))
 
 
 def _stop(work: Work, reason_code: str, summary: str) -> None:
-    """End the run with a reason; what breaks because a person ended it is the person's doing."""
+    """End the run with a reason."""
+    end_run(work, stopped(work.run, failure(work.run, reason_code, summary), work.engine.clock()))
+
+
+def _stop_for(work: Work, error: AiflowError) -> None:
+    """End the run for an error; what breaks because a person ended the run is the person's doing."""
     if work.should_stop():
         work.require_lock()
-        reason_code = "CANCELLED"
-    end_run(work, stopped(work.run, failure(work.run, reason_code, summary), work.engine.clock()))
+        _stop(work, "CANCELLED", "")
+        return
+    mask = work.engine.mask
+    facts = tuple((name, mask(str(value))) for name, value in error.context.items() if value is not None)
+    command = dict(facts).get("command")
+    why = replace(failure(work.run, error.reason_code, mask(_describe(error)), command=command), facts=facts)
+    end_run(work, stopped(work.run, why, work.engine.clock()))
 
 
 def _perform(work: Work, action: CallRole | Action) -> None:

@@ -106,7 +106,7 @@ def _measure(work: Work, answer: Implemented, log: StepLog, reply: AgentReply) -
         work.save(implemented(work.run, changes, answer.summary, work.engine.clock()))
         return
     work.run = measured(work.run, changes)
-    detail = f"{files} files and {lines} lines changed; the limits are {limits.step_files} and {limits.step_lines}"
+    detail = f"files changed: {files} (limit {limits.step_files}), lines: {lines} (limit {limits.step_lines})"
     _fail(work, Role.IMPLEMENTER, _failure(work, "STEP_TOO_LARGE", detail, log, reply))
 
 

@@ -1,4 +1,4 @@
-"""The doctor (DOC-1, DOC-2, RUN-7): quick before every run, full when asked; full also puts right what a crash left."""
+"""The doctor's quick check (DOC-1, RUN-7): what every run needs, before every start and resume; changes nothing."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.answers import Role
 from aiflow.domain.health import Finding, Health
-from aiflow.domain.request import RequestStatus
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.settings import FILE_NAME
-from aiflow.usecases.recover_runs import mark_crashed, reclaim_locks, settle_orphan
-from aiflow.usecases.shapes import ENGLISH, describe_problem
+from aiflow.usecases.shapes import ENGLISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
 # Files of the backlog and the settings are a person's to edit at any time (RUN-7).
 REQUESTS = "requests/"
-LEAST_GIT = (2, 38)
 LEAST_FREE_BYTES = 50_000_000
 LOW_FREE_BYTES = 500_000_000
 EVIDENCE_SHOWN = 20
@@ -56,14 +53,6 @@ def check_quick(engine: Engine) -> tuple[RepositoryFacts | None, list[Finding]]:
     else:
         findings += [*_check_repository(facts), *_check_checkout(engine, facts), *_check_remote(facts)]
     return facts, [*findings, *_check_agents(engine), *_check_tests(engine)]
-
-
-def check_full(engine: Engine) -> list[Finding]:
-    """Check everything, and put right what a crash left: stale locks, interrupted runs, requests without a run."""
-    findings = [*check_quick(engine)[1], *_check_git_version(engine)]
-    findings.append(_reclaim(engine))
-    findings.append(_mark(engine))
-    return [*findings, *_check_requests(engine)]
 
 
 def _check_machine(engine: Engine) -> Iterator[Finding]:
@@ -150,58 +139,3 @@ def _check_tests(engine: Engine) -> Iterator[Finding]:
         told = (("kind", kind), ("command", command), ("program", missing or ""))
         health = Health.WARN if missing else Health.PASS
         yield Finding("tests", health, None, f"tests.{health.lower()}", told)
-
-
-def _check_git_version(engine: Engine) -> Iterator[Finding]:
-    try:
-        version = engine.workspaces(None).version()
-    except AiflowError:  # said already
-        return
-    told = (("version", ".".join(map(str, version))),)
-    if version < LEAST_GIT:
-        yield Finding("git", Health.WARN, "GIT_TOO_OLD", "git.warn", told)
-    else:
-        yield Finding("git", Health.PASS, None, "git.pass", told)
-
-
-def _reclaim(engine: Engine) -> Finding:
-    reclaimed = reclaim_locks(engine)
-    if not reclaimed:
-        held = len(engine.locks.held()[0])
-        return Finding("locks", Health.PASS, None, "locks.pass", (("count", str(held)),))
-    names = tuple(status.lock.request_id or status.lock.lock_type.value for status in reclaimed)
-    return Finding(
-        "locks", Health.WARN, "LOCK_STALE_RECOVERED", "locks.reclaimed", (("count", str(len(names))),), names
-    )
-
-
-def _mark(engine: Engine) -> Finding:
-    """Mark interrupted runs, and set requests right that nobody works on."""
-    marked: list[str] = []
-    latest = engine.runs.latest()
-    for request in engine.backlog.requests.load()[0]:
-        run = latest.get(request.id)
-        if run is not None and run.is_active:
-            if mark_crashed(engine, request.id) is not None:
-                marked.append(f"{request.id} {run.run_id}")
-        elif request.status is RequestStatus.RUNNING and settle_orphan(engine, request.id) is not None:
-            marked.append(request.id)
-    if not marked:
-        return Finding("runs", Health.PASS, None, "runs.pass")
-    count = (("count", str(len(marked))),)
-    fix = f"aiflow resume {marked[0].split()[0]}"
-    return Finding("runs", Health.WARN, "PROCESS_CRASHED", "runs.marked", count, tuple(marked), fix)
-
-
-def _check_requests(engine: Engine) -> Iterator[Finding]:
-    """Check the request files: broken ones, and those that lack what selection sorts by (REQ-2, REQ-4)."""
-    valid, broken = engine.backlog.requests.load()
-    if broken:
-        evidence = tuple(f"{file.path}: {describe_problem(file.problems[0], ENGLISH)}" for file in broken)
-        count = (("count", str(len(broken))),)
-        yield Finding("requests", Health.WARN, "REQUEST_INVALID", "requests.broken", count, evidence)
-    bare = tuple(r.path for r in valid if r.updated_at is None and r.created_at is None)
-    if bare:
-        yield Finding("requests", Health.WARN, None, "requests.bare", (("count", str(len(bare))),), bare)
-    if not broken and not bare:
-        yield Finding("requests", Health.PASS, None, "requests.pass", (("count", str(len(valid))),))

@@ -43,11 +43,12 @@ class Engine:
     workshop: Workshop
     journal: Journal
     clock: Clock
-    new_run_id: Callable[[], str]
+    new_run_id: Callable[[str | None], str]
     settings: Settings
     texts: Texts
     interrupted: Callable[[], bool] = lambda: False
     observe: Callable[[Run], None] = lambda _run: None
+    mask: Callable[[str], str] = str
 
     @property
     def limits(self) -> RunLimits:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import RunOutcome, outcome_of
@@ -11,7 +11,8 @@ from aiflow.domain.lock import Lock
 from aiflow.domain.place import wip_ref
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_events import crashed, recovered
-from aiflow.errors import AiflowError
+from aiflow.errors import AiflowError, EnvironmentProblemError
+from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import holder_shape, in_progress
 from aiflow.usecases.replace_run import close_replaced
 from aiflow.usecases.run_report import add_lines, end_run
@@ -71,8 +72,11 @@ def recover_run(engine: Engine, request_id: RequestId) -> Run | None:
     """Let a request's interrupted run go on to its end, once by itself; None if there is none (RUN-11)."""
     run = find_crashed(engine, request_id)
     if run is None:
-        settle_orphan(engine, request_id)
-        return None
+        orphan = settle_orphan(engine, request_id)
+        if orphan is not None and orphan.is_lost:
+            raise EnvironmentProblemError(reason_code="RUN_LOST", request_id=request_id, run_id=orphan.run_id)
+        return engine.runs.load(request_id, orphan.run_id) if orphan is not None and orphan.run_id else None
+    require_health(engine, request_id)
     lease = engine.locks.acquire_request(request_id, run.run_id)
     if isinstance(lease, Lock):  # somebody else recovers it already, or runs something else
         raise in_progress(lease)
@@ -147,13 +151,23 @@ def mark_crashed(engine: Engine, request_id: RequestId) -> Run | None:
     return work.run
 
 
-def settle_orphan(engine: Engine, request_id: RequestId) -> RequestStatus | None:
+class Orphan(NamedTuple):
+    """A request that was `running` with nobody at work: the run that had ended, or was lost."""
+
+    run_id: str | None
+    is_lost: bool
+
+
+def settle_orphan(engine: Engine, request_id: RequestId) -> Orphan | None:
     """Set a request right that is `running` with nobody at work: as its latest run ended, or RUN_LOST (REQ-5)."""
     try:
         request = engine.source.load(request_id)
     except AiflowError:
         return None
-    if request.status is not RequestStatus.RUNNING or request_id in engine.locks.held()[0]:
+    if request_id in engine.locks.held()[0]:
+        return None
+    _set_damaged_aside(engine, request_id)
+    if request.status is not RequestStatus.RUNNING:
         return None
     latest = engine.runs.latest([request_id]).get(request_id)
     if latest is not None and latest.is_active:
@@ -172,4 +186,14 @@ def settle_orphan(engine: Engine, request_id: RequestId) -> RequestStatus | None
             {"outcome": outcome.value},
         )
     )
-    return RequestStatus.BLOCKED
+    return Orphan(latest.run_id if latest else None, is_lost)
+
+
+def _set_damaged_aside(engine: Engine, request_id: RequestId) -> None:
+    """A run whose file says a state but cannot be read back could never go on: it is a lost one."""
+    latest = engine.runs.latest([request_id]).get(request_id)
+    if latest is None or latest.reason_code == "RUN_LOST" or engine.runs.load(request_id, latest.run_id) is not None:
+        return
+    engine.runs.set_aside(request_id, latest.run_id)
+    kind, data = ActivityKind.RECOVERY, {"state": latest.state.value}
+    engine.journal.append(Activity(engine.clock(), kind, Actor.ENGINE, request_id, latest.run_id, "RUN_LOST", data))

@@ -19,7 +19,7 @@ from aiflow.usecases.replace_run import close_replaced
 from aiflow.usecases.run_report import errors_shape
 from aiflow.usecases.run_work import Work
 from aiflow.usecases.settle_run import work_to_the_end
-from aiflow.usecases.start_run import begin, new_run
+from aiflow.usecases.start_run import begin, fresh_run_id, new_run
 
 if TYPE_CHECKING:
     from aiflow.domain.run import Run
@@ -53,7 +53,7 @@ def resume_run(engine: Engine, run: Run, wish: Wish) -> Run:
     if isinstance(way, GoOn):
         lease = take_lock(engine, request_id, run.run_id)
         return work_to_the_end(_go_on(engine, lease, run, way, wish))
-    new_id = engine.new_run_id()
+    new_id = fresh_run_id(engine, request_id)
     lease = take_lock(engine, request_id, new_id)
     try:
         told = (_feedback(run), run.answers if wish.answer is None else (*run.answers, (_question(run), wish.answer)))
@@ -164,20 +164,39 @@ def _settle_worktree(work: Work, way: GoOn, wish: Wish) -> tuple[Run, GoOn]:
         if not way.is_from_start:
             return run, way
         workspace.prepare(run.place, run.tip)
-    tip = workspace.tip(run.place)
-    if tip is not None and tip != run.tip:
-        run = _adopt_commits(work, run, tip, wish)
-    is_as_left = run.left_tree is None or workspace.snapshot(run.place) == run.left_tree
+        if run.work.kept:  # so that it stays reachable when the step begins anew
+            workspace.restore(run.place, run.step_base, run.work.kept)
+    step_id = way.step_id
+    if not way.is_from_start or step_id is None:
+        return _adopt(work, run, way, wish)
+    keep_as = retry_ref(run.run_id, step_id, run.steps[step_id].retries + 1)
+    # Kept for this very retry already: a kill came on the way back, and what is there now is half of it.
+    if not workspace.is_ancestor(run.place, run.place.base_commit, keep_as):
+        run, way = _adopt(work, run, way, wish)
+    workspace.go_back(run.place, run.steps[step_id].base or run.place.base_commit, keep_as)
+    work.engine.runs.write_patch(run, step_id, None)
+    return run, way
+
+
+def _adopt(work: Work, run: Run, way: GoOn, wish: Wish) -> tuple[Run, GoOn]:
+    """Take what a person did in the worktree since the stop, as far as they want that."""
+    tip = work.workspace.tip(run.place)
+    committed = tip if tip != run.tip else None
+    if committed is not None:
+        run = _adopt_commits(work, run, committed, wish)
+    is_as_left = run.left_tree is None or _is_as_left(work, run.left_tree, committed)
     if not is_as_left and not wish.keeps_changes:
         _refuse_dirty(work, run)
-    if not is_as_left and not way.is_from_start:
-        run, way = _adopt_edits(run, way)
-    if way.is_from_start and way.step_id is not None:
-        target = run.steps[way.step_id]
-        number = target.retries + 1
-        workspace.go_back(run.place, target.base or run.place.base_commit, retry_ref(run.run_id, way.step_id, number))
-        work.engine.runs.write_patch(run, way.step_id, None)
-    return run, way
+    return _adopt_edits(run, way) if not is_as_left and not way.is_from_start else (run, way)
+
+
+def _is_as_left(work: Work, left_tree: str, committed: str | None) -> bool:
+    """Tell whether the worktree differs from how it was left at most in what a person committed (RUN-7)."""
+    place, workspace = work.run.place, work.workspace
+    now = workspace.snapshot(place)
+    if now == left_tree or committed is None:
+        return now == left_tree
+    return not workspace.differing(place, left_tree, now) & workspace.differing(place, committed, now)
 
 
 def _adopt_edits(run: Run, way: GoOn) -> tuple[Run, GoOn]:

@@ -6,7 +6,7 @@ again without saying anything twice.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.lifecycle import RunEvent, RunState
@@ -29,13 +29,12 @@ _ENDS = {RunEvent.NEEDS_INPUT, RunEvent.FAILED, RunEvent.REPORTED, RunEvent.REPL
 def end_run(work: Work, ended: Run) -> None:
     """Write down a run that stops: what its step left, why it stopped, the report; the lock is given back later."""
     unfinished = _keep(work, ended)
-    run = left(ended, unfinished)
+    run = left(ended, unfinished) if unfinished is not None else replace(ended, left_tree=_tree(work, ended))
     store, texts = work.engine.runs, work.engine.texts
-    patch = (
-        store.write_patch(run, run.current_step_id, unfinished.patch) if unfinished and run.current_step_id else None
-    )
     try:
         with work.lease.writing():
+            step_id = run.current_step_id if unfinished is not None else None
+            patch = store.write_patch(run, step_id, unfinished.patch) if unfinished and step_id else None
             store.write_errors(run, errors_shape(run, texts))
             add_to_report(work.engine, run, patch)
     except AiflowError as error:  # a full disk: that the run stopped is worth more than the words about it
@@ -66,6 +65,15 @@ def _keep(work: Work, run: Run) -> Unfinished | None:
         return None
 
 
+def _tree(work: Work, run: Run) -> str | None:
+    """Return how the worktree is left at a stop outside a step: the next start sees whether a person changed it."""
+    try:
+        is_there = run.is_prepared and work.workspace.is_intact(run.place)
+        return work.workspace.snapshot(run.place) if is_there else None
+    except AiflowError:
+        return None
+
+
 def errors_shape(run: Run, texts: Texts, error: RunError | None = None) -> dict[str, Any]:
     """Write `errors.json`: why a run stopped, where it was seen, and what to do (RUN-1)."""
     why = error or run.error
@@ -81,7 +89,7 @@ def errors_shape(run: Run, texts: Texts, error: RunError | None = None) -> dict[
         "reason_code": why.reason_code,
         "cause": why.cause,
         "title": message.title,
-        "message": "\n".join(filter(None, (message.summary, why.summary))),
+        "message": "\n".join(filter(None, (message.summary, "" if why.summary in message.summary else why.summary))),
         "retryable": row.is_retryable,
         "actions": list(message.actions),
         "evidence": asdict(why.evidence) | {"log_paths": list(why.evidence.log_paths)},
@@ -105,14 +113,16 @@ def message_facts(run: Run, why: RunError) -> dict[str, object]:
         "path": run.place.path,
         "branch": run.place.base_branch,
         "cause": why.cause or "",
+        **dict(why.facts),
     }
 
 
 def add_to_report(engine: Engine, run: Run, patch: str | None) -> None:
     """Add one section for the end a run has just come to; the same end is never told twice."""
     number = sum(line.event in _ENDS for line in run.history)
-    mark = f"<!-- aiflow:end {number} -->"
-    if mark not in (engine.runs.report(run) or ""):
+    # A kill may come between the report and `stage.json`: the same end is not told twice, another one is.
+    mark = f"<!-- aiflow:end {number} {run.state} {run.error.reason_code if run.error else ''} -->".replace("  ", " ")
+    if mark not in (engine.runs.report(run) or "").splitlines():
         add_lines(engine, run, _section(run, engine.texts, mark, patch))
 
 

@@ -87,8 +87,8 @@ class Work:
         return failure(
             self.run,
             reason_code,
-            summary,
-            command=command or None,
+            self.engine.mask(summary),
+            command=self.engine.mask(command) or None,
             exit_code=ended.exit_code if ended else None,
             stderr_snippet=log.tail,
             log_paths=(self.engine.runs.log_path(self.run, self.log_number),),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from aiflow.domain.explanation import explain
 from aiflow.domain.place import Place, branch_name, compare_url
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run import Brief, Run
@@ -16,7 +17,7 @@ from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.recover_runs import reclaim_locks, recover_run
 from aiflow.usecases.run_work import Work
 from aiflow.usecases.settle_run import work_to_the_end
-from aiflow.usecases.shapes import ENGLISH, describe
+from aiflow.usecases.shapes import describe
 
 if TYPE_CHECKING:
     from aiflow.domain.place import RepositoryFacts
@@ -34,7 +35,7 @@ def start_run(engine: Engine, request_id: RequestId) -> Run:
         return recovered
     request = require_runnable(engine, request_id)
     facts = require_health(engine, request_id)
-    run_id = engine.new_run_id()
+    run_id = fresh_run_id(engine, request_id)
     lease = take_lock(engine, request_id, run_id)
     try:
         _require_unchanged(engine, request)
@@ -44,6 +45,11 @@ def start_run(engine: Engine, request_id: RequestId) -> Run:
         lease.release()
         raise
     return work_to_the_end(work)
+
+
+def fresh_run_id(engine: Engine, request_id: RequestId) -> str:
+    """Make a run id that is newer than every one of this request, also within one second."""
+    return engine.new_run_id(next((run.run_id for run in engine.runs.all_of(request_id)), None))
 
 
 def require_runnable(engine: Engine, request_id: RequestId) -> Request:
@@ -58,10 +64,12 @@ def require_runnable(engine: Engine, request_id: RequestId) -> Request:
         if broken is None:
             raise NotFoundError(request_id=request_id)
         raise ConflictError(reason_code=broken.reason_code, request_id=request_id, path=broken.path, detail="")
-    for barrier in find_barriers(request, backlog):
-        facts = dict(barrier.facts)
-        detail = describe(barrier, ENGLISH)
-        raise ConflictError(reason_code=barrier.reason_code, request_id=request_id, detail=detail, **facts)
+    barriers = list(find_barriers(request, backlog))
+    if barriers:
+        detail = "\n".join(describe(barrier, engine.texts) for barrier in barriers)
+        commands = explain(request_id, backlog)[0].commands
+        facts = {**dict(barriers[0].facts), **({"hint": commands[0]} if commands else {})}
+        raise ConflictError(reason_code=barriers[0].reason_code, request_id=request_id, detail=detail, **facts)
     return request
 
 

@@ -10,7 +10,8 @@ from aiflow.cli.render import paint, say
 from aiflow.cli.session import Session, print_json
 from aiflow.domain.health import Finding, Health, overall
 from aiflow.domain.reasons import ExitCode, exit_code
-from aiflow.usecases.check_health import check_full, check_quick
+from aiflow.usecases.check_fully import check_full, look_for_crashes
+from aiflow.usecases.check_health import check_quick
 from aiflow.usecases.run_shapes import finding_shape
 from aiflow.usecases.shapes import ENGLISH
 
@@ -23,7 +24,7 @@ EVIDENCE_SHOWN = 10
 def command(session: Session, as_json: bool, full: bool) -> None:  # noqa: FBT001
     """Check everything a run needs."""
     engine = session.engine()
-    findings = check_full(engine) if full else check_quick(engine)[1]
+    findings = check_full(engine) if full else [*check_quick(engine)[1], *look_for_crashes(engine)]
     verdict = overall(findings)
     if as_json:
         print_json(

@@ -101,7 +101,10 @@ def _standing(session: Session, request: Request, backlog: Backlog) -> str:
     lock, run = backlog.locks.get(request.id), backlog.runs.get(request.id)
     if lock is not None:
         return session.texts("note.REQUEST_LOCKED", holder=describe_holder(lock))
-    if request.status is not RequestStatus.BLOCKED or run is None or not run.reason_code:
+    if request.status is RequestStatus.RUNNING:
+        return session.texts("note.interrupted", request_id=request.id)
+    if request.status is not RequestStatus.BLOCKED or run is None:
         return ""
+    reason = run.reason_code or ("AWAITING_ACCEPTANCE" if run.state == "DONE" else "")
     when = f", {ago(run.changed_at, session.now(), session.texts)}" if run.changed_at else ""
-    return f"{run.reason_code}{when}"
+    return f"{reason}{when}" if reason else ""

@@ -44,14 +44,18 @@ def command(
     run = find_run(engine, target)
     number = _number(run, step)
     if as_json:
-        logs = [{"step": n, "path": path, "text": _text(session, path)} for n, path in _logs(session, run, number)]
+        root = f"{session.project.root}/"
+        logs = [
+            {"step": n, "path": path.removeprefix(root), "text": _text(path)} for n, path in _logs(session, run, number)
+        ]
         print_json({"request_id": run.request_id, "run_id": run.run_id, "logs": logs})
         return
-    shown = [line for _, path in _logs(session, run, number) for line in _text(session, path).splitlines()]
+    texts = {path: _text(path) for _, path in _logs(session, run, number)}
+    shown = [line for text in texts.values() for line in text.splitlines()]
     for line in shown if how["lines"] is None else shown[max(0, len(shown) - how["lines"]) :]:
         click.echo(clean(line))
     if how["follow"]:
-        _follow(session, engine, run, number)
+        _follow(session, engine, run, number, {path: len(os.fsencode(text)) for path, text in texts.items()})
     elif not shown:
         click.echo(session.texts("logs.none"))
 
@@ -78,14 +82,13 @@ def _logs(session: Session, run: Run, number: int | None) -> list[tuple[int, str
     return sorted(pair for pair in found if number in (None, pair[0]))
 
 
-def _text(session: Session, path: str) -> str:
+def _text(path: str) -> str:
     with open(path, "rb") as file:
-        return file.read().decode("utf-8", "replace")
+        return file.read().decode("utf-8", "surrogateescape")
 
 
-def _follow(session: Session, engine: Engine, run: Run, number: int | None) -> None:
+def _follow(session: Session, engine: Engine, run: Run, number: int | None, offsets: dict[str, int]) -> None:
     """Show what is added to the logs until the run has ended; a new step's log is followed as it appears."""
-    offsets = {path: os.path.getsize(path) for _, path in _logs(session, run, number)}
     while True:
         is_active = _is_worked_on(engine, run)
         for _, path in _logs(session, run, number):

@@ -13,6 +13,7 @@ from aiflow.domain.explanation import Station, explain
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.selection import Backlog, select_next
 from aiflow.errors import NotFoundError
+from aiflow.usecases.find_interrupted import with_interrupted
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.shapes import describe, why_result
 
@@ -23,7 +24,7 @@ MOST_DEPTH = 10  # deeper stations are written below each other
 @request_id_argument()
 def command(session: Session, as_json: bool, request_id: RequestId) -> None:  # noqa: FBT001
     """Say everything that keeps one request from running, down to the roots, and what mends it."""
-    backlog = read_backlog(session.project.sources)
+    backlog = with_interrupted(read_backlog(session.project.sources), session.engine().locks)
     stations = explain(request_id, backlog)
     if not stations:
         raise NotFoundError(request_id=request_id)
