@@ -10,9 +10,11 @@ import pytest
 
 from aiflow.adapters.lock_files import LockFiles
 from aiflow.adapters.run_files import RunFiles
+from aiflow.adapters.stage_file import stage_of
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.lock import LockType
 from aiflow.domain.request import RequestId, parse_instant
+from run_builders import in_tests
 
 RQ = RequestId("RQ-1")
 
@@ -37,7 +39,7 @@ def test_the_latest_run_is_not_simply_the_newest(tmp_path: Path) -> None:
     write_stage(tmp_path, "RUN-20260103-000000-aaaaaa", {"state": "DONE"})
     files = RunFiles(tmp_path)
     assert files.latest()[RQ].run_id == "RUN-20260101-000000-aaaaaa"
-    write_stage(tmp_path, "RUN-20251231-000000-aaaaaa", {"state": "TESTING"})
+    write_stage(tmp_path, "RUN-20251231-000000-aaaaaa", stage_of(in_tests()))
     assert files.latest()[RQ].state is RunState.TESTING
     assert [run.run_id[4:12] for run in files.all_of(RQ)] == ["20260103", "20260102", "20260101", "20251231"]
 
