@@ -1,0 +1,684 @@
+"""Killing the engine on purpose: a project whose agent obeys orders, and an aiflow that dies at the write we choose.
+
+A `Scene` is a repository with a person's unfinished business in it, a state directory, and one script that plays every
+role, the tests and the set-up. It writes down each call outside the worktree, so that nothing done twice stays unseen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from aiflow.adapters.activity_log import ActivityLog
+from aiflow.adapters.stage_file import run_of
+from aiflow.domain.markers import GIT_MARK, GUARD_MARK, RUN_MARK
+from aiflow.domain.run import Run
+
+WORKERS = 2
+MAX_FAILURES = 5
+KILLED = -signal.SIGKILL
+
+# Plays the role of AIFLOW_ROLE, or the test and set-up command, and obeys `orders.json` beside it.
+AGENT = r"""
+import json, os, signal, sys, time
+world = os.path.dirname(os.path.abspath(__file__))
+root, run_id = world + "/repository", os.environ["AIFLOW_RUN_ID"]
+role = os.environ.get("AIFLOW_ROLE") or sys.argv[1]
+with open(world + "/orders.json") as file:
+    orders = json.load(file)
+[owner] = [name for name in os.listdir(root + "/runs") if run_id in os.listdir(root + "/runs/" + name)]
+with open(f"{root}/runs/{owner}/{run_id}/stage.json") as file:
+    stage = json.load(file)
+step = os.environ.get("AIFLOW_STEP_ID") or stage["current_step_id"] or ""
+name = f"{role} {step}".strip()
+done = [each["id"] for each in stage["steps"] if each["state"] == "done"]
+calls = os.open(world + "/calls.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+def note(what, **more):
+    facts = {"what": what, "name": name, "request": owner, "run": run_id, "pid": os.getpid(), "at": time.time(), **more}
+    os.write(calls, json.dumps(facts).encode() + b"\n")
+
+def once(order):
+    # Tell whether this call was picked out; it is only the first time.
+    if name not in orders.get(order, ()):
+        return False
+    orders[order].remove(name)
+    with open(world + "/orders.new", "w") as file:
+        json.dump(orders, file)
+    os.replace(world + "/orders.new", world + "/orders.json")
+    return True
+
+def linger():
+    # A child that gets away as far as it can, and work that must never come to its end.
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(60)
+        os._exit(0)
+    time.sleep(60)
+    note("survived")
+
+def plant():
+    # Fifty children of five kinds.
+    fd = os.open(world + "/tree", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for n in range(50):
+        if os.fork(): continue
+        if n % 5 in (1, 3): os.setsid()
+        if n % 5 in (2, 3): signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if n % 5 == 3 and os.fork(): os._exit(0)
+        os.write(fd, b"%d\n" % os.getpid())
+        if n % 5 == 4: os.kill(os.getpid(), signal.SIGSTOP)
+        while True: time.sleep(1000)
+    while len(open(world + "/tree").read().split()) < 50: time.sleep(0.01)
+    note("planted")
+    time.sleep(1000)
+
+call = json.load(sys.stdin) if role in ("planner", "implementer", "qa") else {}
+note("began", attempt=int(os.environ.get("AIFLOW_ATTEMPT", "0")), was_done=step in done, answers=call.get("answers"))
+sys.stdout.write(f"{name} is at work\n")
+sys.stdout.flush()
+if role == "implementer":
+    with open(step + ".txt", "w") as file:
+        file.write("half")
+if once("kill"):
+    with open(f"{root}/.aiflow/locks/request.{owner}.lock.json") as file:
+        os.kill(json.load(file)["pid"], signal.SIGKILL)
+    linger()
+if once("cancel"):
+    os.makedirs(root + "/.aiflow/control", exist_ok=True)
+    with open(f"{root}/.aiflow/control/cancel.{run_id}.json", "w") as file:
+        file.write("{}")
+    linger()
+if name in orders.get("tree", ()):
+    plant()
+time.sleep(orders.get("seconds", {}).get(name, 0))
+if name in orders.get("hold", ()):
+    if orders.get("stubborn"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    note("held")
+    while not os.path.exists(world + "/go"):
+        time.sleep(0.02)
+answer = None
+if role == "planner":
+    ids = [f"S{n:02d}" for n in range(1, orders["steps"] + 1)]
+    answer = {"steps": [{"id": i, "title": f"Do {i}", "instructions": i, "targets": {"paths": [i + ".txt"]}} for i in ids]}
+elif role == "implementer" and step in orders.get("ask", ()) and not call["answers"]:
+    answer = {"status": "needs_input", "question": "Which colour?"}
+elif role == "implementer":
+    with open(step + ".txt", "w") as file:
+        file.write(step + " is done\n")
+    answer = {"status": "done", "summary": "did " + step}
+elif role == "qa":
+    answer = {"verdict": "pass", "findings": []}
+elif role == "check" and step in orders.get("fail", ()):
+    note("ended")
+    sys.exit(1)
+if answer is not None:
+    with open(os.environ["AIFLOW_RESULT"], "w") as file:
+        json.dump(answer, file)
+note("ended")
+"""
+
+# Reads one job a line and runs aiflow for each in a child of its own: everything is imported only once. In the child
+# every write of the main thread is counted right behind it, and at the chosen one the child kills itself. Where a
+# write goes past the functions that are wrapped, the audit hook sees it.
+NURSERY = r"""
+import builtins, ctypes, fcntl, getpass, importlib, json, os, pkgutil, shutil, signal, stat, subprocess, sys
+import tempfile, threading, tomllib
+import aiflow, aiflow.cli.main
+for module in pkgutil.walk_packages(aiflow.__path__, "aiflow."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+from aiflow.adapters import atomic_files
+
+HOOKED = {"os.rename", "os.link", "os.symlink", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.chmod",
+          "os.chown", "os.utime", "os.setxattr", "os.posix_spawn", "os.fork", "os.exec", "subprocess.Popen",
+          "shutil.rmtree", "shutil.copyfile", "shutil.copytree", "shutil.move"}
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+class Death:
+    def __init__(self, turn, log):
+        self.turn, self.count, self.last, self.inside = turn, 0, "", 0
+        self.main, self.write = threading.get_ident(), os.write
+        self.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+
+    def tick(self, kind, what):
+        if threading.get_ident() != self.main:
+            return
+        self.count, self.last = self.count + 1, kind
+        self.write(self.log, f"{self.count} {kind} {what}".replace("\n", " ").encode() + b"\n")
+        if self.count == self.turn:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def wrap(self, place, name, look=lambda args: None, is_write=lambda before, after: True):
+        real = getattr(place, name)
+        def call(*args, **kwargs):
+            if threading.get_ident() != self.main:
+                return real(*args, **kwargs)
+            before = look(args)
+            self.inside += 1
+            try:
+                result = real(*args, **kwargs)
+            finally:
+                self.inside -= 1
+            if is_write(before, look(args)):
+                self.tick(name, args[:2])
+            return result
+        setattr(place, name, call)
+
+    def wrap_sync(self, name):
+        # What a file object had buffered is written now; only a file just made can have that.
+        real = getattr(os, name)
+        def call(fd):
+            if self.last == "open" and stat.S_ISREG(os.fstat(fd).st_mode):
+                self.tick("content", os.readlink(f"/proc/self/fd/{fd}"))
+            return real(fd)
+        setattr(os, name, call)
+
+    def hook(self, event, args):
+        if self.inside or threading.get_ident() != self.main:
+            return
+        if event in HOOKED or (event == "open" and isinstance(args[2], int) and args[2] & WRITING):
+            if event != "open" or (args[0] != os.devnull and not isinstance(args[0], int)):
+                self.tick("before " + event, args[:2])
+
+    def install(self):
+        def is_new(args):
+            is_hidden = args[1] & os.O_TMPFILE == os.O_TMPFILE
+            return None if is_hidden or not args[1] & (os.O_CREAT | os.O_TRUNC) else os.path.lexists(args[0])
+        def facts(args):
+            try:
+                status = os.stat(args[0])
+            except OSError:
+                return None
+            return status.st_mode, status.st_uid, status.st_gid, status.st_size, status.st_mtime_ns
+        is_changed = lambda before, after: before != after
+        self.wrap(os, "open", is_new, lambda before, after: before is False)
+        for name in ("write", "pwrite", "rename", "replace", "link", "symlink", "unlink", "remove", "mkdir", "rmdir"):
+            self.wrap(os, name)
+        for name in ("truncate", "ftruncate", "chmod", "chown", "utime"):
+            self.wrap(os, name, facts, is_changed)
+        for name in ("fsync", "fdatasync"):
+            self.wrap_sync(name)
+        # Killed while the other program works, and once more when it has come to its end.
+        self.wrap(subprocess.Popen, "__init__")
+        self.wrap(subprocess, "run")
+        self.wrap(atomic_files, "_exchange")
+        atomic_files_flush()
+        sys.addaudithook(self.hook)
+
+def atomic_files_flush():
+    # This one took its name of the function when it was imported.
+    import aiflow.adapters.activity_log as journal
+    journal._flush = os.fdatasync
+
+def run(job):
+    os.setsid()
+    os.chdir(job["cwd"])
+    os.environ.clear()
+    os.environ.update(job["environ"])
+    for fd, name in ((1, "out"), (2, "err")):
+        opened = os.open(job[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.dup2(opened, fd)
+        os.close(opened)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    Death(job["turn"], job["log"]).install()
+    aiflow.cli.main.main(job["argv"])
+
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        try:
+            run(json.loads(line))
+        finally:
+            os._exit(99)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+SETTINGS = """\
+base_branch = "main"
+[agent]
+kind = "command"
+argv = ["{python}", "-I", "-S", "{world}/agent.py"]
+[tests]
+unit = "{python} -I -S {world}/agent.py check"
+[worktree]
+setup = "{setup}"
+copy = ["copied.env"]
+[git]
+dirty_checkout = "warn"
+"""
+
+
+class Done(NamedTuple):
+    """How a call of aiflow ended."""
+
+    code: int
+    out: str
+    err: str
+    writes: list[str]
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """What it said with --json: a run, or an error."""
+        answer = json.loads(self.out)
+        assert isinstance(answer, dict)
+        return answer
+
+    @property
+    def refusal(self) -> str | None:
+        """The reason code of an error."""
+        code = self.answer.get("error", {}).get("reason_code")
+        return str(code) if code else None
+
+
+def git(folder: Path, *args: str) -> str:
+    """Call git as a user would, and return what it says."""
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_OPTIONAL_LOCKS": "0"}
+    done = subprocess.run(["git", *args], cwd=folder, env=environ, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def blob(text: str) -> str:
+    """Return git's id of a text."""
+    return hashlib.sha1(b"blob %d\0" % len(text) + text.encode()).hexdigest()
+
+
+class Scene:
+    """A project to run aiflow in."""
+
+    def __init__(self, folder: Path, *, steps: int = 2, has_setup: bool = False, requests: int = 1) -> None:
+        self.folder = folder
+        self.steps = steps
+        self.world = folder / "world"
+        self.root = self.world / "repository"
+        self._nursery: subprocess.Popen[str] | None = None
+        self.root.mkdir(parents=True)
+        for name in ("state", "tmp"):
+            (self.world / name).mkdir()
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIFLOW", "LC_", "LANG"))}
+        self.environ = kept | {
+            "LANG": "C.UTF-8",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "XDG_STATE_HOME": str(self.world / "state"),
+            "TMPDIR": str(self.world / "tmp"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        (self.world / "agent.py").write_text(AGENT)
+        self.order(steps=steps)
+        self._make_repository(has_setup=has_setup)
+        for number in range(1, requests + 1):
+            path = self.root / f"requests/RQ-{number}.md"
+            path.write_text(f"---\ntitle: Request {number}\nstatus: ready\npriority: P2\n---\n\nDo it.\n")
+
+    def _make_repository(self, *, has_setup: bool) -> None:
+        """Make a repository with a person at work in it: staged, changed, untracked and stashed files, own branch."""
+        root = self.root
+        setup = f"{sys.executable} -I -S {self.world}/agent.py setup" if has_setup else ""
+        settings = SETTINGS.format(python=sys.executable, world=self.world, setup=setup)
+        git(root, "init", "-q", "-b", "main", "--template=")
+        for name, value in (("user.name", "Test"), ("user.email", "test@example.com"), ("gc.auto", "0")):
+            git(root, "config", name, value)
+        (root / "requests").mkdir()
+        (root / ".gitignore").write_text("runs/\nrequests/\n.aiflow/\ncopied.env\n")
+        (root / "aiflow.toml").write_text(settings)
+        (root / "README").write_text("readme\n")
+        git(root, "add", "-A")
+        git(root, "commit", "-q", "-m", "Begin")
+        git(root, "checkout", "-q", "-b", "mine")
+        (root / "README").write_text("stashed\n")
+        git(root, "stash", "-q")
+        (root / "README").write_text("changed\n")
+        (root / "staged").write_text("staged\n")
+        git(root, "add", "staged")
+        (root / "untracked").write_text("untracked\n")
+        (root / "copied.env").write_text("SECRET=1\n")
+        self.checkout = self.look_at_checkout()
+
+    def order(self, **orders: object) -> None:
+        """Give the agent new orders, in addition to or instead of those it has."""
+        path = self.world / "orders.json"
+        old = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps({**old, **orders}))
+
+    def keep(self) -> None:
+        """Remember everything as it is now."""
+        subprocess.run(["cp", "-a", str(self.world), str(self.folder / "kept")], check=True)
+
+    def restore(self) -> None:
+        """Put everything back as it was remembered, at the same path: worktrees are known by it."""
+        shutil.rmtree(self.world)
+        subprocess.run(["cp", "-a", str(self.folder / "kept"), str(self.world)], check=True)
+
+    def close(self) -> None:
+        """End the nursery."""
+        if self._nursery is not None:
+            assert self._nursery.stdin is not None
+            assert self._nursery.stdout is not None
+            self._nursery.stdin.close()
+            self._nursery.wait(timeout=30)
+            self._nursery.stdout.close()
+            self._nursery = None
+
+    def aiflow(self, *argv: str, turn: int = 0) -> Done:
+        """Call aiflow with --json, killed right behind its write of this number (0: never)."""
+        if self._nursery is None:
+            self._nursery = subprocess.Popen(
+                [sys.executable, "-c", NURSERY],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=self.environ,
+                cwd=self.folder,
+            )
+        assert self._nursery.stdin is not None
+        assert self._nursery.stdout is not None
+        out, err, log = (self.folder / name for name in ("out", "err", "log"))
+        job = {"argv": [*argv, "--json"], "cwd": str(self.root), "environ": self.environ, "turn": turn}
+        job |= {"out": str(out), "err": str(err), "log": str(log)}
+        self._nursery.stdin.write(json.dumps(job) + "\n")
+        self._nursery.stdin.flush()
+        code = int(self._nursery.stdout.readline())
+        done = Done(code, out.read_text(), err.read_text(), log.read_text().splitlines())
+        assert "Traceback" not in done.err, done.err
+        return done
+
+    def start(self, *argv: str, environ: dict[str, str] | None = None) -> subprocess.Popen[str]:
+        """Start aiflow with --json as a process of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "aiflow", *argv, "--json"],
+            cwd=self.root,
+            env={**self.environ, **(environ or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def calls(self, what: str = "began") -> list[dict[str, Any]]:
+        """Return what the agent wrote down."""
+        path = self.world / "calls.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [call for call in map(json.loads, lines) if call["what"] == what]
+
+    def forget_calls(self) -> None:
+        """Let the agent's book begin anew."""
+        (self.world / "calls.jsonl").unlink()
+
+    def names(self) -> list[str]:
+        """Return the calls that began, in order."""
+        return [call["name"] for call in self.calls()]
+
+    def run_ids(self, request_id: str = "RQ-1") -> list[str]:
+        """Return the runs of a request, oldest first."""
+        return sorted(path.name for path in (self.root / "runs" / request_id).glob("RUN-*"))
+
+    def stage_path(self, run_id: str, request_id: str = "RQ-1") -> Path:
+        """Return where a run's truth is."""
+        return self.root / "runs" / request_id / run_id / "stage.json"
+
+    def run(self, run_id: str | None = None, request_id: str = "RQ-1") -> Run:
+        """Read a run back, by default the only one."""
+        if run_id is None:
+            [run_id] = self.run_ids(request_id)
+        run = run_of(json.loads(self.stage_path(run_id, request_id).read_text()))
+        assert run is not None
+        return run
+
+    def status(self, request_id: str = "RQ-1") -> str:
+        """Return a request's status."""
+        [status] = re.findall(r"^status: (\w+)$", (self.root / f"requests/{request_id}.md").read_text(), re.MULTILINE)
+        return str(status)
+
+    def lock_files(self) -> list[str]:
+        """Return the lock files, aiflow's and git's."""
+        ours = [path.name for path in (self.root / ".aiflow").glob("locks/*.lock.json")]
+        return ours + [str(path) for path in (self.root / ".git").rglob("*.lock")]
+
+    def holder(self) -> dict[str, Any] | None:
+        """Return who holds a request's lock."""
+        for path in (self.root / ".aiflow/locks").glob("request.*.lock.json"):
+            try:
+                lock: dict[str, Any] = json.loads(path.read_text())
+            except FileNotFoundError:
+                continue
+            return lock
+        return None
+
+    def look_at_checkout(self) -> dict[str, object]:
+        """Return everything in the repository that is the person's, byte for byte."""
+        ours = {".git", ".aiflow", "runs", "requests"}
+        files = [path for path in self.root.iterdir() if path.name not in ours]
+        files += [self.root / ".git" / name for name in ("HEAD", "index", "config", "logs/refs/stash")]
+        found: dict[str, object] = {str(path.relative_to(self.root)): path.read_bytes() for path in files}
+        refs = git(self.root, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+        found["refs"] = [line for line in refs if not line.startswith(("refs/heads/aiflow/", "refs/aiflow/"))]
+        return found
+
+    # What must hold whenever nobody is at work.
+
+    def check_tidy(self) -> None:
+        """Check that nothing is left of a kill: no lock, no process, no half-done thing of the person's."""
+        assert self.lock_files() == []
+        assert survivors(run for request in self.requests() for run in self.run_ids(request)) == {}
+        assert self.calls("survived") == []
+        guards = self.root / ".aiflow/guards"
+        assert not guards.exists() or os.listdir(guards) == []
+        assert self.look_at_checkout() == self.checkout
+
+    def check_files(self, run: Run) -> None:
+        """Check a run's own files against each other."""
+        folder = self.stage_path(run.run_id, run.request_id).parent
+        errors = folder / "errors.json"
+        assert errors.exists() == (run.error is not None)
+        if run.error is not None:
+            told = json.loads(errors.read_text())
+            assert (told["reason_code"], told["state"]) == (run.error.reason_code, run.state.value)
+        report = (folder / "report.md").read_text()
+        heads = re.findall(r"^# .*$", report, re.MULTILINE)
+        marks = re.findall(r"^<!-- aiflow:end .*$", report, re.MULTILINE)
+        sections = re.findall(r"^## .*$", report, re.MULTILINE)
+        assert len(heads) == 1, report
+        assert [count for count in Counter([*marks, *sections]).values() if count > 1] == [], report
+        assert len(marks) == len(sections) >= sum(line.event in ENDS for line in run.history), report
+        reason = f": {run.error.reason_code}" if run.error else ""
+        assert f" {run.state}{reason}" in sections[-1], report
+        if run.plan:
+            planning = json.loads((folder / "planning.json").read_text())
+            assert [step["id"] for step in planning["steps"]] == [step.id for step in run.plan]
+
+    def check_commits(self, run: Run) -> None:
+        """Check that the branch has one commit for each finished step, with its trailers and its content."""
+        done = [step.id for step in run.plan if step.id in run.steps and run.steps[step.id].is_done]
+        shape = "%x01%H%x02%s%x02%(trailers:only,unfold)%x02"
+        text = git(
+            self.root, "log", "--reverse", "--raw", "--abbrev=40", f"--format={shape}", f"main..{run.place.branch}"
+        )
+        commits = [part.split("\x02") for part in text.split("\x01")[1:]]
+        expected = [
+            (
+                run.steps[step_id].commit,
+                f"Do {step_id}",
+                f"Aiflow-Request: {run.request_id}\nAiflow-Run: {run.run_id}\nAiflow-Step: {step_id}",
+                f":000000 100644 {'0' * 40} {blob(step_id + DONE_TEXT)} A\t{step_id}.txt",
+            )
+            for step_id in done
+        ]
+        assert [tuple(part.strip() for part in commit) for commit in commits] == expected
+
+    def check_done(self, request_id: str = "RQ-1", run_id: str | None = None) -> Run:
+        """Check that a run is DONE, whole, and waits for acceptance."""
+        run = self.run(run_id, request_id)
+        assert (run.state.value, self.status(request_id)) == ("DONE", "blocked")
+        assert all(run.steps[step.id].is_done for step in run.plan)
+        assert sorted(os.listdir(self.root / "runs" / request_id)) == self.run_ids(request_id)
+        self.check_files(run)
+        self.check_commits(run)
+        control = self.root / ".aiflow/control"
+        assert not control.exists() or os.listdir(control) == []
+        status = git(Path(run.place.path), "status", "--porcelain", "--ignored").splitlines()
+        assert status == ["!! copied.env"]
+        self.check_tidy()
+        return run
+
+    def check_calls(self, expected: Iterable[str], repeats: int = 1) -> None:
+        """Check that every call was made, no finished step touched, and no attempt counted twice or given back."""
+        assert [call for call in self.calls() if call["was_done"]] == []
+        made, wanted = Counter(self.names()), Counter(expected)
+        assert set(made) == set(wanted)
+        assert sum((made - wanted).values()) <= repeats, made - wanted
+        attempts: dict[str, list[int]] = {}
+        for call in self.calls():
+            if call["attempt"]:
+                attempts.setdefault(call["name"], []).append(call["attempt"])
+        assert all(numbers in ([1], [2], [1, 2]) for numbers in attempts.values()), attempts
+
+    def check_journal(self, run: Run) -> None:
+        """Check that every line of the history is in the journal, once."""
+        entries = ActivityLog(self.root).read(limit=100_000).entries
+        told = Counter(
+            (entry["at"], entry["data"]["event"])
+            for entry in entries
+            if entry["kind"] == "transition" and entry["run_id"] == run.run_id
+        )
+        assert told == Counter((line.at.isoformat(), line.event) for line in run.history)
+
+    def requests(self) -> list[str]:
+        """Return the requests that have runs."""
+        folder = self.root / "runs"
+        return sorted(os.listdir(folder)) if folder.is_dir() else []
+
+
+DONE_TEXT = " is done\n"
+ENDS = {"NEEDS_INPUT", "FAILED", "REPORTED", "REPLACED", "SENT_BACK"}
+
+
+def survivors(run_ids: Iterable[str]) -> dict[int, str]:
+    """Return the living processes that belong to runs: agents, guards, git."""
+    marks = [f"{mark}={run}".encode() for run in run_ids for mark in (RUN_MARK, GUARD_MARK, GIT_MARK)]
+    found = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            carried = set(Path(f"/proc/{name}/environ").read_bytes().split(b"\0"))
+            if (
+                carried.intersection(marks)
+                and Path(f"/proc/{name}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+            ):
+                found[int(name)] = Path(f"/proc/{name}/cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue
+    return found
+
+
+def until(is_so: Callable[[], object], seconds: float) -> float:
+    """Wait until something is so, and return how long that took."""
+    began = time.monotonic()
+    while not is_so():
+        assert time.monotonic() - began < seconds, "it never came to be"
+        time.sleep(0.005)
+    return time.monotonic() - began
+
+
+class Kills(NamedTuple):
+    """A command to be killed at each of its writes: how to get there, and what must hold afterwards."""
+
+    command: tuple[str, ...]
+    prepare: Callable[[Scene], None]
+    afterwards: Callable[[Scene], None]
+    steps: int = 1
+    has_setup: bool = False
+
+
+def kill_everywhere(folder: Path, kills: Kills, whole: Callable[[Scene, Done], None]) -> int:
+    """Kill a command behind every write it makes, each time from the same beginning; return how many there were.
+
+    `whole` checks the same command left alone.
+    """
+    began = time.monotonic()
+    killing = _Killing(kills, whole)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for future in [pool.submit(killing.work, folder / str(number)) for number in range(WORKERS)]:
+            future.result()
+    print(
+        f"{' '.join(kills.command)}: killed behind each of {killing.total} writes in {time.monotonic() - began:.0f} s"
+    )
+    assert not killing.failures, "\n\n".join(killing.failures)
+    return killing.total
+
+
+class _Killing:
+    """The writes of one command, shared by workers that each have a scene of their own."""
+
+    def __init__(self, kills: Kills, whole: Callable[[Scene, Done], None]) -> None:
+        self.kills, self.whole = kills, whole
+        self.turns, self.total = itertools.count(1), 0
+        self.guard, self.ready = threading.Lock(), threading.Barrier(WORKERS)
+        self.failures: list[str] = []
+
+    def work(self, folder: Path) -> None:
+        """Take one write after the other until there are no more, or enough went wrong."""
+        scene = Scene(folder, steps=self.kills.steps, has_setup=self.kills.has_setup)
+        try:
+            self._count(scene)
+            while len(self.failures) < MAX_FAILURES:
+                with self.guard:
+                    turn = next(self.turns)
+                if not self._kill(scene, turn):
+                    return
+        except BaseException:
+            self.ready.abort()
+            raise
+        finally:
+            scene.close()
+
+    def _count(self, scene: Scene) -> None:
+        """Leave the command alone once, to see how many writes it makes."""
+        self.kills.prepare(scene)
+        scene.keep()
+        done = scene.aiflow(*self.kills.command)
+        self.whole(scene, done)
+        with self.guard:
+            self.total = max(self.total, len(done.writes))
+        self.ready.wait(timeout=120)
+
+    def _kill(self, scene: Scene, turn: int) -> bool:
+        """Kill the command at one write and see what the next start makes of it; False if it has no such write."""
+        scene.restore()
+        done = scene.aiflow(*self.kills.command, turn=turn)
+        if done.code != KILLED and turn > self.total:
+            return False
+        try:
+            assert done.code == KILLED, f"it ended after {len(done.writes)} of {self.total} writes: {done}"
+            for request in scene.requests():
+                for run_id in scene.run_ids(request):
+                    scene.run(run_id, request)
+            self.kills.afterwards(scene)
+        except Exception as error:  # noqa: BLE001 - all that failed is told together
+            self.failures.append(f"killed behind {done.writes[-1]}\n{describe(error)}")
+        return True
+
+
+def describe(error: Exception) -> str:
+    """Write an error with where it came from."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    places = " > ".join(f"{frame.name}:{frame.lineno}" for frame in frames)
+    return f"{places}\n{type(error).__name__}: {error}"
