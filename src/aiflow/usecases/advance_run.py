@@ -144,13 +144,14 @@ def _test(work: Work) -> None:
     assert step is not None, work.run.run_id
     commands = work.engine.test_commands
     kinds = commands if step.tests is None else [kind for kind in step.tests if kind in commands]
-    if kinds:
-        work.save(testing(work.run))
+    if not kinds:
+        work.run = tested(work.run)  # saved with the call of the reviewer, which comes at once
+        return
+    work.save(testing(work.run))
     for kind in kinds:
         if not _passes(work, kind, commands[kind]):
             return
-    if work.run.is_active:
-        work.save(tested(work.run))
+    work.save(tested(work.run))
 
 
 def _passes(work: Work, kind: str, command: str) -> bool:
