@@ -227,6 +227,9 @@ class Workshop(Protocol):
     def find_program(self, command: str) -> str | None:
         """Return the program that a shell command starts with if it cannot be found, else None."""
 
+    def is_repository_root(self) -> bool:
+        """Tell whether the project is a repository, and not a folder inside one."""
+
     def file_system(self) -> str | None:
         """Return the kind of file system the checkout is on if it is a network's, else None."""
 
@@ -269,6 +272,9 @@ class Workspaces(Protocol):
 
     def tidy(self, place: Place) -> tuple[str, ...]:
         """Put back what tests or a reviewer changed behind a commit, and return those paths."""
+
+    def drop_leftovers(self, place: Place) -> tuple[str, ...]:
+        """Put back what tests changed behind what was collected of a step, and return those paths."""
 
     def snapshot(self, place: Place) -> str:
         """Return the tree of the worktree as it is, untracked files included."""

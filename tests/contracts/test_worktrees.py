@@ -458,11 +458,11 @@ def _conflict(scene: Scene, *args: str) -> None:
 @pytest.mark.parametrize(
     ("deed", "noted"),
     [
-        (_own_commits, "Folded in commits that the agent had made itself: 2"),
+        (_own_commits, "Folded in the agent's own commits: 2"),
         (_own_branch, "from branch feature"),
         (_detached, "from a detached HEAD"),
         (_orphan, "from branch fresh"),
-        (_amended, "Folded in commits that the agent had made itself: 1"),
+        (_amended, "Folded in the agent's own commits: 1"),
         (_branch_deleted, "from a detached HEAD"),
         (_half_staged, None),
         (_forced_ignored, None),
@@ -511,7 +511,7 @@ def test_an_agent_that_only_reset_is_noted(scene: Scene) -> None:
     scene.at("reset", "-q", "--hard", "HEAD~1")
     changes = scene.git.collect(scene.place, commit)
     assert [(file.path, file.deleted) for file in changes.files] == [("new.txt", 1)]
-    assert changes.notes == (f"Put the branch back: the agent had moved it to {scene.base[:12]}",)
+    assert changes.notes == (f"Put the branch back from {scene.base[:12]}",)
     assert scene.is_at(commit)
 
 

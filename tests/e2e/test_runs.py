@@ -240,7 +240,7 @@ def test_own_commits_are_folded_branches_taken_back_and_requests_restored(bench:
     assert bench.git("log", "-1", "--format=%an", branch) == "Ada"
     assert bench.git("show", f"{branch}:requests/RQ-1.md") == base
     assert "requests/RQ-9.md" not in bench.files_at(branch)
-    assert "Folded in commits" in bench.log(1)
+    assert "Folded in the agent's own commits" in bench.log(1)
     assert "Switched back" in bench.log(2)
     assert "requests/RQ-1.md" in bench.log(3)
     assert "requests/RQ-9.md" in bench.log(3)

@@ -94,7 +94,8 @@ class Checkout:
 def find_checkout(path: str, common: str) -> Checkout | None:
     """Return the worktree at a path, if it is a whole one of this repository."""
     git_dir = _linked_git_dir(path)
-    if git_dir is None or not os.path.isfile(os.path.join(git_dir, "HEAD")):
+    head = read_line(os.path.join(git_dir, "HEAD")) if git_dir is not None else None
+    if git_dir is None or head is None or not re.fullmatch(r"ref: \S.*|[0-9a-f]{40,64}", head):
         return None
     back = read_line(os.path.join(git_dir, "gitdir"))
     if back is None or not _same(os.path.join(git_dir, back), os.path.join(path, ".git")):

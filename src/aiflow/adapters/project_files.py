@@ -19,10 +19,20 @@ def find_root(start: Path | str) -> str:
     here = _existing_folder(start)
     for folder in _upwards(here):
         if os.path.exists(f"{folder}/{FILE_NAME}") or os.path.exists(f"{folder}/.git"):
+            _refuse_worktree(folder)
             return folder
     if os.path.isdir(f"{here}/requests"):
         return here
     raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=here)
+
+
+def _refuse_worktree(folder: str) -> None:
+    """Send who is in a run's worktree to the project itself: its backlog is there, not in the run's copy of it."""
+    if not os.path.basename(folder).startswith("RUN-") or not os.path.isfile(f"{folder}/.git"):
+        return
+    with translated(folder), open(f"{folder}/.git", encoding="utf-8", errors="surrogateescape") as file:
+        project = file.read().removeprefix("gitdir:").strip().partition("/.git/worktrees/")[0]
+    raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=folder, commands=(f"cd {project}",))
 
 
 def find_repository(start: Path | str) -> str:

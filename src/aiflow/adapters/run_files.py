@@ -92,6 +92,7 @@ def _summary(run_id: str, stage: dict[str, Any] | None) -> RunSummary:
         _text(error.get("reason_code")),
         _text(error.get("cause")),
         _changed_at(stage.get("history")),
+        _text(error.get("way_on")),
     )
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiflow.adapters.stage_reading import read_stage
 from aiflow.domain.plan import FlawError, plan_shape
-from aiflow.domain.reasons import reason_for
-from aiflow.domain.run import STAGE_VERSION, StepWork
+from aiflow.domain.reasons import WayOn, reason_for
+from aiflow.domain.run import STAGE_VERSION, StepWork, recommended
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ def stage_of(run: Run) -> dict[str, Any]:
             "planning": run.planning_calls,
             "steps": {i: {name: w.calls.get(name, 0) for name in COUNTED} for i, w in run.steps.items()},
         },
-        "error": _error_shape(run.error) if run.error else None,
+        "error": {**_error_shape(run.error), "way_on": (recommended(run) or WayOn.NONE).value} if run.error else None,
         "history": [_line_shape(line) for line in run.history],
         "title": run.title,
         "agent": run.agent,
@@ -48,6 +48,7 @@ def stage_of(run: Run) -> dict[str, Any]:
             "copied": list(run.place.copied),
             "is_prepared": run.is_prepared,
             "left_tree": run.left_tree,
+            "has_edits": run.has_edits,
         },
         "steps": [{**step, **_work_shape(run.steps.get(str(step["id"])))} for step in plan_shape(run.plan)],
         "visit": _visit_shape(run.visit),

@@ -8,6 +8,7 @@ from aiflow.domain.answers import Role
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.place import Place
 from aiflow.domain.plan import PlanStep, read_plan
+from aiflow.domain.reasons import WayOn
 from aiflow.domain.request import parse_instant
 from aiflow.domain.retry import StepStop
 from aiflow.domain.run import STAGE_VERSION, Evidence, Feedback, Happening, Run, RunError, StepWork, Visit
@@ -52,6 +53,7 @@ def read_stage(stage: Mapping[str, Any]) -> Run:
             warnings=tuple(map(_words, _list(stage["warnings"]))),
             is_prepared=_flag(tree["is_prepared"]),
             left_tree=_maybe(tree["left_tree"]),
+            has_edits=_flag(tree["has_edits"]),
             stopped_in=None if stage["stopped_in"] is None else RunState(stage["stopped_in"]),
             compare_url=_maybe(stage["compare_url"]),
             replaces=_maybe(stage["replaces"]),
@@ -117,6 +119,7 @@ def _read_feedback(told: object) -> tuple[Feedback, ...]:
 
 def _read_error(error: Mapping[str, Any]) -> RunError:
     seen = error["evidence"]
+    WayOn(error["way_on"])  # worked out anew from the rest, but what says something else is no file of ours
     return RunError(
         reason_code=_text(error["reason_code"]),
         summary=_words(error["summary"]),

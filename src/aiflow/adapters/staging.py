@@ -8,10 +8,10 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.repository_facts import readable
+from aiflow.adapters.repository_facts import path_of_status, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from aiflow.adapters.git_cli import Done, Git
 
@@ -23,7 +23,7 @@ def stage_everything(git: Git, copied: Iterable[str], tracked: Iterable[bytes]) 
 
     `copied` are left out, except those that were in git before (`tracked`).
     """
-    add = ("add", "-A", "--", ":/", *(_without(name) for name in copied))
+    add = ("add", "-A", "--sparse", "--", ":/", *(_without(name) for name in copied))
     done = git.run(*add, ok=_ANY_FAILURE)
     nested: list[bytes] = []
     if _has_failed(done) or b"embedded git repository" in done.err:
@@ -139,3 +139,36 @@ def differing(git: Git, old: str, new: str) -> frozenset[str]:
     """Return the paths in which two trees or commits differ."""
     words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", f"{old}^{{tree}}", f"{new}^{{tree}}")
     return frozenset(readable(item) for item in git.run(*words).items)
+
+
+def changed_beside(git: Git, copied: tuple[str, ...], *, counts_index: bool = True) -> tuple[str, ...]:
+    """Return what differs from the commit (or only from the index) and is not tracked, copied paths apart."""
+    options = ("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
+    ours = [os.fsencode(name) for name in copied]
+    found = [(item, path) for item in git.run("status", *options).items if (path := path_of_status(item))]
+    return tuple(
+        sorted(
+            readable(path)
+            for item, path in found
+            if not (item.startswith(b"?") and is_below(path, ours))
+            and (counts_index or item.startswith(b"?") or item[3:4] != b".")
+        )
+    )
+
+
+def back_to_index(git: Git, copied: tuple[str, ...]) -> tuple[str, ...]:
+    """Set the worktree back to the index, and return what was changed beside it; ignored and copied files stay."""
+    paths = changed_beside(git, copied, counts_index=False)
+    if paths:
+        git.run("checkout-index", "--quiet", "--force", "--all")
+        clean_untracked(git, copied)
+    return paths
+
+
+def is_commit_of(git: Git, commit: str, since: str, trailers: Mapping[str, str]) -> bool:
+    """Tell whether a commit stands right behind another and carries these trailers."""
+    text = git.run("cat-file", "commit", commit).out.decode("utf-8", "replace")
+    head, _, message = text.partition("\n\n")
+    parents = [line.split()[1] for line in head.splitlines() if line.startswith("parent ")]
+    lines = set(message.splitlines())
+    return parents == [since] and all(f"{name}: {value}" in lines for name, value in trailers.items())

@@ -93,6 +93,10 @@ class LocalWorkshop:
         is_there = shutil.which(program, path=path) or os.path.exists(os.path.join(self._root, program))
         return None if is_there or program in _BUILTINS else program
 
+    def is_repository_root(self) -> bool:
+        """Tell whether the project is a repository, and not a folder inside one."""
+        return os.path.exists(os.path.join(self._root, ".git"))
+
     def file_system(self) -> str | None:
         """Return the kind of file system the checkout is on if it is a network's, else None."""
         kind = kind_of(self._root)

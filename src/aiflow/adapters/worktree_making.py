@@ -7,7 +7,7 @@ import shutil
 import stat
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.git_files import clear_ref_lock
+from aiflow.adapters.git_files import clear_ref_lock, read_line
 from aiflow.adapters.repository_facts import commit_of
 from aiflow.errors import AiflowError, EnvironmentProblemError, as_problem
 
@@ -55,10 +55,24 @@ def _remove(path: str, precious: tuple[str, ...]) -> None:
     try:
         if os.path.islink(path) or os.path.isfile(path):
             os.unlink(path)
+        elif os.path.isdir(path) and _may_hold_work(path):
+            os.rename(path, _free_name(f"{path}.aside"))
         elif os.path.isdir(path):
             _remove_tree(path)
     except OSError as error:
         raise as_problem(error, error.filename or path) from error
+
+
+def _may_hold_work(path: str) -> bool:
+    """Tell whether a folder that git knows no more has files an agent or a person made: those are only put aside."""
+    locked = os.path.join((read_line(os.path.join(path, ".git")) or "").removeprefix("gitdir: "), "locked")
+    is_half_made = read_line(locked) == "initializing"
+    return not is_half_made and any(name != ".git" for name in os.listdir(path))
+
+
+def _free_name(name: str) -> str:
+    numbered = (f"{name}-{number}" for number in range(2, 10_000))
+    return next(each for each in (name, *numbered) if not os.path.lexists(each))
 
 
 def _remove_tree(path: str) -> None:

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 
 from aiflow.adapters.git_cli import Git
 from aiflow.adapters.git_files import Checkout, Signature, common_dir, find_checkout
-from aiflow.adapters.repository_facts import commit_of, look, path_of_status, readable
+from aiflow.adapters.repository_facts import commit_of, look, readable
 from aiflow.adapters.staging import (
+    back_to_index,
+    changed_beside,
     clean_untracked,
     copied_paths,
     differing,
     is_below,
+    is_commit_of,
     show_hidden,
     stage_everything,
     tracked_among,
@@ -134,7 +137,7 @@ class GitWorkspaces:
         words = ("commit", "--quiet", "--cleanup=verbatim", *options, "-F", "-")
         self._inside(checkout).run(*words, stdin=message.encode("utf-8", "replace"))
         made = self.tip(place)
-        if made is None or made == since:
+        if made in (None, since):
             raise EnvironmentProblemError(reason_code="GIT_FAILED", command="git commit", problem="no commit was made")
         self._now_at(checkout, made)
         return made
@@ -144,29 +147,28 @@ class GitWorkspaces:
         tip = self.tip(place)
         if tip is None or tip == since:
             return None
-        text = self._git.run("cat-file", "commit", tip).out.decode("utf-8", "replace")
-        head, _, message = text.partition("\n\n")
-        parents = [line.split()[1] for line in head.splitlines() if line.startswith("parent ")]
-        lines = set(message.splitlines())
-        is_it = parents == [since] and all(f"{name}: {value}" in lines for name, value in trailers.items())
-        return tip if is_it else None
+        return tip if is_commit_of(self._git, tip, since, trailers) else None
 
     def tidy(self, place: Place) -> tuple[str, ...]:
         """Put back what tests or a reviewer changed behind a commit, and return those paths."""
         checkout = self._enter(place)
-        git = self._inside(checkout)
         at = self._tips.get(place.path) or self.tip(place)
         if at is None:
             raise EnvironmentProblemError(reason_code="WORKTREE_LOST", path=place.path)
         self._take_back(place, checkout, at)
-        options = ("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
-        items = git.run("status", *options).items
-        copied = [os.fsencode(name) for name in copied_paths(place.copied)]
-        found = [(item, path) for item in items if (path := path_of_status(item))]
-        paths = [path for item, path in found if not (item.startswith(b"?") and is_below(path, copied))]
+        paths = changed_beside(self._inside(checkout), copied_paths(place.copied))
         if paths:
             self._lay_out(place, checkout, at)
-        return tuple(sorted(readable(path) for path in paths))
+        return paths
+
+    def drop_leftovers(self, place: Place) -> tuple[str, ...]:
+        """Put back what tests changed behind what was collected of a step, and return those paths."""
+        checkout = self._enter(place)
+        if place.path not in self._collected:
+            return ()
+        if self._collected[place.path] != checkout.signature():
+            checkout.bring_back_index()
+        return back_to_index(self._inside(checkout), copied_paths(place.copied))
 
     def snapshot(self, place: Place) -> str:
         """Return the tree of the worktree as it is, untracked files included."""
@@ -188,6 +190,7 @@ class GitWorkspaces:
         commit = self._keep(git, ref, tree, [since])
         options = ("--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
         patch = git.run("diff-tree", "-r", "-p", *options, "--src-prefix=a/", "--dst-prefix=b/", since, tree).out
+        git.run("read-tree", since)  # a person who commits there commits what they add, not half a step
         return Unfinished(tree, commit, patch)
 
     def restore(self, place: Place, since: str, kept: str) -> None:
@@ -248,7 +251,8 @@ class GitWorkspaces:
             git.run("symbolic-ref", "HEAD", branch_ref(place))
         if found and found != since:
             own = git.run("rev-list", "--count", f"{since}..{found}").word
-            notes.append(f"Folded in commits that the agent had made itself: {own}" if own != "0" else _moved(found))
+            folded, moved = f"Folded in the agent's own commits: {own}", f"Put the branch back from {found[:12]}"
+            notes.append(folded if own != "0" else moved)
         if under_way:
             notes.append(f"Ended what git had under way: {', '.join(under_way)}")
             checkout.forget_under_way()
@@ -294,7 +298,3 @@ class GitWorkspaces:
         commit = git.run("commit-tree", tree, *words, "-m", "Kept by aiflow", environ=_KEEPER).word
         git.run("update-ref", "--create-reflog", ref, commit)
         return commit
-
-
-def _moved(commit: str) -> str:
-    return f"Put the branch back: the agent had moved it to {commit[:12]}"

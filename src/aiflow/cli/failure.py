@@ -12,7 +12,7 @@ from aiflow.cli.render import say
 from aiflow.cli.session import current_texts, print_json
 from aiflow.domain.reasons import exit_code
 from aiflow.errors import AiflowError, BadInputError, as_problem
-from aiflow.usecases.shapes import error_facts, error_shape
+from aiflow.usecases.shapes import actions_of, error_facts, error_shape
 
 
 def code_of(error: Exception) -> int:
@@ -48,7 +48,7 @@ def show(error: AiflowError) -> None:
     texts = current_texts()
     facts = error_facts(error, texts)
     message = texts.message(error.reason_code, facts)
-    title, summary, actions = message.title, message.summary, message.actions
+    title, summary, actions = message.title, message.summary, actions_of(error, message.actions)
     detail, hint = facts.get("detail"), facts.get("hint")
     if error.reason_code == "INPUT_INVALID" and detail:
         # What is wrong is all there is to say.

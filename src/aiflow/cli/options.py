@@ -27,7 +27,8 @@ def command(name: str) -> Callable[[F], click.Command]:
 
     def decorate(function: F) -> click.Command:
         @functools.wraps(function)
-        def call(session: Session, /, *args: Any, as_json: bool, **given: Any) -> Any:
+        def call(session: Session, /, *args: Any, as_json: bool, settings: tuple[str, ...], **given: Any) -> Any:
+            session.flags = (*session.flags, *settings)
             is_json = as_json or bool(click.get_current_context().find_root().params.get("as_json"))
             try:
                 return function(session, *args, as_json=is_json, **given)
@@ -41,7 +42,10 @@ def command(name: str) -> Callable[[F], click.Command]:
             "--lang", cls=WordedOption, type=click.Choice(["ja", "en"]), expose_value=False, help="option.lang"
         )
         as_json = click.option("--json", "as_json", cls=WordedOption, is_flag=True, help="option.json")
-        return wrapped(as_json(lang(click.pass_obj(call))))
+        setting = click.option(
+            "-c", "settings", cls=WordedOption, multiple=True, metavar="KEY=VALUE", help="option.setting"
+        )
+        return wrapped(as_json(lang(setting(click.pass_obj(call)))))
 
     return decorate
 

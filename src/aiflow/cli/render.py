@@ -91,14 +91,18 @@ def terminal_width() -> int:
 def say(text: str, prefix: str = "", *, err: bool = False) -> None:
     """Write a paragraph behind a prefix; on a terminal its lines are broken and stand below each other."""
     stream = sys.stderr if err else sys.stdout
-    shown = clean(text)
-    if not stream.isatty():
-        click.echo(prefix + shown, err=err)
-        return
-    indent = min(display_width(prefix), MOST_INDENT)
-    width = max(20, terminal_width() - display_width(prefix))
-    for number, line in enumerate(wrap(shown, width)):
-        click.echo((prefix if number == 0 else " " * indent) + line, err=err)
+    indent = " " * min(display_width(unpainted(prefix)), MOST_INDENT)
+    shown = [clean(line) for line in text.splitlines()] or [""]
+    if stream.isatty():
+        width = max(20, terminal_width() - display_width(unpainted(prefix)))
+        shown = [part for line in shown for part in wrap(line, width) or [""]]
+    for number, line in enumerate(shown):
+        click.echo((indent if number else prefix) + line, err=err)
+
+
+def unpainted(text: str) -> str:
+    """Take the colours out of a text of our own, to see how wide it is."""
+    return click.unstyle(text)
 
 
 def ago(moment: datetime, now: datetime, texts: Texts) -> str:

@@ -34,13 +34,13 @@ def show_run(session: Session, run_id: RequestId, *, as_json: bool) -> None:
     heading(f"{run.run_id}  {clean(run.title)}")
     facts = (
         ("request", run.request_id),
-        ("state", paint(run.state, RUN_COLOURS.get(run.state))),
         ("agent", run.agent),
         ("branch", run.place.branch),
         ("worktree", run.place.path),
         ("replaces", run.replaces or ""),
         ("replaced_by", run.replaced_by or ""),
     )
+    click.echo("  " + pad(texts("fact.state"), 14) + paint(run.state, RUN_COLOURS.get(run.state)))
     for name, value in facts:
         if value:
             say(value, "  " + pad(texts(f"fact.{name}"), 14))

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.cli.render import clean, heading, is_terminal, paint, say
+from aiflow.cli.layout import wrap
+from aiflow.cli.render import clean, heading, is_terminal, paint, say, terminal_width
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.reasons import mending_command
+from aiflow.domain.run import recommended
 from aiflow.usecases.run_report import message_facts
 from aiflow.usecases.run_shapes import outcome_code
 
@@ -26,7 +28,8 @@ RUN_COLOURS = {
 }
 
 
-SNIPPET_LINES = 5
+GUTTER = "        │ "
+SNIPPET_LINES = 12
 
 
 class RunView:
@@ -88,9 +91,10 @@ class RunView:
         if self._is_quiet or not is_terminal():
             return
         with self._unread():
+            width = max(20, terminal_width() - len(GUTTER))
             for line in data.decode("utf-8", "replace").splitlines():
-                if not line.startswith("=== "):
-                    click.echo(paint("        │ ", "bright_black") + paint(clean(line), "bright_black"))
+                for part in [] if line.startswith("=== ") else wrap(clean(line), width) or [""]:
+                    click.echo(paint(GUTTER + part, "bright_black"))
 
     def finish(self, run: Run) -> None:
         """Tell how a run ended and what to do now."""
@@ -105,7 +109,8 @@ def show_end(run: Run, texts: Texts) -> None:
     if code is None:
         click.echo(state)
         return
-    message = texts.message(code, message_facts(run, why) if why else {"request_id": run.request_id})
+    plain = {"request_id": run.request_id, "branch": run.place.branch}
+    message = texts.message(code, message_facts(run, why) if why else plain)
     say(message.title, f"{state}  {code}: ")
     say(message.summary, "  ")
     if why is not None:
@@ -117,7 +122,7 @@ def show_end(run: Run, texts: Texts) -> None:
             for line in (*why.summary.splitlines(), *why.evidence.stderr_snippet.splitlines()[-SNIPPET_LINES:]):
                 say(line, "  > ")
     _show_branch(run, texts)
-    command = mending_command(code, run.request_id, why.cause if why else None)
+    command = mending_command(code, run.request_id, why.cause if why else None, recommended(run))
     actions = [command] if command else []
     for action in (*actions, *(each for each in message.actions if not command or command not in each)):
         say(action, "  → ")
@@ -129,5 +134,7 @@ def _show_branch(run: Run, texts: Texts) -> None:
         click.echo("  " + texts("run.steps_done", done=done, total=len(run.plan)))
     if run.has_commits or run.state is RunState.DONE:
         click.echo("  " + texts("run.branch", branch=run.place.branch))
+    if run.state is not RunState.DONE and run.current_step_id is not None and not run.is_active:
+        click.echo("  " + texts("run.worktree", path=run.place.path))
     if run.compare_url and run.state is RunState.DONE:
         click.echo("  " + run.compare_url)

@@ -56,11 +56,15 @@ def catching_signals(tell: str) -> Iterator[Interrupts]:
             signal.signal(number, handler)
 
 
-def run_to_the_end(session: Session, work: Callable[[Engine], Run], *, as_json: bool) -> None:
+def run_to_the_end(session: Session, name: str, work: Callable[[Engine], Run], *, as_json: bool) -> None:
     """Let something work on a run in front of the person, and leave with the exit code of its end."""
     view = RunView(session.texts, is_quiet=as_json)
     with catching_signals(session.texts("run.cancelling")) as interrupts:
-        run = work(session.engine(interrupts, view))
+        try:
+            run = work(session.engine(interrupts, view))
+        except AiflowError as error:  # git knows nothing of requests, but the advice does
+            error.context.setdefault("request_id", name)
+            raise
     if as_json:
         print_json(run_result(run))
     else:
@@ -76,8 +80,10 @@ def wait_for_turn(session: Session, engine: Engine, start: Callable[[], Run]) ->
         try:
             return start()
         except ConflictError as error:
-            if error.reason_code != "RUN_IN_PROGRESS" or engine.interrupted():
+            if error.reason_code != "RUN_IN_PROGRESS":
                 raise
+            if engine.interrupted():
+                raise click.Abort from None
             if not is_told:
                 click.echo(session.texts("run.waiting", run_id=error.context.get("run_id")), err=True)
             is_told = True
@@ -86,16 +92,15 @@ def wait_for_turn(session: Session, engine: Engine, start: Callable[[], Run]) ->
 
 def find_run(engine: Engine, name: RequestId) -> Run:
     """Return the run that is meant: one by its id, or a request's latest (SPEC §13)."""
-    if name.startswith("RUN-"):
-        owner = engine.runs.find(name)
-        if owner is None:
-            raise NotFoundError(reason_code="RUN_NOT_FOUND", run_id=name, name=name, request_id="…")
-        return _load(engine, owner, name)
-    engine.source.load(name)  # an unknown request is said to be one
     latest = engine.runs.latest([name]).get(name)
-    if latest is None:
-        raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=name, name=name)
-    return _load(engine, name, latest.run_id)
+    if latest is not None:  # also of a request whose file is gone
+        return _load(engine, name, latest.run_id)
+    owner = engine.runs.find(name)
+    if owner is not None:
+        return _load(engine, owner, name)
+    if not name.startswith("RUN-"):
+        engine.source.load(name)  # an unknown request is said to be one
+    raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=name, name=name)
 
 
 def _load(engine: Engine, request_id: str, run_id: str) -> Run:

@@ -103,7 +103,8 @@ def _commands(
     if "REQUEST_LOCKED" in codes:
         return
     stopped_for = _stopped_for(request, run)
-    command = mending_command(stopped_for, request.id, run.cause if run else None) if stopped_for else None
+    cause, way = (run.cause, run.way_on) if run else (None, None)
+    command = mending_command(stopped_for, request.id, cause, way) if stopped_for else None
     if command is not None:
         yield command
     elif "NOT_READY" in codes and stopped_for is None:
@@ -114,7 +115,7 @@ def _commands(
 
 def _stopped_for(request: Request, run: RunSummary | None) -> str | None:
     """Return the reason code for which a request's run waits for a person, if it does."""
-    if run is None or run.is_active:
+    if run is None or run.is_active or request.status is RequestStatus.DONE:
         return None
     if run.state is RunState.NEEDS_INPUT:
         return run.reason_code or "LATEST_RUN_NEEDS_INPUT"

@@ -227,7 +227,7 @@ def exit_code(code: str, cause: str | None = None) -> ExitCode:
     return reason_for(code).exit_code
 
 
-def mending_command(code: str, request_id: str, cause: str | None = None) -> str | None:
+def mending_command(code: str, request_id: str, cause: str | None = None, way: str | None = None) -> str | None:
     """Return the command that takes the recommended way on, or None if a person has to mend something first."""
-    command = COMMANDS.get(way_on(code, cause))
+    command = COMMANDS.get(WayOn(way) if way in tuple(WayOn) else way_on(code, cause))
     return command.format(request_id=request_id) if command else None

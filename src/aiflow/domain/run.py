@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.answers import Role
 from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunState
+from aiflow.domain.reasons import WayOn, way_on
 from aiflow.domain.resume import StoppedRun
 from aiflow.domain.retry import NOT_THE_WORK, replan_signal
 
@@ -145,6 +146,7 @@ class Run:
     warnings: tuple[str, ...] = ()
     is_prepared: bool = False
     left_tree: str | None = None
+    has_edits: bool = False
     stopped_in: RunState | None = None
     compare_url: str | None = None
     replaces: str | None = None
@@ -217,6 +219,16 @@ def as_stopped(run: Run, newer_run_id: str | None) -> StoppedRun:
         newer_run_id=newer_run_id,
         is_work_done=run.stopped_in is RunState.TESTING and root in NOT_THE_WORK,
     )
+
+
+def recommended(run: Run) -> WayOn | None:
+    """Return the way on that is open: a new plan where the step's stops call for one, else what its reason says."""
+    if run.error is None:
+        return None
+    step = run.current_step
+    if step is not None and not run.work.is_done and replan_signal(run.work.stops, step.target_paths) is not None:
+        return WayOn.REPLAN
+    return way_on(run.error.reason_code, run.error.cause)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ def step_done(run: Run, commit: str | None, now: datetime) -> Run:
     base = commit or run.step_base
     following = next((step for step in run.plan[index + 1 :]), None)
     event = RunEvent.STEP_DONE if following else RunEvent.LAST_STEP_DONE
-    done = _happen(_with_work(run, work), event, now, note=note)
+    done = replace(_happen(_with_work(run, work), event, now, note=note), has_edits=False)
     return _enter(done, following.id, base) if following else replace(done, visit=Visit())
 
 
@@ -222,7 +222,9 @@ def _from_start(run: Run, step_id: str) -> Run:
 
 
 def rebased(run: Run, commit: str) -> Run:
-    """A person committed on the run's branch: the current step goes on from there (RUN-7)."""
+    """A person committed on the run's branch: the current step, or the plan, goes on from there (RUN-7)."""
+    if run.current_step_id is None:
+        return replace(run, place=replace(run.place, base_commit=commit))
     return _with_work(run, replace(run.work, base=commit))
 
 

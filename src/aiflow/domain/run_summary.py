@@ -19,6 +19,7 @@ class RunSummary(NamedTuple):
     reason_code: str | None = None
     cause: str | None = None
     changed_at: datetime | None = None
+    way_on: str | None = None
 
     @property
     def is_active(self) -> bool:
@@ -31,13 +32,18 @@ class RunSummary(NamedTuple):
         return self.state is RunState.NEEDS_INPUT
 
 
+# A run that was closed in favour of another one, or lost, has nothing more to say once there is a newer one.
+_CLOSED = ("REPLANNED", "SENT_BACK", "RUN_LOST")
 _PREFERENCE = {RunState.NEEDS_INPUT: 1, RunState.FAILED: 2, RunState.DONE: 3}
 
 
 def latest_run(runs: Iterable[RunSummary]) -> RunSummary | None:
     """Pick the run that speaks for a request: an active one, else the newest NEEDS_INPUT, FAILED, DONE (SEL-4)."""
     best: RunSummary | None = None
-    for run in sorted(runs, key=lambda run: run.run_id, reverse=True):
+    newest_first = sorted(runs, key=lambda run: run.run_id, reverse=True)
+    for number, run in enumerate(newest_first):
+        if number > 0 and run.reason_code in _CLOSED:
+            continue
         if best is None or _PREFERENCE.get(run.state, 0) < _PREFERENCE.get(best.state, 0):
             best = run
     return best

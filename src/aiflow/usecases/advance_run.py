@@ -159,10 +159,13 @@ def _passes(work: Work, kind: str, command: str) -> bool:
     log = work.open_log(f"{kind} tests: {command}")
     try:
         ended = _shell(work, command, log.write)
-        if ended.end is End.EXITED and ended.exit_code == 0:
-            return True
         if ended.end is End.STOPPED:  # the loop sees why
             return False
+        # What the tests left is nobody's work: neither the next attempt nor a person finds it, nor is it committed.
+        if dropped := work.workspace.drop_leftovers(work.run.place):
+            log.say(f"[aiflow] put back what the tests changed: {', '.join(dropped)}")
+        if ended.end is End.EXITED and ended.exit_code == 0:
+            return True
         is_late = ended.end in (End.TIMED_OUT, End.SILENT)
         summary = f"{command}: {_how(ended.end, ended.exit_code)}"
         why = work.failure("TEST_TIMEOUT" if is_late else FAILED_TESTS[kind], summary, log, command, ended)

@@ -51,7 +51,8 @@ def call_role(work: Work, role: Role) -> None:
 def _begins_step(work: Work) -> bool:
     """Tell whether the planner, tests or a reviewer may have left something that is not this step's."""
     run = work.run
-    return run.calls_of(Role.IMPLEMENTER) == 0 and run.work.kept is None and not run.visit.crashes
+    is_first = run.calls_of(Role.IMPLEMENTER) == 0 and run.work.kept is None and not run.visit.crashes
+    return is_first and not run.has_edits  # a person's edits that were adopted are this step's
 
 
 def _call(work: Work, role: Role, attempt: int) -> AgentCall:

@@ -94,7 +94,8 @@ def _check_requests(engine: Engine) -> Iterator[Finding]:
         evidence = tuple(f"{file.path}: {describe_problem(file.problems[0], ENGLISH)}" for file in broken)
         count = (("count", str(len(broken))),)
         yield Finding("requests", Health.WARN, "REQUEST_INVALID", "requests.broken", count, evidence)
-    bare = tuple(r.path for r in valid if r.updated_at is None and r.created_at is None)
+    open_ones = (r for r in valid if r.status not in (RequestStatus.DONE, RequestStatus.ARCHIVED))
+    bare = tuple(sorted(r.path for r in open_ones if r.updated_at is None and r.created_at is None))
     if bare:
         yield Finding("requests", Health.WARN, None, "requests.bare", (("count", str(len(bare))),), bare)
     if not broken and not bare:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.answers import Role
 from aiflow.domain.health import Finding, Health
 from aiflow.errors import AiflowError, EnvironmentProblemError
-from aiflow.settings import FILE_NAME
-from aiflow.usecases.shapes import ENGLISH
+from aiflow.settings import FILE_NAME, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,20 +23,23 @@ LOW_FREE_BYTES = 500_000_000
 EVIDENCE_SHOWN = 20
 
 
-def require_health(engine: Engine, request_id: RequestId) -> RepositoryFacts:
+def require_health(engine: Engine, request_id: RequestId, typed: str | None = None) -> RepositoryFacts:
     """Check what a run needs, and return what was learnt of the repository; a FAIL refuses with its reason (RUN-7)."""
     facts, findings = check_quick(engine)
     failed = [finding for finding in findings if finding.health is Health.FAIL]
     if failed or facts is None:
-        first = failed[0]
-        details = [f"{ENGLISH(f'check.{each.message}', **dict(each.facts))}" for each in failed]
-        evidence = [*first.evidence[:EVIDENCE_SHOWN]]
-        raise EnvironmentProblemError(
-            reason_code=first.reason_code,
-            request_id=request_id,
-            detail="\n".join([*details, *evidence]),
-            **dict(first.facts),
-        )
+        first, others = failed[0], failed[1:]
+        told = [engine.texts(f"check.{each.message}", **dict(each.facts)) for each in others]
+        if first.evidence:
+            told = [
+                engine.texts(f"check.{first.message}", **dict(first.facts)),
+                *first.evidence[:EVIDENCE_SHOWN],
+                *told,
+            ]
+        context: dict[str, object] = {**dict(first.facts), **({"typed": typed} if typed else {})}
+        if told:
+            context["detail"] = "\n".join(told)
+        raise EnvironmentProblemError(reason_code=first.reason_code, request_id=request_id, **context)
     return facts
 
 
@@ -51,8 +53,10 @@ def check_quick(engine: Engine) -> tuple[RepositoryFacts | None, list[Finding]]:
         told = tuple((name, str(value)) for name, value in error.context.items())
         findings.append(Finding("repository", Health.FAIL, error.reason_code, "repository.fail", told))
     else:
+        if not engine.workshop.is_repository_root():
+            findings.append(Finding("repository", Health.FAIL, "NOT_A_REPOSITORY", "repository.below"))
         findings += [*_check_repository(facts), *_check_checkout(engine, facts), *_check_remote(facts)]
-    return facts, [*findings, *_check_agents(engine), *_check_tests(engine)]
+    return facts, [*findings, *_check_agents(engine), *_check_tests(engine), *_check_settings(engine)]
 
 
 def _check_machine(engine: Engine) -> Iterator[Finding]:
@@ -76,7 +80,7 @@ def _check_repository(facts: RepositoryFacts) -> Iterator[Finding]:
         yield Finding("repository", Health.FAIL, "NO_COMMITS", "repository.empty", fix=fix)
     else:
         yield Finding("repository", Health.PASS, None, "repository.pass")
-        branch = (("branch", facts.base_branch or "?"),)
+        branch = (("branch", facts.base_branch or "HEAD (detached)"),)
         if facts.base_commit is None:
             yield Finding(
                 "base_branch", Health.FAIL, "BASE_BRANCH_MISSING", "base_branch.fail", branch, fix="git branch"
@@ -139,3 +143,16 @@ def _check_tests(engine: Engine) -> Iterator[Finding]:
         told = (("kind", kind), ("command", command), ("program", missing or ""))
         health = Health.WARN if missing else Health.PASS
         yield Finding("tests", health, None, f"tests.{health.lower()}", told)
+
+
+# Settings of the specification that later versions will heed: who sets one is told that it does nothing yet.
+_LATER = ("accept", "commit_requests", "agent.model", "auto.", "queue.", "server.", "github.", "namespace")
+_LATER_LIMITS = ("limits.issue_retries", "limits.quota_wait_hours", "limits.run_", "limits.session_")
+
+
+def _check_settings(engine: Engine) -> Iterator[Finding]:
+    sources = engine.settings.sources
+    given = (name for name, source in sources.items() if source is not Source.DEFAULT)
+    later = tuple(name for name in given if name.startswith((*_LATER, *_LATER_LIMITS)) or name.endswith(".model"))
+    if later:
+        yield Finding("settings", Health.WARN, None, "settings.later", (("count", str(len(later))),), later)

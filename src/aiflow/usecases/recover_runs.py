@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +11,7 @@ from aiflow.domain.lifecycle import RunOutcome, outcome_of
 from aiflow.domain.lock import Lock
 from aiflow.domain.place import wip_ref
 from aiflow.domain.request import RequestId, RequestStatus
-from aiflow.domain.run_events import crashed, recovered
+from aiflow.domain.run_events import crashed, failure, recovered, stopped
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import holder_shape, in_progress
@@ -76,7 +77,7 @@ def recover_run(engine: Engine, request_id: RequestId) -> Run | None:
         if orphan is not None and orphan.is_lost:
             raise EnvironmentProblemError(reason_code="RUN_LOST", request_id=request_id, run_id=orphan.run_id)
         return engine.runs.load(request_id, orphan.run_id) if orphan is not None and orphan.run_id else None
-    require_health(engine, request_id)
+    require_health(engine, request_id, typed="run")
     lease = engine.locks.acquire_request(request_id, run.run_id)
     if isinstance(lease, Lock):  # somebody else recovers it already, or runs something else
         raise in_progress(lease)
@@ -88,7 +89,6 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
     try:
         current = engine.runs.load(run.request_id, run.run_id) or run
         work = Work(engine, lease, current)
-        engine.control.clear(run.run_id)
         engine.journal.append(
             Activity(
                 engine.clock(),
@@ -107,10 +107,11 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
             close_replaced(engine, lease, run.request_id, run.replaces, run.run_id)
         if refused is not None:
             end_run(work, crashed(owned, engine.clock()))
+        elif engine.control.is_cancelled(run.run_id):  # its process died before it could obey
+            end_run(work, stopped(owned, failure(owned, "CANCELLED", ""), engine.clock()))
         else:
             again = recovered(owned, engine.limits, engine.clock())
-            is_intact = work.workspace.is_intact(again.place)
-            again = again if is_intact else replace(again, is_prepared=False)
+            again = again if work.workspace.is_intact(again.place) else replace(again, is_prepared=False)
             work.save(again) if again.is_active else end_run(work, again)
     except BaseException:
         lease.release()
@@ -122,13 +123,17 @@ def keep_interrupted(work: Work) -> None:
     """Keep what the interrupted step had changed as a patch (RUN-11)."""
     run = work.run
     step_id = run.current_step_id
-    if step_id is None or run.work.is_done or not run.is_prepared or not work.workspace.is_intact(run.place):
+    if step_id is None or run.work.is_done or not run.is_prepared:
         return
     trailers = {"Aiflow-Run": run.run_id, "Aiflow-Step": step_id}
-    if work.workspace.find_commit(run.place, run.step_base, trailers) is not None:
-        return
-    unfinished = work.workspace.keep_unfinished(run.place, run.step_base, wip_ref(run.run_id, step_id))
-    work.engine.runs.write_patch(run, step_id, unfinished.patch)
+    # Trouble with git must not keep a run from being taken over, cancelled or marked: what comes next meets it too.
+    with contextlib.suppress(AiflowError, OSError):
+        if not work.workspace.is_intact(run.place):
+            return
+        if work.workspace.find_commit(run.place, run.step_base, trailers) is not None:
+            return
+        unfinished = work.workspace.keep_unfinished(run.place, run.step_base, wip_ref(run.run_id, step_id))
+        work.engine.runs.write_patch(run, step_id, unfinished.patch)
 
 
 def mark_crashed(engine: Engine, request_id: RequestId) -> Run | None:

@@ -74,15 +74,43 @@ def decide(engine: Engine, run: Run, wish: Wish) -> GoOn | StartAnew:
         raise ConflictError(reason_code="NOT_READY", request_id=request_id, status=status, detail=f"status is {status}")
     newest = next((other.run_id for other in engine.runs.all_of(request_id)), run.run_id)
     newer = newest if newest > run.run_id else None
-    way = decide_resume(as_stopped(run, newer), wish.goal, engine.limits.step_retries)
+    stopped = as_stopped(run, newer)
+    if wish.keeps_changes:  # what a person mended by hand is a new situation
+        stopped = replace(stopped, replan_signal=None)
+    way = decide_resume(stopped, wish.goal, engine.limits.step_retries)
     if isinstance(way, Refused):
-        advice = way.advice.value if way.advice else None
-        refuse = BadInputError if way.reason_code == "INPUT_INVALID" else ConflictError
-        raise refuse(
-            reason_code=way.reason_code, request_id=request_id, run_id=run.run_id, detail=way.detail, advice=advice
-        )
+        raise _refusal(run, way, wish)
     _require_answer(run, wish)
     return way
+
+
+def _refusal(run: Run, way: Refused, wish: Wish) -> AiflowError:
+    """Say why not, with the commands that are open instead."""
+    commands = [f"aiflow {_TYPED[way.advice]} {run.request_id}"] if way.advice else []
+    if way.reason_code == "REPLAN_REQUIRED" or (run.state is RunState.FAILED and run.replaced_by is None):
+        commands.append(f"{_typed(run, wish)} --force")
+    if run.state is RunState.DONE:
+        commands = [f"aiflow show {run.run_id}"]
+    newer = run.replaced_by
+    commands = [f"aiflow show {newer}"] if newer else commands
+    refuse = BadInputError if way.reason_code == "INPUT_INVALID" else ConflictError
+    return refuse(
+        reason_code=way.reason_code,
+        request_id=run.request_id,
+        run_id=run.run_id,
+        detail=way.detail,
+        advice=way.advice.value if way.advice else None,
+        commands=commands,
+    )
+
+
+_TYPED = {ResumeMode.RESUME: "resume", ResumeMode.RETRY_STEP: "retry-step", ResumeMode.REPLAN: "replan"}
+
+
+def _typed(run: Run, wish: Wish) -> str:
+    """Return what the person typed, as far as it matters."""
+    step = f" {wish.goal.target_step_id}" if wish.goal.target_step_id else ""
+    return f"aiflow {_TYPED[wish.goal.mode]} {run.request_id}{step}"
 
 
 def _require_answer(run: Run, wish: Wish) -> None:
@@ -117,7 +145,8 @@ def _feedback(run: Run) -> tuple[Feedback, ...]:
 
 def _explain(engine: Engine, run: Run, error: AiflowError) -> None:
     """Say in `errors.json` why a run does not go on; the run itself stays as it is (RUN-7)."""
-    why = failure(run, error.reason_code, str(error.context.get("detail", "")))
+    facts = tuple((name, str(fact)) for name, fact in error.context.items() if isinstance(fact, str))
+    why = replace(failure(run, error.reason_code, dict(facts).get("detail", "")), facts=facts)
     engine.runs.write_errors(run, errors_shape(run, engine.texts, why))
 
 
@@ -160,7 +189,7 @@ def _settle_worktree(work: Work, way: GoOn, wish: Wish) -> tuple[Run, GoOn]:
     """Make sure that the worktree is as it was left, or as the person wants it (RUN-6, RUN-7)."""
     run, workspace = work.run, work.workspace
     if not workspace.is_intact(run.place):
-        run = replace(run, is_prepared=False)
+        run = _without_worktree(work, replace(run, is_prepared=False), wish)
         if not way.is_from_start:
             return run, way
         workspace.prepare(run.place, run.tip)
@@ -178,6 +207,20 @@ def _settle_worktree(work: Work, way: GoOn, wish: Wish) -> tuple[Run, GoOn]:
     return run, way
 
 
+def _without_worktree(work: Work, run: Run, wish: Wish) -> Run:
+    """Go on without the worktree a run had; what a person committed on its branch since counts, the rest is kept."""
+    tip = work.workspace.tip(run.place)
+    if tip is None or tip == run.tip:
+        return run
+    moved = replace(_adopt_commits(work, run, tip, wish), left_tree=None)
+    # Laid out again, the unfinished step would undo those commits: it stays reachable under its ref, and as a patch.
+    return (
+        replace(moved, steps={**moved.steps, run.current_step_id: replace(moved.work, kept=None)})
+        if (run.current_step_id)
+        else moved
+    )
+
+
 def _adopt(work: Work, run: Run, way: GoOn, wish: Wish) -> tuple[Run, GoOn]:
     """Take what a person did in the worktree since the stop, as far as they want that."""
     tip = work.workspace.tip(run.place)
@@ -186,7 +229,7 @@ def _adopt(work: Work, run: Run, way: GoOn, wish: Wish) -> tuple[Run, GoOn]:
         run = _adopt_commits(work, run, committed, wish)
     is_as_left = run.left_tree is None or _is_as_left(work, run.left_tree, committed)
     if not is_as_left and not wish.keeps_changes:
-        _refuse_dirty(work, run)
+        _refuse_dirty(work, run, wish)
     return _adopt_edits(run, way) if not is_as_left and not way.is_from_start else (run, way)
 
 
@@ -201,7 +244,7 @@ def _is_as_left(work: Work, left_tree: str, committed: str | None) -> bool:
 
 def _adopt_edits(run: Run, way: GoOn) -> tuple[Run, GoOn]:
     """Go on with a person's edits: what the implementer had finished and the person mended is tested first."""
-    edited = replace(run, left_tree=None, visit=replace(run.visit, is_tested=False))
+    edited = replace(run, left_tree=None, has_edits=True, visit=replace(run.visit, is_tested=False))
     is_mended = run.stopped_in is RunState.TESTING and way.event is RunEvent.RESUMED_AT_STEP
     return edited, replace(way, event=RunEvent.RESUMED_AT_TESTS) if is_mended else way
 
@@ -209,12 +252,15 @@ def _adopt_edits(run: Run, way: GoOn) -> tuple[Run, GoOn]:
 def _adopt_commits(work: Work, run: Run, tip: str, wish: Wish) -> Run:
     """Keep a person's commits on the run's branch; a history that was rewritten only if they say so."""
     if not work.workspace.is_ancestor(run.place, run.tip, tip) and not wish.keeps_changes:
-        _refuse_dirty(work, run)
-    return rebased(run, tip) if run.current_step_id else run
+        _refuse_dirty(work, run, wish)
+    return rebased(run, tip)
 
 
-def _refuse_dirty(work: Work, run: Run) -> None:
-    detail = f"the run's worktree is not as aiflow left it: {run.place.path}"
-    error = ConflictError(reason_code="WORKTREE_DIRTY", request_id=run.request_id, run_id=run.run_id, detail=detail)
+def _refuse_dirty(work: Work, run: Run, wish: Wish) -> None:
+    detail = f"{work.engine.texts('resume.worktree_changed')} {run.place.path}"
+    commands = (f"git -C {run.place.path} status", f"{_typed(run, wish)} --keep-changes")
+    error = ConflictError(
+        reason_code="WORKTREE_DIRTY", request_id=run.request_id, run_id=run.run_id, detail=detail, commands=commands
+    )
     _explain(work.engine, run, error)
     raise error

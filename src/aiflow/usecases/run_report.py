@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.place import wip_ref
 from aiflow.domain.reasons import mending_command, reason_for, way_on
+from aiflow.domain.run import recommended
 from aiflow.domain.run_events import left, reported
 from aiflow.errors import AiflowError
 
@@ -61,7 +62,7 @@ def _keep(work: Work, run: Run) -> Unfinished | None:
         if not work.workspace.is_intact(run.place):
             return None
         return work.workspace.keep_unfinished(run.place, run.step_base, wip_ref(run.run_id, run.current_step_id))
-    except AiflowError:
+    except (AiflowError, OSError):
         return None
 
 
@@ -70,7 +71,7 @@ def _tree(work: Work, run: Run) -> str | None:
     try:
         is_there = run.is_prepared and work.workspace.is_intact(run.place)
         return work.workspace.snapshot(run.place) if is_there else None
-    except AiflowError:
+    except (AiflowError, OSError):
         return None
 
 
@@ -79,6 +80,7 @@ def errors_shape(run: Run, texts: Texts, error: RunError | None = None) -> dict[
     why = error or run.error
     assert why is not None, run.run_id
     row = reason_for(why.reason_code)
+    way = (recommended(run) if error is None else None) or way_on(why.reason_code, why.cause)
     message = texts.message(why.reason_code, message_facts(run, why))
     return {
         "version": ERRORS_VERSION,
@@ -94,8 +96,8 @@ def errors_shape(run: Run, texts: Texts, error: RunError | None = None) -> dict[
         "actions": list(message.actions),
         "evidence": asdict(why.evidence) | {"log_paths": list(why.evidence.log_paths)},
         "suggested_next": {
-            "way_on": way_on(why.reason_code, why.cause).value,
-            "command": mending_command(why.reason_code, run.request_id, why.cause),
+            "way_on": way.value,
+            "command": mending_command(why.reason_code, run.request_id, why.cause, way),
         },
     }
 

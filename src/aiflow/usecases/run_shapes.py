@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.reasons import exit_code, mending_command, way_on
+from aiflow.domain.run import recommended
 
 if TYPE_CHECKING:
     from aiflow.domain.health import Finding
@@ -46,8 +47,8 @@ def run_result(run: Run) -> dict[str, Any]:
             for step in run.plan
         ],
         "suggested_next": {
-            "way_on": way_on(code, cause).value if code else None,
-            "command": mending_command(code, run.request_id, cause) if code else None,
+            "way_on": (recommended(run) or way_on(code, cause)).value if code else None,
+            "command": mending_command(code, run.request_id, cause, recommended(run)) if code else None,
         },
     }
 

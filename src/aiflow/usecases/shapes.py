@@ -196,9 +196,18 @@ def error_shape(error: AiflowError, texts: Texts) -> dict[str, Any]:
                 name: describe_problem(value, ENGLISH) if isinstance(value, Problem) else value
                 for name, value in error.context.items()
             },
-            "actions": list(message.actions),
+            "actions": list(actions_of(error, message.actions)),
         }
     }
+
+
+def actions_of(error: AiflowError, general: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what to do: what the error itself knows to be right here, else the reason's general advice."""
+    known = error.context.get("commands")
+    if isinstance(known, (list, tuple)) and known:
+        return tuple(map(str, known))
+    typed = error.context.get("typed")  # what was tried was no resume: it is what is to be tried again
+    return tuple(action.replace("aiflow resume", f"aiflow {typed}") for action in general) if typed else general
 
 
 def error_facts(error: AiflowError, texts: Texts) -> dict[str, object]:

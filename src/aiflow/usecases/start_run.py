@@ -34,7 +34,7 @@ def start_run(engine: Engine, request_id: RequestId) -> Run:
     if recovered is not None:
         return recovered
     request = require_runnable(engine, request_id)
-    facts = require_health(engine, request_id)
+    facts = require_health(engine, request_id, typed="run")
     run_id = fresh_run_id(engine, request_id)
     lease = take_lock(engine, request_id, run_id)
     try:
@@ -55,6 +55,7 @@ def fresh_run_id(engine: Engine, request_id: RequestId) -> str:
 def require_runnable(engine: Engine, request_id: RequestId) -> Request:
     """Return a request that may start now, or refuse with what keeps it (RUN-15)."""
     backlog = read_backlog(engine.backlog, with_all_runs=False)
+    backlog = replace(backlog, runs={**backlog.runs, **engine.runs.latest([request_id])})
     holder = next(iter(backlog.locks.values()), None)
     if holder is not None:
         raise in_progress(backlog.locks.get(request_id, holder))
@@ -68,8 +69,13 @@ def require_runnable(engine: Engine, request_id: RequestId) -> Request:
     if barriers:
         detail = "\n".join(describe(barrier, engine.texts) for barrier in barriers)
         commands = explain(request_id, backlog)[0].commands
-        facts = {**dict(barriers[0].facts), **({"hint": commands[0]} if commands else {})}
-        raise ConflictError(reason_code=barriers[0].reason_code, request_id=request_id, detail=detail, **facts)
+        raise ConflictError(
+            reason_code=barriers[0].reason_code,
+            request_id=request_id,
+            detail=detail,
+            commands=commands,
+            **dict(barriers[0].facts),
+        )
     return request
 
 
@@ -133,7 +139,6 @@ def begin(engine: Engine, lease: Lease, run: Run) -> Work:
     known = replace(run, lock=holder_shape(lease.lock))
     with lease.writing():
         engine.runs.create(known, brief)
-    engine.control.clear(run.run_id)
     engine.source.claim(request_id, run.run_id)
     engine.observe(known)
     return Work(engine, lease, known)

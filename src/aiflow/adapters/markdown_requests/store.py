@@ -61,6 +61,14 @@ class MarkdownRequests:
         with translated(path):
             return read_request(path.name.removesuffix(SUFFIX), f"{FOLDER}/{path.name}", read_regular(path))
 
+    def has(self, request_id: RequestId) -> bool:
+        """Tell whether there is a file of this id."""
+        try:
+            self.find(request_id)
+        except NotFoundError:
+            return False
+        return True
+
     def read_text(self, request_id: RequestId) -> str:
         """Return one file's whole text, for showing it."""
         path = self.find(request_id)

@@ -12,6 +12,7 @@ from aiflow.cli.render import ago, table
 from aiflow.cli.session import Session, print_json
 from aiflow.domain.request import RequestStatus
 from aiflow.domain.selection import describe_holder, select_next
+from aiflow.usecases.find_interrupted import with_interrupted
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.shapes import describe_problem, in_queue_order, request_list
 
@@ -47,6 +48,8 @@ def command(
 ) -> None:
     """List the backlog in selection order."""
     backlog = read_backlog(session.project.sources)
+    if backlog.locks or any(request.status is RequestStatus.RUNNING for request in backlog.requests):
+        backlog = with_interrupted(backlog, session.engine().locks)
     selection = select_next(backlog)
     kept = [
         request
@@ -99,10 +102,10 @@ def _notes(session: Session, backlog: Backlog, selection: Selection) -> dict[str
 def _standing(session: Session, request: Request, backlog: Backlog) -> str:
     """Say how it stands with a request that is not ready: who works on it, or why its run stopped."""
     lock, run = backlog.locks.get(request.id), backlog.runs.get(request.id)
+    if request.id in backlog.interrupted:
+        return session.texts("note.interrupted", request_id=request.id)
     if lock is not None:
         return session.texts("note.REQUEST_LOCKED", holder=describe_holder(lock))
-    if request.status is RequestStatus.RUNNING:
-        return session.texts("note.interrupted", request_id=request.id)
     if request.status is not RequestStatus.BLOCKED or run is None:
         return ""
     reason = run.reason_code or ("AWAITING_ACCEPTANCE" if run.state == "DONE" else "")

@@ -102,7 +102,8 @@ def _follow(session: Session, engine: Engine, run: Run, number: int | None, offs
 def _is_worked_on(engine: Engine, run: Run) -> bool:
     """Tell whether the run is active and somebody holds its lock."""
     current = engine.runs.load(run.request_id, run.run_id)
-    return current is not None and current.is_active and run.request_id in engine.locks.held()[0]
+    alive = {status.lock.request_id for status in engine.locks.survey() if not status.verdict.is_stale}
+    return current is not None and current.is_active and run.request_id in alive
 
 
 def _added(path: str, offsets: dict[str, int]) -> Iterator[str]:

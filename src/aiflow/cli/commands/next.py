@@ -7,7 +7,7 @@ import click
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
 from aiflow.cli.session import Session, print_json
-from aiflow.domain.selection import Selection, select_next
+from aiflow.domain.selection import Backlog, Selection, select_next
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.shapes import describe, next_request_result
 
@@ -24,6 +24,7 @@ def command(session: Session, as_json: bool, include_all: bool) -> None:  # noqa
         print_json(next_request_result(selection))
     else:
         _show(session, selection, is_short=not include_all)
+        _show_waiting(session, backlog)
 
 
 def _show(session: Session, selection: Selection, *, is_short: bool) -> None:
@@ -51,3 +52,13 @@ def _show(session: Session, selection: Selection, *, is_short: bool) -> None:
     table(columns, [[e.request_id, e.barrier.reason_code, describe(e.barrier, texts, e.invalid)] for e in shown])
     if len(shown) < len(selection.excluded):
         click.echo(texts("next.more", count=len(selection.excluded) - len(shown)))
+
+
+def _show_waiting(session: Session, backlog: Backlog) -> None:
+    """Say what is not selected because it is at work, or waits for the person who asks."""
+    running = [request.id for request in backlog.requests if request.status == "running"]
+    waiting = sum(request.status == "blocked" for request in backlog.requests)
+    for request_id in running:
+        click.echo(session.texts("next.running", request_id=request_id))
+    if waiting:
+        click.echo(session.texts("next.waiting", count=waiting))

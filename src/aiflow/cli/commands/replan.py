@@ -21,4 +21,4 @@ if TYPE_CHECKING:
 def command(session: Session, as_json: bool, target: RequestId, answer: str | None) -> None:  # noqa: FBT001
     """Close a run and start a new one with a new plan."""
     wish = Wish(Goal(ResumeMode.REPLAN), answer)
-    run_to_the_end(session, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)
+    run_to_the_end(session, target, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)

@@ -35,7 +35,7 @@ def command(
     if answer is None and not as_json and not flags["force"] and sys.stdin.isatty():
         answer = _ask(session, target)
     wish = Wish(Goal(ResumeMode.RESUME, is_forced=flags["force"]), answer, flags["keep_changes"])
-    run_to_the_end(session, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)
+    run_to_the_end(session, target, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)
 
 
 def _ask(session: Session, target: RequestId) -> str | None:

@@ -34,4 +34,4 @@ def command(
     """Do a step again from its start."""
     goal = Goal(ResumeMode.RETRY_STEP, step_id.upper() if step_id else None, is_forced=flags["force"])
     wish = Wish(goal, answer, flags["keep_changes"])
-    run_to_the_end(session, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)
+    run_to_the_end(session, target, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)

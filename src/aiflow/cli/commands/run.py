@@ -22,7 +22,8 @@ def command(session: Session, as_json: bool, request_id: RequestId, wait: bool) 
     if wait:
         run_to_the_end(
             session,
+            request_id,
             lambda engine: wait_for_turn(session, engine, lambda: start_run(engine, request_id)),
             as_json=as_json,
         )
-    run_to_the_end(session, lambda engine: start_run(engine, request_id), as_json=as_json)
+    run_to_the_end(session, request_id, lambda engine: start_run(engine, request_id), as_json=as_json)

@@ -27,7 +27,7 @@ RUN_PREFIX = "RUN-"
 @target_argument()
 def command(session: Session, as_json: bool, target: RequestId) -> None:  # noqa: FBT001
     """Show one request (metadata, runs, text) or one run (steps, why it stopped, what to do)."""
-    if target.startswith(RUN_PREFIX):
+    if target.startswith(RUN_PREFIX) and not session.project.requests.has(target):
         from aiflow.cli.run_page import show_run
 
         show_run(session, target, as_json=as_json)
@@ -56,7 +56,9 @@ def _show(session: Session, request: Request, backlog: Backlog, *, as_json: bool
         return
     texts = session.texts
     heading(f"{request.id}  {clean(request.title)}")
-    _fact(texts("fact.status"), paint(texts(f"status.{request.status}"), STATUS_COLOURS[request.status]))
+    click.echo(
+        "  " + pad(texts("fact.status"), 14) + paint(texts(f"status.{request.status}"), STATUS_COLOURS[request.status])
+    )
     _fact(texts("fact.priority"), request.priority)
     for barrier in find_barriers(request, backlog):
         if barrier.reason_code != "NOT_READY":

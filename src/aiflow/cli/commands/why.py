@@ -69,6 +69,8 @@ def _headline(session: Session, first: Station, backlog: Backlog) -> str:
         runnable = select_next(backlog).runnable
         place = next(index for index, other in enumerate(runnable, 1) if other.id == request.id)
         return texts("why.next" if place == 1 else "why.place", place=place, **facts)
+    if request.id in backlog.interrupted:
+        return texts("why.interrupted", **facts)
     if request.status in (RequestStatus.DONE, RequestStatus.ARCHIVED, RequestStatus.RUNNING):
         return texts(f"why.{request.status}", **facts)
     return texts("why.stopped", **facts)
