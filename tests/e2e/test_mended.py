@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 
 import pytest
 
@@ -143,3 +144,161 @@ def test_a_step_is_retried_though_its_worktree_is_gone(bench: Bench) -> None:
     assert "half.txt" not in bench.files_at(result["branch"])
     kept = bench.git("for-each-ref", "--format=%(refname)", "refs/aiflow").splitlines()
     assert any("half.txt" in bench.files_at(ref) for ref in kept), (run_id, kept)
+
+
+# --- found by a new user and by a breaker ---------------------------------------------------------------------------
+
+
+@pytest.mark.spec("SEL-4", "RUN-6")
+def test_a_replaced_run_no_longer_speaks_for_its_request(bench: Bench) -> None:
+    stop_in(bench, "S01")
+    new = bench.aiflow.json("replan", "RQ-1")
+    assert new["state"] == "DONE"
+    listed = next(r for r in bench.aiflow.json("list")["requests"] if r["request_id"] == "RQ-1")
+    assert listed["latest_run"]["run_id"] == new["run_id"]
+    assert "AWAITING_ACCEPTANCE" in bench.aiflow("list").stdout
+    assert bench.aiflow.json("report", "RQ-1")["run_id"] == new["run_id"]
+
+
+@pytest.mark.spec("RUN-3")
+def test_what_a_failing_test_leaves_is_in_no_commit(bench: Bench) -> None:
+    bench.configure('[tests]\nunit = "echo x > left-by-tests; test -e green.txt"')
+    bench.agent.does("implementer", "write('work.txt', 'work'); done()", attempt=1)
+    bench.agent.does("implementer", "write('green.txt', 'ok'); done()", attempt=2)
+    branch = bench.run()["branch"]
+    assert {"work.txt", "green.txt"} <= set(bench.files_at(branch))
+    assert "left-by-tests" not in bench.files_at(branch)
+    assert git(bench.worktree(), "status", "--porcelain") == ""
+
+
+@pytest.mark.spec("RUN-7")
+def test_a_commit_on_the_branch_is_kept_though_the_worktree_is_gone(bench: Bench) -> None:
+    stop_in(bench, "S02", "S01", "S02")
+    place, branch = bench.worktree(), bench.stage()["branch"]
+    bench.git("worktree", "remove", "--force", str(place))
+    bench.git("worktree", "add", "-q", str(bench.root.parent / "own"), branch)
+    (bench.root.parent / "own/users.txt").write_text("mine\n")
+    git(bench.root.parent / "own", "add", "users.txt")
+    git(bench.root.parent / "own", "commit", "-qm", "The user's own")
+    bench.git("worktree", "remove", "--force", str(bench.root.parent / "own"))
+    assert bench.aiflow.json("resume", "RQ-1")["state"] == "DONE"
+    assert "users.txt" in bench.files_at(branch)
+    assert "The user's own" in "\n".join(bench.commits(branch))
+
+
+@pytest.mark.spec("RUN-7")
+def test_edits_that_are_kept_while_planning_are_part_of_the_first_step(bench: Bench) -> None:
+    bench.agent.does(
+        "planner", "ask('which?') if not call['answers'] else answer({'steps': [{'id': 'S01', 'title': 'x'}]})"
+    )
+    bench.run(code=5)
+    bench.agent.forget()
+    (bench.worktree() / "mine.txt").write_text("mine\n")
+    assert bench.aiflow.json("resume", "RQ-1", "-a", "x", code=6)["error"]["reason_code"] == "WORKTREE_DIRTY"
+    branch = bench.aiflow.json("resume", "RQ-1", "-a", "x", "--keep-changes")["branch"]
+    assert "mine.txt" in bench.files_at(branch)
+
+
+@pytest.mark.spec("RUN-7")
+def test_a_commit_made_while_planning_stays_a_commit(bench: Bench) -> None:
+    bench.agent.does("planner", "ask('which?')")
+    bench.run(code=5)
+    bench.agent.forget()
+    (bench.worktree() / "mine.txt").write_text("mine\n")
+    git(bench.worktree(), "add", "mine.txt")
+    git(bench.worktree(), "commit", "-qm", "The user's own")
+    branch = bench.aiflow.json("resume", "RQ-1", "-a", "x")["branch"]
+    assert bench.commits(branch)[0].startswith("The user's own")
+
+
+@pytest.mark.spec("RUN-3", "RUN-7")
+def test_an_unfinished_step_is_not_staged_for_a_person(bench: Bench) -> None:
+    stop_in(bench, "S01")
+    (bench.worktree() / "own.txt").write_text("mine\n")
+    git(bench.worktree(), "add", "own.txt")
+    git(bench.worktree(), "commit", "-qm", "The user's own")
+    assert git(bench.worktree(), "show", "--name-only", "--format=", "HEAD") == "own.txt"
+
+
+@pytest.mark.spec("RUN-2", "RUN-12", "DOC-2")
+@pytest.mark.parametrize("command", [("cancel", "RQ-1"), ("doctor", "--full"), ("replan", "RQ-1")])
+def test_a_damaged_worktree_of_a_crashed_run_stops_nobody(bench: Bench, command: tuple[str, ...]) -> None:
+    process = bench.start_hanging()
+    process.kill()
+    process.wait()
+    folder = bench.root / f".git/worktrees/{bench.worktree().name}"
+    (folder / "HEAD").write_text("")
+    bench.agent.forget()
+    bench.aiflow(*command)
+    assert bench.stage(run_id=bench.run_ids()[0])["state"] in ("NEEDS_INPUT", "FAILED")
+    assert bench.locks() == []
+    aside = [path for path in bench.worktree().parent.glob("*") if (path / "half.txt").exists()]
+    assert aside, "what the agent had written is still there"
+
+
+@pytest.mark.spec("RUN-5", "RUN-8")
+def test_the_advice_is_one_that_is_open(bench: Bench) -> None:
+    stop_in(bench, "S01")
+    bench.agent.does("implementer", "write('half.txt', 'again'); done()")
+    again = bench.aiflow.json("retry-step", "RQ-1", code=7)
+    assert again["suggested_next"] == {"way_on": "replan", "command": "aiflow replan RQ-1"}
+    assert "aiflow replan RQ-1" in bench.aiflow("why", "RQ-1").stdout
+    refused = bench.aiflow.json("retry-step", "RQ-1", code=4)["error"]
+    assert refused["actions"] == ["aiflow replan RQ-1", "aiflow retry-step RQ-1 --force"]
+    (bench.worktree() / "green.txt").write_text("mended\n")
+    assert bench.aiflow.json("resume", "RQ-1", "--keep-changes")["state"] == "DONE"
+
+
+@pytest.mark.spec("RUN-15", "ERR-1")
+def test_what_is_refused_before_there_is_a_run_says_run(bench: Bench) -> None:
+    (bench.root / "tracked.txt").write_text("x")
+    bench.commit()
+    (bench.root / "tracked.txt").write_text("changed")
+    actions = bench.aiflow.json("run", "RQ-1", code=6)["error"]["actions"]
+    assert any("aiflow run RQ-1" in action for action in actions)
+    assert not any("aiflow resume" in action for action in actions if "--keep" not in action)
+
+
+@pytest.mark.spec("RUN-15", "CLI")
+def test_a_run_refused_for_a_stopped_one_names_the_way_on(bench: Bench) -> None:
+    bench.agent.does("implementer", "ask('which?')")
+    bench.run(code=5)
+    assert bench.aiflow.json("run", "RQ-1", code=4)["error"]["actions"] == ['aiflow resume RQ-1 --answer "…"']
+
+
+@pytest.mark.spec("CLI")
+def test_inside_a_runs_worktree_the_project_is_pointed_to(bench: Bench) -> None:
+    bench.run()
+    error = bench.aiflow.json("-C", str(bench.worktree()), "list", code=3)["error"]
+    assert error["actions"] == [f"cd {bench.root}"]
+
+
+@pytest.mark.spec("RUN-12", "RUN-11")
+def test_a_cancel_survives_the_crash_of_whom_it_was_meant_for(bench: Bench) -> None:
+    process = bench.start_hanging()
+    process.send_signal(signal.SIGSTOP)
+    bench.aiflow("cancel", "RQ-1", "--no-wait")
+    process.kill()
+    process.wait()
+    bench.agent.forget()
+    assert bench.run(code=4)["reason_code"] == "CANCELLED"
+
+
+@pytest.mark.spec("CLI")
+def test_a_question_of_several_lines_is_shown_as_it_is(bench: Bench) -> None:
+    bench.agent.does("implementer", "ask('Which one?\\n  a) tabs\\n  b) spaces')")
+    shown = bench.aiflow("run", "RQ-1", code=5).stdout
+    assert "\ufffd" not in shown
+    assert "a) tabs\n" in shown
+
+
+@pytest.mark.spec("CFG", "CLI")
+def test_a_setting_may_stand_behind_the_command(bench: Bench) -> None:
+    bench.configure(argv=["./no-such-agent"])
+    assert bench.aiflow.json("doctor", "-c", "agent.kind=demo")["result"] != "FAIL"
+
+
+@pytest.mark.spec("CFG", "DOC-1")
+def test_a_setting_without_effect_is_told(bench: Bench) -> None:
+    checks = bench.aiflow.json("doctor", "-c", "limits.run_cost_usd=5")["checks"]
+    assert [check["evidence"] for check in checks if check["id"] == "settings"] == [["limits.run_cost_usd"]]
