@@ -95,9 +95,7 @@ def test_a_secret_in_a_test_command_is_masked_in_stage_and_errors(bench: Bench) 
 
 @pytest.mark.spec("RUN-1", "ERR-1")
 def test_an_error_from_git_is_told_once_and_names_its_command(bench: Bench) -> None:
-    path = bench.root / ".git/refs/heads/aiflow"  # a branch of this name leaves no room for aiflow/…
-    bench.git("branch", "aiflow")
-    assert path.exists()
+    bench.git("branch", "aiflow/RQ-1")  # leaves no room for aiflow/RQ-1/…
     bench.run(code=6)
     message = bench.errors()["message"]
     assert not message.startswith(" ")
@@ -302,3 +300,31 @@ def test_a_setting_may_stand_behind_the_command(bench: Bench) -> None:
 def test_a_setting_without_effect_is_told(bench: Bench) -> None:
     checks = bench.aiflow.json("doctor", "-c", "limits.run_cost_usd=5")["checks"]
     assert [check["evidence"] for check in checks if check["id"] == "settings"] == [["limits.run_cost_usd"]]
+
+
+@pytest.mark.spec("DOC-1")
+def test_a_branch_that_leaves_no_room_for_ours_is_named(bench: Bench) -> None:
+    bench.git("branch", "aiflow")
+    error = bench.aiflow.json("run", "RQ-1", code=6)["error"]
+    assert error["reason_code"] == "BRANCH_IN_THE_WAY"
+    bench.git("branch", "-m", "aiflow", "aiflow-branch")
+    assert bench.run()["state"] == "DONE"
+
+
+@pytest.mark.spec("CFG", "RUN-12")
+def test_a_mistake_in_the_settings_does_not_keep_a_person_from_a_run_at_work(bench: Bench) -> None:
+    bench.start_hanging()
+    (bench.root / "aiflow.toml").write_text("nonsense = 1\n")
+    assert bench.aiflow.json("locks")["locks"][0]["request_id"] == "RQ-1"
+    bench.aiflow("logs", "RQ-1")
+    assert bench.aiflow.json("cancel", "RQ-1")["reason_code"] == "CANCELLED"
+    assert bench.aiflow.json("resume", "RQ-1", code=2)["error"]["reason_code"] == "SETTINGS_INVALID"
+
+
+@pytest.mark.spec("REQ-7")
+def test_runs_are_never_offered_to_git(bench: Bench) -> None:
+    (bench.root / ".gitignore").unlink(missing_ok=True)
+    bench.git("add", "-A")
+    bench.git("commit", "-qm", "without .gitignore", "--allow-empty")
+    bench.run()
+    assert "runs/" not in bench.git("status", "--porcelain", "--untracked-files=all")

@@ -55,6 +55,8 @@ def look(git: Git, base_branch: str) -> RepositoryFacts:
         origin_url=_origin(settings),
         has_submodules=os.path.lexists(os.path.join(git.cwd, ".gitmodules")),
         uses_lfs=_uses_lfs(git.cwd),
+        # Git has no room for `aiflow/…` beside a branch named `aiflow`.
+        is_name_taken=bool((common := common_dir(git.cwd)) and read_ref(common, "refs/heads/aiflow")),
     )
 
 

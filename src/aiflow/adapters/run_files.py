@@ -42,7 +42,7 @@ class RunFiles:
 
     def owners(self) -> list[RequestId]:
         """Return the requests that have runs."""
-        return [RequestId(name) for name in self._names(self._folder)]
+        return [RequestId(name) for name in self._names(self._folder) if not name.startswith(".")]
 
     def all_of(self, request_id: RequestId) -> tuple[RunSummary, ...]:
         """Return every run of one request, newest first."""

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aiflow.adapters.atomic_files import read_regular, replace_file, translated
+from aiflow.adapters.atomic_files import create_file, read_regular, replace_file, translated
 from aiflow.adapters.run_files import FOLDER, RUN_PREFIX, STAGE, RunFiles
 from aiflow.adapters.run_log import StepLogFile
 from aiflow.adapters.stage_file import run_of, stage_of
@@ -52,6 +52,8 @@ class RunFolders(RunFiles):
             self._write(draft / REQUEST, _brief_shape(brief))
             self._write(draft / STAGE, stage_of(run))
             draft.rename(folder)
+            # Runs are not for git (REQ-7), also where nobody called `aiflow init`.
+            create_file(self._root / FOLDER / ".gitignore", b"*\n", self._root / FOLDER)
 
     def save(self, run: Run) -> None:
         """Write `stage.json`."""

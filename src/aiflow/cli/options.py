@@ -22,13 +22,17 @@ PRIORITY_CHOICE = click.Choice([priority.value for priority in Priority])
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def command(name: str) -> Callable[[F], click.Command]:
-    """Make a command with the options that every command has; its words are the texts `cli.<name>…`."""
+def command(name: str, *, is_lenient: bool = False) -> Callable[[F], click.Command]:
+    """Make a command with the options that every command has; its words are the texts `cli.<name>…`.
+
+    A lenient one works with the default settings where the file has a mistake.
+    """
 
     def decorate(function: F) -> click.Command:
         @functools.wraps(function)
         def call(session: Session, /, *args: Any, as_json: bool, settings: tuple[str, ...], **given: Any) -> Any:
             session.flags = (*session.flags, *settings)
+            session.is_lenient = is_lenient
             is_json = as_json or bool(click.get_current_context().find_root().params.get("as_json"))
             try:
                 return function(session, *args, as_json=is_json, **given)

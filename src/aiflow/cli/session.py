@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from aiflow.errors import AiflowError
+from aiflow.errors import AiflowError, SettingsError
 from aiflow.messages import Texts
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Session:
         self.start = start
         self.flags = flags
         self.texts = texts
+        self.is_lenient = False
 
     @cached_property
     def project(self) -> Project:
@@ -50,13 +51,22 @@ class Session:
         from aiflow.wiring import open_project
 
         project = open_project(self.start)
-        self.check_settings(project.root)
+        if not self.is_lenient:
+            self.check_settings(project.root)
         return project
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings of the project."""
-        return self.check_settings(self.project.root)
+        """The settings of the project; a mistake there does not keep a person from a run that is at work."""
+        try:
+            return self.check_settings(self.project.root)
+        except SettingsError:
+            if not self.is_lenient:
+                raise
+            from aiflow.settings import settle
+
+            click.echo(self.texts("settings.mistaken"), err=True)
+            return settle({})
 
     def check_settings(self, root: str) -> Settings:
         """Read the settings, or stop with file, key and line."""

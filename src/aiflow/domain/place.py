@@ -71,6 +71,7 @@ class RepositoryFacts:
     origin_url: str | None = None
     has_submodules: bool = False
     uses_lfs: bool = False
+    is_name_taken: bool = False
 
 
 def branch_name(request_id: str, run_id: str) -> str:

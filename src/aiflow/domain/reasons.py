@@ -167,6 +167,7 @@ PUSH_FAILED              GIT          200 OK          RESUME      - -           
 NOT_A_REPOSITORY         GIT          503 GIT         MEND        - environment_failure    no
 NO_COMMITS               GIT          409 GIT         MEND        - environment_failure    no
 BASE_BRANCH_MISSING      GIT          409 GIT         MEND        N environment_failure    no
+BRANCH_IN_THE_WAY        GIT          409 GIT         RESUME      N environment_failure    no
 GIT_IDENTITY_MISSING     GIT          409 GIT         RESUME      N environment_failure    no
 GIT_NOT_FOUND            GIT          503 GIT         MEND        N environment_failure    no
 GIT_TOO_OLD              GIT          503 GIT         MEND        - environment_failure    no

@@ -92,6 +92,9 @@ def _check_repository(facts: RepositoryFacts) -> Iterator[Finding]:
         yield Finding("identity", Health.FAIL, "GIT_IDENTITY_MISSING", "identity.fail", fix=fix)
     else:
         yield Finding("identity", Health.PASS, None, "identity.pass", (("identity", facts.identity),))
+    if facts.is_name_taken:
+        fix = "git branch -m aiflow aiflow-branch"
+        yield Finding("branch", Health.FAIL, "BRANCH_IN_THE_WAY", "branch.fail", fix=fix)
     if facts.has_submodules:
         yield Finding("submodules", Health.WARN, None, "submodules.warn")
     if facts.uses_lfs:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 30.0
 
 
-@make_command("cancel")
+@make_command("cancel", is_lenient=True)
 @target_argument()
 @option("--no-wait", is_flag=True, help="option.cancel.no_wait")
 def command(session: Session, as_json: bool, target: RequestId, no_wait: bool) -> None:  # noqa: FBT001

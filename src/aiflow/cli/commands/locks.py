@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aiflow.usecases.engine import Engine
 
 
-@make_command("locks")
+@make_command("locks", is_lenient=True)
 @click.argument("action", type=click.Choice(["break"]), required=False, metavar="[break")
 @click.argument("request_id", type=RequestIdType(), required=False, metavar="REQUEST]", shell_complete=complete_request)
 @option("--queue", is_flag=True, help="option.locks.queue")

@@ -27,7 +27,7 @@ POLL_SECONDS = 0.2
 _LOG = re.compile(r"step-(\d+)\.log")
 
 
-@make_command("logs")
+@make_command("logs", is_lenient=True)
 @target_argument()
 @option("-s", "--step", metavar="STEP", help="option.logs.step")
 @option("-n", "lines", type=click.IntRange(min=0), help="option.logs.lines")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aiflow.domain.request import RequestId
 
 
-@make_command("report")
+@make_command("report", is_lenient=True)
 @target_argument()
 def command(session: Session, as_json: bool, target: RequestId) -> None:  # noqa: FBT001
     """Show the report of a run."""
