@@ -119,8 +119,11 @@ if role == "planner":
 elif role == "implementer" and step in orders.get("ask", ()) and not call["answers"]:
     answer = {"status": "needs_input", "question": "Which colour?"}
 elif role == "implementer":
-    with open(step + ".txt", "w") as file:
+    # Whole or not at all: killed in the middle of a write of its own, an agent leaves half a file, and rightly so.
+    draft = os.environ["AIFLOW_RESULT"] + ".draft"
+    with open(draft, "w") as file:
         file.write(step + " is done\n")
+    os.replace(draft, step + ".txt")
     answer = {"status": "done", "summary": "did " + step}
 elif role == "qa":
     answer = {"verdict": "pass", "findings": []}
@@ -561,7 +564,7 @@ class Scene:
     def requests(self) -> list[str]:
         """Return the requests that have runs."""
         folder = self.root / "runs"
-        return sorted(os.listdir(folder)) if folder.is_dir() else []
+        return sorted(name for name in os.listdir(folder) if not name.startswith(".")) if folder.is_dir() else []
 
 
 DONE_TEXT = " is done\n"
