@@ -40,7 +40,7 @@ root, run_id = world + "/repository", os.environ["AIFLOW_RUN_ID"]
 role = os.environ.get("AIFLOW_ROLE") or sys.argv[1]
 with open(world + "/orders.json") as file:
     orders = json.load(file)
-[owner] = [name for name in os.listdir(root + "/runs") if run_id in os.listdir(root + "/runs/" + name)]
+[owner] = [name for name in os.listdir(root + "/runs") if os.path.isdir(f"{root}/runs/{name}/{run_id}")]
 with open(f"{root}/runs/{owner}/{run_id}/stage.json") as file:
     stage = json.load(file)
 step = os.environ.get("AIFLOW_STEP_ID") or stage["current_step_id"] or ""
