@@ -132,11 +132,11 @@ class Guard:
 
     def _ask(self, asked: set[int]) -> set[int]:
         """Send TERM to whoever has not had it; a stopped process hears it only when it goes on."""
-        fresh = set(self.family()) - asked
-        for pid in sorted(fresh, key=lambda pid: pid != self.child):  # a shell must not outlive what it waits for
+        fresh = [pid for pid in self.family() if pid not in asked]
+        for pid in fresh:  # parents first: a shell must not outlive what it waits for
             send(pid, signal.SIGTERM)
             send(pid, signal.SIGCONT)
-        return fresh
+        return set(fresh)
 
     def _kill(self) -> None:
         """Send KILL, by group where it can be: nobody in a group can fork away from that."""
@@ -153,17 +153,17 @@ class Guard:
                 send(child, signal.SIGKILL)
 
     def family(self) -> dict[int, tuple[int, bool]]:
-        """Return who hangs below us: group, and whether it is a zombie (whose other threads may still run).
+        """Return who hangs below us, parents first: group, and whether it is a zombie (whose threads may still run).
 
         Where orphans go elsewhere, who is in a group that was ours belongs to it too.
         """
         processes = look()
-        roots = {os.getpid()}
+        ours = below(processes, {os.getpid()})
         if not self.is_subreaper:
             self.groups &= {group for _, group, _ in processes.values()}
-            roots |= {pid for pid, (_, group, _) in processes.items() if group in self.groups}
-        ours = (below(processes, roots) | roots) - {os.getpid()}
-        found = {pid: processes[pid][1:] for pid in ours}
+            roots = {pid for pid, (_, group, _) in processes.items() if group in self.groups}
+            ours += [*roots, *below(processes, roots)]
+        found = {pid: processes[pid][1:] for pid in ours if pid != os.getpid()}
         self.groups |= {group for group, _ in found.values()} - {os.getpgid(0)}
         return found
 
@@ -262,13 +262,13 @@ def look_with_ps() -> Processes:
     return {int(r[0]): (int(r[1]), int(r[2]), r[3].startswith(b"Z")) for r in rows if len(r) == 4 and int(r[0]) != pid}
 
 
-def below(processes: Processes, roots: set[int]) -> set[int]:
-    """Return everything below some processes."""
-    found: set[int] = set()
+def below(processes: Processes, roots: set[int]) -> list[int]:
+    """Return everything below some processes, parents before their children."""
+    found: list[int] = []
     fresh = roots
     while fresh:
-        fresh = {pid for pid, (parent, _, _) in processes.items() if parent in fresh} - found
-        found |= fresh
+        fresh = {pid for pid, (parent, _, _) in processes.items() if parent in fresh}.difference(found)
+        found += fresh
     return found
 
 
