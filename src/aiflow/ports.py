@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from aiflow.domain.activity import Activity
     from aiflow.domain.agent_call import AgentCall, AgentReply
     from aiflow.domain.answers import Role
+    from aiflow.domain.auto_run import Session, StopRequest
     from aiflow.domain.change import Change
     from aiflow.domain.lifecycle import RunOutcome
     from aiflow.domain.lock import Lock, LockStatus
+    from aiflow.domain.merge import Merge, Update
+    from aiflow.domain.notes import Note
     from aiflow.domain.place import Changes, Place, RepositoryFacts, Unfinished
     from aiflow.domain.programs import Ended, Program
     from aiflow.domain.request import InvalidRequest, Request, RequestId, RequestStatus, Value
@@ -183,6 +186,15 @@ class Control(Protocol):
     def clear(self, run_id: str) -> None:
         """Forget what was asked of a run."""
 
+    def ask_stop(self, request: StopRequest) -> None:
+        """Ask the auto-run of this checkout to stop; the stronger wish counts."""
+
+    def stop_asked(self) -> StopRequest:
+        """Return what was asked of the auto-run; one look at a file name, for this is asked several times a second."""
+
+    def clear_stop(self) -> None:
+        """Forget what was asked of the auto-run."""
+
 
 class Processes(Protocol):
     """Running external programs so that nothing of them outlives the call (AGT-5)."""
@@ -208,6 +220,9 @@ class RequestSource(Protocol):
 
     def can_resume(self, request_id: RequestId) -> bool:
         """Tell whether a stopped run of this request may go on."""
+
+    def send_back(self, request_id: RequestId, run_id: str, comment: str) -> None:
+        """Add a comment to a request and make it ready again, both at once (REQ-6)."""
 
 
 class Workshop(Protocol):
@@ -264,11 +279,11 @@ class Workspaces(Protocol):
     def collect(self, place: Place, since: str) -> Changes:
         """Take everything a step changed since a commit into the index: own commits folded, `requests/` put back."""
 
-    def commit(self, place: Place, since: str, message: str) -> str:
-        """Commit what was collected on top of a commit, and return the new one."""
+    def commit(self, place: Place, since: str, message: str, *, amends: bool = False) -> str:
+        """Commit what was collected on top of a commit (or in its place: `amends`), and return the new one."""
 
     def find_commit(self, place: Place, since: str, trailers: Mapping[str, str]) -> str | None:
-        """Return the branch's tip if it is the one commit behind `since` that carries these trailers."""
+        """Return the branch's tip if it is the one commit behind (or in place of) `since` with these trailers."""
 
     def tidy(self, place: Place) -> tuple[str, ...]:
         """Put back what tests or a reviewer changed behind a commit, and return those paths."""
@@ -290,6 +305,51 @@ class Workspaces(Protocol):
 
     def go_back(self, place: Place, commit: str, keep_as: str) -> None:
         """Set branch and worktree back to a commit; what was there stays reachable under a ref (RUN-6)."""
+
+
+class Merging(Protocol):
+    """Bringing runs into the base branch (GIT-3); nothing moves before `move_base`."""
+
+    def merge(self, place: Place, message: str) -> Merge:
+        """Merge a run's branch into the base branch as both stand now, with git's `merge-tree`; nothing is moved."""
+
+    def check_out(self, commit: str, path: str) -> None:
+        """Lay a commit out in a worktree of its own, detached, in place of whatever is left there."""
+
+    def discard(self, path: str) -> None:
+        """Remove such a worktree; one that is not there is no trouble."""
+
+    def move_base(self, place: Place, merge: Merge) -> bool:
+        """Move the base branch to a merge commit; False if it moved by itself meanwhile, then nothing was done.
+
+        Where the base is checked out that is a fast-forward there; if git refuses: CHECKOUT_IN_THE_WAY with the files.
+        """
+
+    def update(self, place: Place, keep_as: str) -> Update:
+        """Merge the base branch into a run's branch as a commit kept under a ref; the branch itself stays."""
+
+    def has_unsaved(self, place: Place) -> tuple[str, ...]:
+        """Return what a person changed in a run's worktree and did not commit; nothing if there is no worktree."""
+
+    def marked(self, place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
+        """Return which of these files of a run's worktree still hold conflict markers."""
+
+
+class Notifier(Protocol):
+    """Tells a person who is not there (a command from the settings)."""
+
+    def send(self, note: Note) -> str | None:
+        """Send one message; return what went wrong, None if nothing did. Never raises."""
+
+
+class AutoRecords(Protocol):
+    """The auto-run session of this checkout, kept through a crash (AUT-4)."""
+
+    def load(self) -> Session | None:
+        """Return the last session, or None if there is none that can be read."""
+
+    def save(self, session: Session) -> None:
+        """Write the session down, atomically."""
 
 
 class Remote(Protocol):

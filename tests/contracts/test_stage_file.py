@@ -65,6 +65,7 @@ def full_run() -> Run:
         "compare_url": "https://github.com/a/b/compare/x",
         "replaces": "RUN-1",
         "replaced_by": "RUN-2",
+        "accepted_as": "0123abc",
         "lock": {"pid": 5, "host": "h", "fence": 7},
     }
     return noted(Run(**fields), "LOCK_RECLAIMED", at(43), "LOCK_STALE_RECOVERED", "pid 5")
@@ -169,6 +170,8 @@ works = st.builds(
     calls=st.dictionaries(st.sampled_from(["implementer", "qa", "tests"]), counts),
     stops=st.lists(st.builds(StepStop, codes, maybe(codes), counts, areas), max_size=2).map(tuple),
     kept=maybe(names),
+    merges=maybe(names),
+    conflicts=st.lists(names, max_size=2).map(tuple),
 )
 visits = st.builds(
     Visit,
@@ -244,6 +247,7 @@ def runs(draw: st.DrawFn) -> Run:
         compare_url=draw(maybe(names)),
         replaces=draw(maybe(names)),
         replaced_by=draw(maybe(names)),
+        accepted_as=draw(maybe(names)),
         lock=draw(st.dictionaries(names, st.integers() | words, max_size=2)),
     )
 
@@ -283,6 +287,8 @@ def test_what_a_later_version_adds_is_passed_over() -> None:
 NOT_READ = {"current_step_index", "attempts.steps", "error.category", "updated_at"}
 MAY_BE_MISSING = {"history[].step_id", "history[].reason_code", "history[].note", "steps[].tests"}
 MAY_BE_MISSING |= {"steps[].instructions", "steps[].targets", "steps[].targets.paths"}
+# Files of versions before acceptance have none of these.
+MAY_BE_MISSING |= {"accepted_as", "steps[].merges", "steps[].conflicts"}
 FREE = ("lock.", *(f"{name}." for name in NOT_READ))
 JUNK: list[Any] = [
     None,

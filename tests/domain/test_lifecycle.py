@@ -90,6 +90,12 @@ RUN_ROWS = """
     FAILED        RESUMED_AT_REPORT    REPORTING
     FAILED        REPLACED             FAILED
     FAILED        SENT_BACK            FAILED
+
+    DONE          ACCEPTED             DONE
+    DONE          NOT_ACCEPTED         DONE
+    DONE          SENT_BACK            FAILED
+    DONE          RESUMED_AT_STEP      IMPLEMENTING
+    DONE          RESUMED_AT_TESTS     TESTING
 """
 
 # QUEUE's own table: the states that may follow each state; the event is the one that leads there.
@@ -172,7 +178,7 @@ MACHINES = {
     "request": Machine(
         RequestStatus, RequestEvent, REQUEST_TRANSITIONS, read_rows(ENGINE_ROWS) | PERSON_ROWS, start="draft"
     ),
-    "run": Machine(RunState, RunEvent, RUN_TRANSITIONS, read_rows(RUN_ROWS), start="INIT", final=frozenset({"DONE"})),
+    "run": Machine(RunState, RunEvent, RUN_TRANSITIONS, read_rows(RUN_ROWS), start="INIT"),
     "task": Machine(
         TaskStatus,
         TaskEvent,

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 
 from aiflow.domain.answers import Role
-from aiflow.domain.lifecycle import RUN_TRANSITIONS, RunEvent, RunState, final_states
+from aiflow.domain.lifecycle import RUN_TRANSITIONS, RunEvent, RunState
 from aiflow.domain.place import Changes, FileChange, Unfinished
 from aiflow.domain.plan import PlanStep
 from aiflow.domain.reasons import CATALOGUE
@@ -412,8 +412,8 @@ def test_what_has_ended_neither_stops_nor_goes_on_by_itself(ended: Run) -> None:
 
 
 @pytest.mark.spec("RUN-6")
-def test_done_never_goes_on() -> None:
-    for event in (e for e in RunEvent if e.name.startswith("RESUMED") or e in (RunEvent.REPLACED, RunEvent.SENT_BACK)):
+def test_done_goes_on_only_in_a_step_that_merges_the_base_in() -> None:
+    for event in (RunEvent.RESUMED_AT_PLANNING, RunEvent.RESUMED_AT_REPORT, RunEvent.REPLACED):
         with pytest.raises(TransitionError):
             resumed(done(), GoOn(event, "S01"), None, at(50))
 
@@ -735,7 +735,7 @@ class AnyRun(RuleBasedStateMachine):
             assert not run.work.is_done
             assert all(run.steps[step.id].is_done for step in run.plan[: run.current_index])
         assert (next_action(run, self.limits) is None) == (not run.is_active)
-        assert run.is_active or run.state in final_states(RUN_TRANSITIONS) or run.error is not None
+        assert run.is_active or run.state is RunState.DONE or run.error is not None
         assert "" not in run.steps
 
     def teardown(self) -> None:

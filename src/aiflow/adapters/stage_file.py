@@ -59,6 +59,7 @@ def stage_of(run: Run) -> dict[str, Any]:
         "compare_url": run.compare_url,
         "replaces": run.replaces,
         "replaced_by": run.replaced_by,
+        "accepted_as": run.accepted_as,
         "lock": dict(run.lock),
     }
 
@@ -103,6 +104,8 @@ def _work_shape(work: StepWork | None) -> dict[str, Any]:
         "summary": known.summary,
         "retries": known.retries,
         "kept": known.kept,
+        "merges": known.merges,
+        "conflicts": list(known.conflicts),
         "calls": dict(known.calls),
         "stops": [asdict(stop) | {"areas": sorted(stop.areas)} for stop in known.stops],
         "is_visited": work is not None,

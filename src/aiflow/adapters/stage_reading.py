@@ -58,6 +58,8 @@ def read_stage(stage: Mapping[str, Any]) -> Run:
             compare_url=_maybe(stage["compare_url"]),
             replaces=_maybe(stage["replaces"]),
             replaced_by=_maybe(stage["replaced_by"]),
+            # Fields that came with later versions may be missing, those of the first may not.
+            accepted_as=_maybe(stage.get("accepted_as")),
             lock=_mapping(stage["lock"]),
         )
     )
@@ -87,6 +89,8 @@ def _read_work(step: Mapping[str, Any]) -> StepWork:
         calls=_counts(step["calls"]),
         stops=tuple(_read_stop(stop) for stop in _list(step["stops"])),
         kept=_maybe(step["kept"]),
+        merges=_maybe(step.get("merges")),
+        conflicts=tuple(map(_text, _list(step.get("conflicts", [])))),
     )
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from aiflow.domain.health import Health
-from aiflow.domain.lifecycle import RunOutcome, RunState, outcome_of
+from aiflow.domain.lifecycle import AutoRunState, RunOutcome, RunState, outcome_of
 
 
 class StopRequest(StrEnum):
@@ -30,8 +30,30 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class Started:
+    """What auto-run began and has not counted yet: a newer run of that request than `newest_before` is the one."""
+
+    request_id: str
+    newest_before: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one request in this session; without a run id it could not even be started."""
+
+    request_id: str
+    run_id: str | None
+    outcome: RunOutcome
+    reason_code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
-    """The counters of one auto-run; they survive a crash of its process (AUT-4)."""
+    """One auto-run with its counters; they survive a crash of its process (AUT-4).
+
+    `started_at` is when this process took it up, `spent` what earlier processes of it worked; `state`, `reason_code`
+    say where it stands and why it ended.
+    """
 
     started_at: datetime
     runs: int = 0
@@ -41,6 +63,13 @@ class Session:
     cost_usd: float = 0
     not_again: frozenset[str] = frozenset()
     stop_request: StopRequest = StopRequest.NONE
+    state: AutoRunState = AutoRunState.IDLE
+    reason_code: str | None = None
+    began_at: datetime | None = None
+    changed_at: datetime | None = None
+    spent: timedelta = timedelta()
+    current: Started | None = None
+    results: tuple[Result, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +80,61 @@ class Ended:
     state: RunState
     reason_code: str | None = None
     cost_usd: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Upcoming:
+    """A request as the display names it."""
+
+    request_id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class AutoStatus:
+    """What auto-run does at this moment, for whoever watches: what runs, what comes next, whom it waits for.
+
+    `interrupted` is what an earlier process of this session left (AUT-4), told once at the start.
+    """
+
+    session: Session
+    running: Upcoming | None = None
+    upcoming: tuple[Upcoming, ...] = ()
+    runnable: int = 0
+    waits_for: str | None = None
+    interrupted: tuple[Upcoming, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request that waits for a person: why (the question, or the reason in words), and the command to go on."""
+
+    request_id: str
+    title: str
+    reason_code: str
+    text: str
+    command: str | None = None
+    is_question: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unreached:
+    """A request that was ready and never ran, and why."""
+
+    request_id: str
+    title: str
+    reason_code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a person finds in the morning."""
+
+    session: Session
+    done: tuple[Upcoming, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    unreached: tuple[Unreached, ...] = ()
 
 
 def record_end(session: Session, ended: Ended) -> Session:
@@ -78,7 +162,7 @@ def record_failed_start(session: Session, request_id: str) -> Session:
 
 def why_stop(session: Session, limits: Limits, now: datetime, health: Health = Health.PASS) -> str | None:
     """Return the reason code for which auto-run stops now, before the next selection, or None to go on (AUT-3)."""
-    elapsed = now - session.started_at
+    elapsed = session.spent + (now - session.started_at)
     checks = (
         (session.stop_request is not StopRequest.NONE, "AUTO_STOPPED_BY_PERSON"),
         (health is Health.FAIL, "DOCTOR_FAILED"),

@@ -107,6 +107,8 @@ class RunEvent(StrEnum):
     RESUMED_AT_REPORT = "RESUMED_AT_REPORT"
     REPLACED = "REPLACED"
     SENT_BACK = "SENT_BACK"
+    ACCEPTED = "ACCEPTED"
+    NOT_ACCEPTED = "NOT_ACCEPTED"
 
 
 _S, _V = RunState, RunEvent
@@ -137,7 +139,12 @@ RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
     **{(state, _V.RESUMED_AT_TESTS): _S.TESTING for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.RESUMED_AT_REPORT): _S.REPORTING for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.REPLACED): _S.FAILED for state in (_S.NEEDS_INPUT, _S.FAILED)},
-    **{(state, _V.SENT_BACK): _S.FAILED for state in (_S.NEEDS_INPUT, _S.FAILED)},
+    **{(state, _V.SENT_BACK): _S.FAILED for state in (_S.NEEDS_INPUT, _S.FAILED, _S.DONE)},
+    # What is done is accepted, or not yet; its base is merged into it (`resume --update`) in a step of its own.
+    (_S.DONE, _V.ACCEPTED): _S.DONE,
+    (_S.DONE, _V.NOT_ACCEPTED): _S.DONE,
+    (_S.DONE, _V.RESUMED_AT_STEP): _S.IMPLEMENTING,
+    (_S.DONE, _V.RESUMED_AT_TESTS): _S.TESTING,
 }
 
 ACTIVE_RUN_STATES = frozenset(state for state, event in RUN_TRANSITIONS if event is RunEvent.NEEDS_INPUT)

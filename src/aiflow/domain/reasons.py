@@ -138,6 +138,9 @@ CANCELLED                EXECUTION    409 CONFLICT    RESUME      N decision_nee
 SENT_BACK                EXECUTION    200 OK          NONE        F decision_needed        no
 REPLANNED                EXECUTION    200 OK          NONE        F -                      no
 AWAITING_ACCEPTANCE      EXECUTION    200 OK          ACCEPT      - -                      no
+SETTINGS_CHANGED         EXECUTION    200 OK          ACCEPT      - -                      no
+RUN_NOT_ACCEPTABLE       EXECUTION    409 CONFLICT    NONE        - -                      no
+MERGE_TESTS_FAILED       EXECUTION    409 TESTS       UPDATE      - quality_rule_violation yes
 RUN_NOT_ACTIVE           EXECUTION    409 CONFLICT    NONE        - -                      no
 RUN_NOT_RESUMABLE        EXECUTION    409 CONFLICT    NEW_RUN     - -                      no
 REPLAN_REQUIRED          EXECUTION    409 CONFLICT    REPLAN      - -                      no
@@ -179,6 +182,7 @@ RUNNER_LOST              QUEUE        503 ENVIRONMENT RESUME      - environment_
 RUNNER_STOPPED           QUEUE        503 ENVIRONMENT RESUME      - environment_failure    yes
 ISSUE_RETRY_ONLY         QUEUE        409 CONFLICT    ISSUE_RETRY - retry_condition_unmet  no
 
+AUTO_NOT_RUNNING         EXECUTION    409 CONFLICT    NONE        - -                      no
 AUTO_NEEDS_INPUT_LIMIT   EXECUTION    200 OK          MEND        - -                      no
 AUTO_FAILED_LIMIT        EXECUTION    200 OK          MEND        - -                      no
 AUTO_STOPPED_BY_PERSON   EXECUTION    200 OK          NONE        - -                      no

@@ -93,6 +93,9 @@ class StepWork:
     calls: Mapping[str, int] = field(default_factory=dict)
     stops: tuple[StepStop, ...] = ()
     kept: str | None = None
+    # Only in a step that merges the base branch in (GIT-3): the base's commit, and the files that conflict.
+    merges: str | None = None
+    conflicts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,8 @@ class Run:
     compare_url: str | None = None
     replaces: str | None = None
     replaced_by: str | None = None
+    # The base branch's commit that brought it in; a DONE run with an `error` was not accepted for that reason.
+    accepted_as: str | None = None
     lock: Mapping[str, object] = field(default_factory=dict)
 
     @property

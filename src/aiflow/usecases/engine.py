@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         Control,
         Journal,
         Locks,
+        Merging,
+        Notifier,
         Remote,
         RequestSource,
         RunStore,
@@ -39,6 +41,8 @@ class Engine:
     control: Control
     workspaces: Callable[[str | None], Workspaces]
     remote: Remote
+    merging: Merging
+    notifier: Notifier
     agents: Agents
     workshop: Workshop
     journal: Journal

@@ -1,0 +1,41 @@
+"""Bringing a run's work into its base branch (GIT-3): what a merge of the two is, before anything has moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A run's branch merged into the base branch, made without touching either.
+
+    `base` and `tip` are the commits the two branches stood at; `paths` is what the run changed since they parted.
+    `commit` is the merge commit; None if there is nothing to merge (the base has the work already), or if `conflicts`
+    names files that both changed.
+    """
+
+    base: str
+    tip: str
+    paths: tuple[str, ...] = ()
+    commit: str | None = None
+    conflicts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """The base branch merged into a run's branch: the commit to go on from, where conflicts stand as markers."""
+
+    base: str
+    commit: str
+    conflicts: tuple[str, ...] = ()
+
+
+def merge_ref(run_id: str, step_id: str) -> str:
+    """Name the ref that keeps the merge on which a step resolves conflicts."""
+    return f"refs/aiflow/merges/{run_id}/{step_id}"
+
+
+def has_markers(text: bytes) -> bool:
+    """Tell whether a file still has git's conflict markers, both ends of one."""
+    lines = text.splitlines()
+    return any(line.startswith(b"<<<<<<< ") for line in lines) and any(line.startswith(b">>>>>>> ") for line in lines)

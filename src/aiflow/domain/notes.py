@@ -1,0 +1,26 @@
+"""Notes to a person who is not there (REQ-6, AUT-3): something waits for them, or auto-run has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class NoteKind(StrEnum):
+    """What a note is about."""
+
+    WAITING = "waiting"
+    AUTO_ENDED = "auto_ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One message: what it is about in words, and the command to go on with."""
+
+    kind: NoteKind
+    reason_code: str
+    title: str
+    text: str
+    command: str | None = None
+    request_id: str | None = None
+    run_id: str | None = None
