@@ -158,8 +158,11 @@ class Lease(Protocol):
 class Locks(LockView, Protocol):
     """Taking, judging and giving back locks (LCK); only the engine calls this."""
 
-    def acquire_request(self, request_id: RequestId, run_id: str) -> Lease | Lock:
-        """Take a request's lock, or return the lock of whoever runs in this checkout, stale or not (LCK-7)."""
+    def acquire_request(self, request_id: RequestId, run_id: str, *, beside_others: bool = False) -> Lease | Lock:
+        """Take a request's lock, or return the lock of whoever runs in this checkout, stale or not (LCK-7).
+
+        What starts no run may work beside those of other requests.
+        """
 
     def acquire_queue(self) -> Lease | Lock:
         """Take the queue lock, or return its holder's lock."""

@@ -54,11 +54,12 @@ class FileSource:
 
     def settle(self, request_id: RequestId, run_id: str, outcome: RunOutcome) -> None:
         """Set the status that an outcome means; one that a person set meanwhile stays."""
-        target = PROJECTIONS[outcome].request
+        event = _ENDS.get(PROJECTIONS[outcome].request)
         try:
             status = self.load(request_id).status
-            if status is RequestStatus.RUNNING and target in _ENDS:
-                self._set(request_id, run_id, status, advance(ENGINE_TRANSITIONS, status, _ENDS[target]))
+            target = ENGINE_TRANSITIONS.get((status, event)) if event else None
+            if target is not None:
+                self._set(request_id, run_id, status, target)
         except (NotFoundError, ConflictError):  # the file is gone or broken: there is nothing to show it on
             return
         except EnvironmentProblemError as error:  # so is the whole folder (`git clean -fdx`)
@@ -69,12 +70,24 @@ class FileSource:
         """Tell whether a stopped run of this request may go on."""
         return self.load(request_id).status in (*_CLAIMS, RequestStatus.RUNNING)
 
+    def send_back(self, request_id: RequestId, run_id: str, comment: str) -> None:
+        """Append a comment to the body and make the request ready, in one write (REQ-6)."""
+        status = self.load(request_id).status
+        target = ENGINE_TRANSITIONS.get((status, RequestEvent.SENT_BACK), status)
+        body = self._files.body(request_id)
+        changes = {"status": Change(target.value, expected=status.value)}
+        self._files.edit(request_id, changes, (body, f"{body.rstrip()}\n\n{comment.strip()}\n"))
+        self._record(request_id, run_id, status, target)
+
     def _set(self, request_id: RequestId, run_id: str, old: RequestStatus, new: RequestStatus) -> None:
         """Change the status if it still says what we read (REQ-3)."""
         try:
             self._files.edit(request_id, {"status": Change(new.value, expected=old.value)})
         except ConflictError:  # a person was faster, and is right
             return
+        self._record(request_id, run_id, old, new)
+
+    def _record(self, request_id: RequestId, run_id: str, old: RequestStatus, new: RequestStatus) -> None:
         data = {"key": "status", "from": old.value, "to": new.value}
         kind = ActivityKind.STATUS_CHANGED
         self._journal.append(Activity(self._clock(), kind, Actor.ENGINE, request_id, run_id or None, data=data))

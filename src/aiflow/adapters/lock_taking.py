@@ -48,10 +48,11 @@ class LockTaking(LockFiles):
         self._root = root
         self._site = LockSite(self._folder, self, Guard(f"{self._folder}/{GUARD}"), ttl_seconds, clock)
 
-    def acquire_request(self, request_id: RequestId, run_id: str) -> LockLease | Lock:
+    def acquire_request(self, request_id: RequestId, run_id: str, *, beside_others: bool = False) -> LockLease | Lock:
         """Take a request's lock, or return the lock of whoever runs in this checkout, stale or not (LCK-7)."""
         request_id = normalize_id(request_id)
-        lease = self._acquire(f"request.{request_id}.lock.json", Lock(LockType.REQUEST, request_id, run_id))
+        wanted = Lock(LockType.REQUEST, request_id, run_id)
+        lease = self._acquire(f"request.{request_id}.lock.json", wanted, beside_others=beside_others)
         if isinstance(lease, LockLease):
             self._end_before(lease, run_id)
         return lease
@@ -95,7 +96,7 @@ class LockTaking(LockFiles):
                     return status
         return None
 
-    def _acquire(self, name: str, wanted: Lock) -> LockLease | Lock:
+    def _acquire(self, name: str, wanted: Lock, *, beside_others: bool = False) -> LockLease | Lock:
         """Write a lock file unless there is one of its kind; its fence is on disk before it is seen."""
         path = f"{self._folder}/{name}"
         with translated(path):
@@ -103,6 +104,8 @@ class LockTaking(LockFiles):
             with self._site.guard.entered() as guard:
                 held = [lock for _, lock in self.files()]
                 rivals = [lock for lock in held if lock.lock_type is wanted.lock_type]
+                if beside_others:
+                    rivals = [lock for lock in rivals if lock.request_id == wanted.request_id]
                 if rivals:
                     return min(rivals, key=lambda lock: lock.request_id != wanted.request_id)
                 self._remove_torn()

@@ -24,7 +24,7 @@ from aiflow.messages import Texts
 
 COMMANDS = (
     *("init", "new", "list", "show", "next", "why", "forecast", "set"),
-    *("run", "resume", "retry-step", "replan", "cancel", "runs", "logs", "report"),
+    *("run", "resume", "retry-step", "replan", "cancel", "accept", "send-back", "runs", "logs", "report"),
     *("doctor", "locks", "settings", "completion"),
 )
 
@@ -35,8 +35,6 @@ LATER_COMMANDS = frozenset(
         "demo",
         "auto",
         "stop",
-        "accept",
-        "send-back",
         "clean",
         "agents",
         "queue",

@@ -108,6 +108,7 @@ def show_end(run: Run, texts: Texts) -> None:
     state = paint(run.state, RUN_COLOURS.get(run.state), is_bold=True)
     if code is None:
         click.echo(state)
+        _show_accepted(run, texts)
         return
     plain = {"request_id": run.request_id, "branch": run.place.branch}
     message = texts.message(code, message_facts(run, why) if why else plain)
@@ -126,6 +127,11 @@ def show_end(run: Run, texts: Texts) -> None:
     actions = [command] if command else []
     for action in (*actions, *(each for each in message.actions if not command or command not in each)):
         say(action, "  → ")
+
+
+def _show_accepted(run: Run, texts: Texts) -> None:
+    if run.accepted_as:
+        say(texts("run.accepted", base=run.place.base_branch, commit=run.accepted_as[:12]), "  ")
 
 
 def _show_branch(run: Run, texts: Texts) -> None:

@@ -12,6 +12,7 @@ import click
 from aiflow.cli.run_view import RunView
 from aiflow.cli.session import print_json
 from aiflow.errors import AiflowError, ConflictError, NotFoundError
+from aiflow.usecases.accept_run import newest_run
 from aiflow.usecases.run_shapes import exit_code_of, run_result
 
 if TYPE_CHECKING:
@@ -101,6 +102,11 @@ def find_run(engine: Engine, name: RequestId) -> Run:
     if not name.startswith("RUN-"):
         engine.source.load(name)  # an unknown request is said to be one
     raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=name, name=name)
+
+
+def find_newest_run(engine: Engine, name: RequestId) -> Run:
+    """Return the run that is accepted or sent back: one by its id, or a request's last attempt."""
+    return newest_run(engine, name) or find_run(engine, name)
 
 
 def _load(engine: Engine, request_id: str, run_id: str) -> Run:

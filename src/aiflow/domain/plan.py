@@ -82,6 +82,29 @@ def plan_shape(plan: tuple[PlanStep, ...]) -> list[dict[str, object]]:
     ]
 
 
+def merging_step(plan: tuple[PlanStep, ...], base_branch: str, conflicts: tuple[str, ...]) -> PlanStep | None:
+    """Make the step that merges the base branch in (GIT-3); None if the plan has no number left for it."""
+    number = max((step.number for step in plan), default=0) + 1
+    if number > MAX_STEPS:
+        return None
+    files = "".join(f"\n- {path}" for path in conflicts)
+    instructions = (
+        f"{base_branch} was merged into this branch. Resolve every conflict so that both sides' intentions hold, and "
+        f"leave no conflict marker behind. Files with conflicts:{files}"
+    )
+    known = tuple(path for path in conflicts if is_usable_path(path))
+    return PlanStep(f"S{number:02}", f"Merge {base_branch}", instructions if conflicts else "", known)
+
+
+def is_usable_path(path: str) -> bool:
+    """Tell whether a plan may name this path."""
+    try:
+        _check_path("", path)
+    except FlawError:
+        return False
+    return True
+
+
 def _read_step(where: str, raw: object) -> PlanStep:
     if not isinstance(raw, dict):
         raise FlawError(where, "must be an object")

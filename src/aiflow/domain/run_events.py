@@ -18,6 +18,7 @@ from aiflow.domain.run import Evidence, Feedback, Happening, Run, RunError, RunL
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from aiflow.domain.merge import Update
     from aiflow.domain.place import Changes, Unfinished
     from aiflow.domain.plan import PlanStep
     from aiflow.domain.resume import GoOn
@@ -232,6 +233,34 @@ def replaced(run: Run, by: str, now: datetime) -> Run:
     """A new run with a new plan takes this one's place (RUN-6)."""
     error = RunError("REPLANNED", f"replaced by {by}", cause=run.error.reason_code if run.error else None)
     return _happen(replace(run, replaced_by=by, error=error), RunEvent.REPLACED, now, "REPLANNED", by)
+
+
+def accepted(run: Run, commit: str, now: datetime) -> Run:
+    """The run's work is in the base branch, brought in by a commit (REQ-6)."""
+    return _happen(replace(run, accepted_as=commit, error=None), RunEvent.ACCEPTED, now, note=commit)
+
+
+def not_accepted(run: Run, why: RunError, now: datetime) -> Run:
+    """The run's work could not be brought in: it stays done, and waits with this reason (GIT-3)."""
+    return _happen(replace(run, error=why), RunEvent.NOT_ACCEPTED, now, why.reason_code, why.summary or None)
+
+
+def sent_back(run: Run, comment: str, now: datetime) -> Run:
+    """A person sends the work back with a comment, which the next run is told (REQ-6)."""
+    error = replace(failure(run, "SENT_BACK", comment), cause=run.error.reason_code if run.error else None)
+    return _happen(replace(run, error=error), RunEvent.SENT_BACK, now, "SENT_BACK", comment)
+
+
+def updated(run: Run, step: PlanStep, update: Update, now: datetime) -> Run:
+    """The base branch is merged into the run's branch in a step of its own: conflicts are resolved, the rest tested."""
+    added = replace(run, plan=(*run.plan, step), error=None, stopped_in=None, is_prepared=False, left_tree=None)
+    inside = _enter(added, step.id, update.commit)
+    merging = _with_work(inside, replace(inside.work, merges=update.base, conflicts=update.conflicts))
+    if not update.conflicts:  # nobody has written anything, so there is nothing to review before the tests have failed
+        untouched = replace(merging, visit=Visit(is_reviewed=True))
+        return _happen(untouched, RunEvent.RESUMED_AT_TESTS, now, note="update")
+    told = (Feedback("MERGE_CONFLICT", f"resolve the conflict markers in: {', '.join(update.conflicts)}"),)
+    return _happen(replace(merging, visit=Visit(feedback=told)), RunEvent.RESUMED_AT_STEP, now, note="update")
 
 
 def noted(run: Run, event: str, now: datetime, reason_code: str | None = None, note: str | None = None) -> Run:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.answers import Role
+from aiflow.domain.place import retry_ref
 from aiflow.domain.programs import End
 from aiflow.domain.run import Action, CallRole, next_action
 from aiflow.domain.run_events import (
@@ -24,16 +25,13 @@ from aiflow.domain.run_events import (
 from aiflow.errors import AiflowError, as_problem
 from aiflow.usecases.call_role import call_role, collect
 from aiflow.usecases.run_report import end_run, finish_run
-from aiflow.usecases.run_work import LostLockError, Work
+from aiflow.usecases.run_work import SECONDS_OVER, LostLockError, Work, end_of, trailers_of, with_trailers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aiflow.domain.programs import Ended
     from aiflow.domain.run import Run
-
-TRAILERS = ("Aiflow-Request", "Aiflow-Run", "Aiflow-Step")
-SETUP_SECONDS_OVER = 60.0
 
 
 def advance_run(work: Work) -> Run:
@@ -95,6 +93,8 @@ def _prepare(work: Work) -> None:
     was_made = work.workspace.prepare(run.place, run.tip)
     if was_made and run.work.kept:
         work.workspace.restore(run.place, run.step_base, run.work.kept)
+    elif run.work.merges and not run.work.kept and not run.visit.calls:  # the merge is not laid out yet
+        work.workspace.go_back(run.place, run.step_base, retry_ref(run.run_id, run.current_step_id or "", 0))
     engine.workshop.copy(engine.settings.texts("worktree.copy"), run.place.path)
     command = engine.settings.text("worktree.setup")
     if command.strip():
@@ -115,7 +115,7 @@ def _set_up(work: Work, command: str) -> bool:
             return True
         if ended.end is End.STOPPED:
             return False
-        summary = f"{command}: {_how(ended.end, ended.exit_code)}"
+        summary = f"{command}: {end_of(ended)}"
         why = work.failure("SETUP_FAILED", summary, log, command, ended)
     finally:
         log.close()
@@ -125,14 +125,10 @@ def _set_up(work: Work, command: str) -> bool:
 
 def _shell(work: Work, command: str, output: Callable[[bytes], None]) -> Ended:
     """Run a shell command in the worktree while the lock is kept alive."""
-    work.lease.allow(work.engine.settings.number("tests.timeout_seconds") + SETUP_SECONDS_OVER)
+    work.lease.allow(work.engine.settings.number("tests.timeout_seconds") + SECONDS_OVER)
     ended = work.engine.workshop.shell(command, work.run.place, output, work.should_stop)
     work.require_lock()
     return ended
-
-
-def _how(end: End, exit_code: int | None) -> str:
-    return f"exit code {exit_code}" if end is End.EXITED else end.value.replace("_", " ")
 
 
 FAILED_TESTS = {"unit": "UNIT_TEST_FAILED", "e2e": "E2E_TEST_FAILED"}
@@ -167,7 +163,7 @@ def _passes(work: Work, kind: str, command: str) -> bool:
         if ended.end is End.EXITED and ended.exit_code == 0:
             return True
         is_late = ended.end in (End.TIMED_OUT, End.SILENT)
-        summary = f"{command}: {_how(ended.end, ended.exit_code)}"
+        summary = f"{command}: {end_of(ended)}"
         why = work.failure("TEST_TIMEOUT" if is_late else FAILED_TESTS[kind], summary, log, command, ended)
     finally:
         log.close()
@@ -181,17 +177,18 @@ def _commit(work: Work) -> None:
     run = work.run
     step = run.current_step
     assert step is not None, run.run_id
-    values = (run.request_id, run.run_id, step.id)
-    trailers = dict(zip(TRAILERS, values, strict=True))
+    trailers = trailers_of(run, step.id)
     commit = None
     if run.visit.crashes:
         commit = work.workspace.find_commit(run.place, run.step_base, trailers)
     if commit is None:
         changes = work.collected if work.collected is not None else collect(work)
         if changes.files:
-            lines = "\n".join(f"{name}: {value}" for name, value in trailers.items())
             body = f"\n\n{run.visit.summary}" if run.visit.summary and run.visit.summary != step.title else ""
-            commit = work.workspace.commit(run.place, run.step_base, f"{step.title}{body}\n\n{lines}\n")
+            message = with_trailers(f"{step.title}{body}", trailers)
+            # A merge with markers in its files must not stay in the history: what resolves it takes its place.
+            has_markers = bool(run.work.conflicts)
+            commit = work.workspace.commit(run.place, run.step_base, message, amends=has_markers)
     work.engine.runs.write_patch(run, step.id, None)
     work.collected = None
     work.save(step_done(run, commit, work.engine.clock()))

@@ -17,6 +17,7 @@ from aiflow.domain.run_events import (
     reviewed,
 )
 from aiflow.usecases.run_report import end_run
+from aiflow.usecases.run_work import SECONDS_OVER
 
 if TYPE_CHECKING:
     from aiflow.domain.agent_call import AgentReply
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from aiflow.domain.run import Run, RunError
     from aiflow.ports import StepLog
     from aiflow.usecases.run_work import Work
-
-# What ending an agent and reading its answer may take besides its own limit.
-SECONDS_OVER = 60.0
 
 
 def call_role(work: Work, role: Role) -> None:
@@ -101,6 +99,10 @@ def _measure(work: Work, answer: Implemented, log: StepLog, reply: AgentReply) -
     changes = collect(work)
     for note in _notes(changes):
         log.say(f"[aiflow] {note}")
+    if marked := work.engine.merging.marked(work.run.place, work.run.work.conflicts):
+        detail = f"conflict markers are left in: {', '.join(marked)}"
+        _fail(work, Role.IMPLEMENTER, _failure(work, "MERGE_CONFLICT", detail, log, reply))
+        return
     limits = work.engine.limits
     files, lines = len(changes.files), changes.lines
     if files <= limits.step_files and lines <= limits.step_lines:

@@ -149,7 +149,7 @@ def _check_tests(engine: Engine) -> Iterator[Finding]:
 
 
 # Settings of the specification that later versions will heed: who sets one is told that it does nothing yet.
-_LATER = ("accept", "commit_requests", "agent.model", "auto.", "queue.", "server.", "github.", "namespace")
+_LATER = ("commit_requests", "agent.model", "auto.", "queue.", "server.", "github.", "namespace")
 _LATER_LIMITS = ("limits.issue_retries", "limits.quota_wait_hours", "limits.run_", "limits.session_")
 
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from aiflow.usecases.engine import Engine
 
 
-def take_lock(engine: Engine, request_id: RequestId, run_id: str) -> Lease:
-    """Take a request's lock, or say who holds one in this checkout."""
-    lease = engine.locks.acquire_request(request_id, run_id)
+def take_lock(engine: Engine, request_id: RequestId, run_id: str, *, beside_others: bool = False) -> Lease:
+    """Take a request's lock, or say who holds one in this checkout (or, beside others, that very one)."""
+    lease = engine.locks.acquire_request(request_id, run_id, beside_others=beside_others)
     if isinstance(lease, Lock):
         raise in_progress(lease)
     return lease

@@ -7,18 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
-from aiflow.domain.lifecycle import RunOutcome, outcome_of
+from aiflow.domain.lifecycle import RunOutcome, RunState
 from aiflow.domain.lock import Lock
 from aiflow.domain.place import wip_ref
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_events import crashed, failure, recovered, stopped
 from aiflow.errors import AiflowError, EnvironmentProblemError
+from aiflow.usecases.bring_in import accept_by_itself
 from aiflow.usecases.check_health import require_health
-from aiflow.usecases.lock_run import holder_shape, in_progress
+from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
 from aiflow.usecases.replace_run import close_replaced
 from aiflow.usecases.run_report import add_lines, end_run
-from aiflow.usecases.run_work import Work
-from aiflow.usecases.settle_run import settle_run, work_to_the_end
+from aiflow.usecases.run_work import Work, trailers_of
+from aiflow.usecases.settle_run import outcome_of_run, settle_run, work_to_the_end
 
 if TYPE_CHECKING:
     from aiflow.domain.lock import LockStatus
@@ -73,6 +74,9 @@ def recover_run(engine: Engine, request_id: RequestId) -> Run | None:
     """Let a request's interrupted run go on to its end, once by itself; None if there is none (RUN-11)."""
     run = find_crashed(engine, request_id)
     if run is None:
+        finished = _finish_acceptance(engine, request_id)
+        if finished is not None:
+            return finished
         orphan = settle_orphan(engine, request_id)
         if orphan is not None and orphan.is_lost:
             raise EnvironmentProblemError(reason_code="RUN_LOST", request_id=request_id, run_id=orphan.run_id)
@@ -119,13 +123,38 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
     return work
 
 
+def _finish_acceptance(engine: Engine, request_id: RequestId) -> Run | None:
+    """Go on with a run that was DONE when its process died, before it was accepted; None if there is none (REQ-6)."""
+    latest = engine.runs.latest([request_id]).get(request_id)
+    if latest is None or latest.state is not RunState.DONE or engine.settings.text("accept") != "auto":
+        return None
+    run = engine.runs.load(request_id, latest.run_id)
+    if run is None or not _is_running(engine, request_id):
+        return None
+    lease = take_lock(engine, request_id, run.run_id, beside_others=True)
+    try:
+        work = Work(engine, lease, engine.runs.load(request_id, run.run_id) or run)
+        accept_by_itself(work)
+        settle_run(work, work.run)
+    finally:
+        lease.release()
+    return work.run
+
+
+def _is_running(engine: Engine, request_id: RequestId) -> bool:
+    try:
+        return engine.source.load(request_id).status is RequestStatus.RUNNING
+    except AiflowError:
+        return False
+
+
 def keep_interrupted(work: Work) -> None:
     """Keep what the interrupted step had changed as a patch (RUN-11)."""
     run = work.run
     step_id = run.current_step_id
     if step_id is None or run.work.is_done or not run.is_prepared:
         return
-    trailers = {"Aiflow-Run": run.run_id, "Aiflow-Step": step_id}
+    trailers = trailers_of(run, step_id)
     # Trouble with git must not keep a run from being taken over, cancelled or marked: what comes next meets it too.
     with contextlib.suppress(AiflowError, OSError):
         if not work.workspace.is_intact(run.place):
@@ -178,7 +207,8 @@ def settle_orphan(engine: Engine, request_id: RequestId) -> Orphan | None:
     if latest is not None and latest.is_active:
         return None
     is_lost = latest is None or latest.reason_code == "RUN_LOST"
-    outcome = RunOutcome.FAILED if latest is None else outcome_of(latest.state, latest.reason_code)
+    run = engine.runs.load(request_id, latest.run_id) if latest else None
+    outcome = RunOutcome.FAILED if run is None else outcome_of_run(run)
     engine.source.settle(request_id, latest.run_id if latest else "", outcome)
     engine.journal.append(
         Activity(

@@ -19,7 +19,7 @@ from aiflow.usecases.replace_run import close_replaced
 from aiflow.usecases.run_report import errors_shape
 from aiflow.usecases.run_work import Work
 from aiflow.usecases.settle_run import work_to_the_end
-from aiflow.usecases.start_run import begin, fresh_run_id, new_run
+from aiflow.usecases.start_run import Before, begin, fresh_run_id, new_run
 
 if TYPE_CHECKING:
     from aiflow.domain.run import Run
@@ -56,8 +56,9 @@ def resume_run(engine: Engine, run: Run, wish: Wish) -> Run:
     new_id = fresh_run_id(engine, request_id)
     lease = take_lock(engine, request_id, new_id)
     try:
-        told = (_feedback(run), run.answers if wish.answer is None else (*run.answers, (_question(run), wish.answer)))
-        new = new_run(engine, engine.source.load(request_id), new_id, facts, (run.run_id, *told))
+        answers = run.answers if wish.answer is None else (*run.answers, (_question(run), wish.answer))
+        before = Before(run.run_id, _feedback(run), answers)
+        new = new_run(engine, engine.source.load(request_id), new_id, facts, before)
         work = begin(engine, lease, new)
         close_replaced(engine, lease, run.request_id, run.run_id, new_id)
     except BaseException:
@@ -156,7 +157,7 @@ def _go_on(engine: Engine, lease: Lease, run: Run, way: GoOn, wish: Wish) -> Wor
         work = Work(engine, lease, _look_again(engine, run))
         again, way = _settle_worktree(work, way, wish)
         engine.control.clear(run.run_id)
-        _claim(engine, run)
+        claim(engine, run)
         again = replace(again, lock=holder_shape(lease.lock))
         work.save(resumed(again, way, wish.answer, engine.clock()))
     except BaseException:
@@ -178,7 +179,8 @@ def _look_again(engine: Engine, run: Run) -> Run:
     return current
 
 
-def _claim(engine: Engine, run: Run) -> None:
+def claim(engine: Engine, run: Run) -> None:
+    """Show that the run goes on on its request, unless a person took that elsewhere."""
     refused = engine.source.claim(RequestId(run.request_id), run.run_id)
     if refused is not None:
         detail = f"status is {refused}"

@@ -35,6 +35,7 @@ def run_result(run: Run) -> dict[str, Any]:
         "warnings": list(run.warnings),
         "replaces": run.replaces,
         "replaced_by": run.replaced_by,
+        "accepted_as": run.accepted_as,
         "created_at": run.created_at.isoformat(),
         "changed_at": run.changed_at.isoformat(),
         "steps": [
@@ -57,12 +58,12 @@ def outcome_code(run: Run) -> str | None:
     """Return the reason code that says what is to be done now; a DONE run waits for acceptance."""
     if run.error is not None:
         return run.error.reason_code
-    return "AWAITING_ACCEPTANCE" if run.state is RunState.DONE else None
+    return "AWAITING_ACCEPTANCE" if run.state is RunState.DONE and not run.accepted_as else None
 
 
 def exit_code_of(run: Run) -> int:
     """Return the exit code of a run's end: 0 at DONE, else that of its reason or its cause (SPEC §13)."""
-    if run.error is None:
+    if run.error is None or run.state is RunState.DONE:
         return 0
     return int(exit_code(run.error.reason_code, run.error.cause))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.programs import End
 from aiflow.domain.run_events import failure
 from aiflow.errors import ConflictError
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from aiflow.domain.run import Brief, Run, RunError
     from aiflow.ports import Lease, StepLog, Workspaces
     from aiflow.usecases.engine import Engine
+
+
+# What ending a program and reading what it left may take besides its own limit.
+SECONDS_OVER = 60.0
 
 
 class LostLockError(ConflictError):
@@ -93,3 +98,19 @@ class Work:
             stderr_snippet=log.tail,
             log_paths=(self.engine.runs.log_path(self.run, self.log_number),),
         )
+
+
+def trailers_of(run: Run, step_id: str | None = None) -> dict[str, str]:
+    """Return the lines by which a commit of aiflow's is known again: whose work it is, and of which step."""
+    whose = {"Aiflow-Request": run.request_id, "Aiflow-Run": run.run_id}
+    return whose if step_id is None else {**whose, "Aiflow-Step": step_id}
+
+
+def with_trailers(message: str, trailers: dict[str, str]) -> str:
+    """Put trailers behind a commit's message."""
+    return "\n".join([message, "", *(f"{name}: {value}" for name, value in trailers.items()), ""])
+
+
+def end_of(ended: Ended) -> str:
+    """Say in English how a program ended."""
+    return f"exit code {ended.exit_code}" if ended.end is End.EXITED else ended.end.value.replace("_", " ")

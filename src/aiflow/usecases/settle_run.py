@@ -12,8 +12,10 @@ from aiflow.domain.lifecycle import outcome_of
 from aiflow.domain.request import RequestId
 from aiflow.errors import AiflowError
 from aiflow.usecases.advance_run import advance_run
+from aiflow.usecases.bring_in import accept_by_itself
 
 if TYPE_CHECKING:
+    from aiflow.domain.lifecycle import RunOutcome
     from aiflow.domain.run import Run
     from aiflow.usecases.run_work import Work
 
@@ -21,18 +23,24 @@ if TYPE_CHECKING:
 def work_to_the_end(work: Work) -> Run:
     """Advance a run that is claimed to its end and settle it."""
     try:
-        run = advance_run(work)
-        settle_run(work, run)
+        advance_run(work)
+        accept_by_itself(work)
+        settle_run(work, work.run)
     finally:
         # Behind a disk that is full the lock can still go: the run then shows as crashed, not as running.
         with contextlib.suppress(AiflowError):
             work.lease.release()
-    return run
+    return work.run
+
+
+def outcome_of_run(run: Run) -> RunOutcome:
+    """Return what a run's end means to the outside."""
+    reason = run.error.reason_code if run.error else None
+    return outcome_of(run.state, reason, is_accepted=run.accepted_as is not None)
 
 
 def settle_run(work: Work, run: Run) -> None:
     """Show a run's end on its request, while the lock is still ours."""
     work.require_lock()
-    reason = run.error.reason_code if run.error else None
-    work.engine.source.settle(RequestId(run.request_id), run.run_id, outcome_of(run.state, reason))
+    work.engine.source.settle(RequestId(run.request_id), run.run_id, outcome_of_run(run))
     work.engine.control.clear(run.run_id)

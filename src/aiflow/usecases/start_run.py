@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.explanation import explain
+from aiflow.domain.lifecycle import RunState
 from aiflow.domain.place import Place, branch_name, compare_url
 from aiflow.domain.request import RequestId, RequestStatus
-from aiflow.domain.run import Brief, Run
+from aiflow.domain.run import Brief, Feedback, Run
 from aiflow.domain.selection import find_barriers
 from aiflow.errors import ConflictError, EnvironmentProblemError, NotFoundError
 from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.recover_runs import reclaim_locks, recover_run
+from aiflow.usecases.replace_run import close_replaced
 from aiflow.usecases.run_work import Work
 from aiflow.usecases.settle_run import work_to_the_end
 from aiflow.usecases.shapes import describe
@@ -22,7 +24,6 @@ from aiflow.usecases.shapes import describe
 if TYPE_CHECKING:
     from aiflow.domain.place import RepositoryFacts
     from aiflow.domain.request import Request
-    from aiflow.domain.run import Feedback
     from aiflow.ports import Lease
     from aiflow.usecases.engine import Engine
 
@@ -39,8 +40,10 @@ def start_run(engine: Engine, request_id: RequestId) -> Run:
     lease = take_lock(engine, request_id, run_id)
     try:
         _require_unchanged(engine, request)
-        run = new_run(engine, request, run_id, facts)
+        run = new_run(engine, request, run_id, facts, _before(engine, request_id))
         work = begin(engine, lease, run)
+        if run.replaces:
+            close_replaced(engine, lease, request_id, run.replaces, run_id)
     except BaseException:
         lease.release()
         raise
@@ -96,19 +99,37 @@ def _require_unchanged(engine: Engine, request: Request) -> None:
         )
 
 
+class Before(NamedTuple):
+    """What a new run takes over from the one before: which it replaces, what went wrong there, what was answered."""
+
+    replaces: str | None = None
+    feedback: tuple[Feedback, ...] = ()
+    answers: tuple[tuple[str, str], ...] = ()
+
+
+def _before(engine: Engine, request_id: RequestId) -> Before:
+    """Look at the run before: a comment it was sent back with is told (REQ-6), one that failed speaks no more."""
+    latest = engine.runs.latest([request_id]).get(request_id)
+    old = engine.runs.load(request_id, latest.run_id) if latest and latest.state is RunState.FAILED else None
+    if old is None or old.error is None or old.replaced_by is not None:
+        return Before()
+    if old.error.reason_code == "SENT_BACK":
+        return Before(None, (*old.feedback, Feedback("SENT_BACK", old.error.summary)), old.answers)
+    return Before(replaces=old.run_id)
+
+
 def new_run(
     engine: Engine,
     request: Request,
     run_id: str,
     facts: RepositoryFacts,
-    replaces: tuple[str, tuple[Feedback, ...], tuple[tuple[str, str], ...]] | None = None,
+    before: Before = Before(),  # noqa: B008
 ) -> Run:
     """Make a run of a request as it is now; one that replaces another is told what went wrong there (RUN-6)."""
     if facts.base_commit is None:
         raise EnvironmentProblemError(reason_code="BASE_BRANCH_MISSING", branch=facts.base_branch)
     branch = branch_name(request.id, run_id)
     url = compare_url(facts.origin_url, facts.base_branch, branch)
-    old, feedback, answers = replaces or (None, (), ())
     return Run(
         request_id=request.id,
         run_id=run_id,
@@ -125,9 +146,9 @@ def new_run(
         agent=engine.settings.text("agent.kind"),
         compare_url=url,
         warnings=() if url else ("REMOTE_NOT_GITHUB" if facts.origin_url else "ORIGIN_MISSING",),
-        replaces=old,
-        feedback=feedback,
-        answers=answers,
+        replaces=before.replaces,
+        feedback=before.feedback,
+        answers=before.answers,
     )
 
 

@@ -13,6 +13,7 @@ from aiflow.cli.render import say
 from aiflow.cli.running import find_run, run_to_the_end
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.usecases.resume_run import Wish, resume_run
+from aiflow.usecases.update_run import update_run
 
 if TYPE_CHECKING:
     from aiflow.cli.session import Session
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 @target_argument()
 @option("-a", "--answer", help="option.resume.answer")
 @option("--keep-changes", is_flag=True, help="option.resume.keep_changes")
+@option("--update", is_flag=True, help="option.resume.update")
 @option("--force", is_flag=True, help="option.resume.force")
 def command(
     session: Session,
@@ -35,7 +37,8 @@ def command(
     if answer is None and not as_json and not flags["force"] and sys.stdin.isatty():
         answer = _ask(session, target)
     wish = Wish(Goal(ResumeMode.RESUME, is_forced=flags["force"]), answer, flags["keep_changes"])
-    run_to_the_end(session, target, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)
+    resume = update_run if flags["update"] else resume_run
+    run_to_the_end(session, target, lambda engine: resume(engine, find_run(engine, target), wish), as_json=as_json)
 
 
 def _ask(session: Session, target: RequestId) -> str | None:

@@ -1,0 +1,37 @@
+"""`aiflow send-back`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from aiflow.cli.options import command as make_command
+from aiflow.cli.options import option, target_argument
+from aiflow.cli.running import find_newest_run
+from aiflow.cli.session import Session, print_json
+from aiflow.usecases.accept_run import send_back
+from aiflow.usecases.run_shapes import run_result
+
+if TYPE_CHECKING:
+    from aiflow.domain.request import RequestId
+
+
+@make_command("send-back")
+@target_argument()
+@option("-m", "--message", help="option.send_back.message")
+def command(session: Session, as_json: bool, target: RequestId, message: str | None) -> None:  # noqa: FBT001
+    """Send a run back with a comment: its request is ready again, and the next run is told."""
+    engine = session.engine()
+    run = find_newest_run(engine, target)
+    if message is None:
+        if not sys.stdin.isatty() or as_json:
+            raise click.UsageError(session.texts("send_back.no_message"), click.get_current_context())
+        message = str(click.prompt(session.texts("send_back.prompt"), prompt_suffix=" "))
+    closed = send_back(engine, run, message)
+    if as_json:
+        print_json(run_result(closed))
+    else:
+        click.echo(session.texts("send_back.done", request_id=run.request_id, run_id=run.run_id))
+        click.echo(f"  → aiflow run {run.request_id}")

@@ -1,0 +1,157 @@
+"""Bring a finished run's work into the base branch (GIT-3, REQ-6): merge, test the merged tree, then move the base.
+
+Everything up to the move can be thrown away; behind it only the record is missing, and doing it all again finds the
+work already in the base.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aiflow.domain.lifecycle import RunState
+from aiflow.domain.programs import End
+from aiflow.domain.request import RequestId, RequestStatus
+from aiflow.domain.run_events import accepted, failure, not_accepted
+from aiflow.errors import AiflowError, EnvironmentProblemError
+from aiflow.settings import FILE_NAME
+from aiflow.usecases.run_report import add_lines, add_to_report, errors_shape
+from aiflow.usecases.run_work import SECONDS_OVER, end_of, trailers_of, with_trailers
+
+if TYPE_CHECKING:
+    from aiflow.domain.merge import Merge
+    from aiflow.domain.place import Place
+    from aiflow.domain.run import Run, RunError
+    from aiflow.ports import StepLog
+    from aiflow.usecases.run_work import Work
+
+# Somebody else may commit to the base branch while the merged tree is tested; then it is merged and tested anew.
+ROUNDS = 10
+
+
+def accept_by_itself(work: Work) -> None:
+    """Bring a DONE run in if the settings say so and its request is still ours; a person decides about the rest."""
+    engine, run = work.engine, work.run
+    if engine.settings.text("accept") != "auto" or run.state is not RunState.DONE or run.accepted_as:
+        return
+    if engine.source.load(RequestId(run.request_id)).status is RequestStatus.RUNNING:
+        bring_in(work, is_automatic=True)
+
+
+def bring_in(work: Work, *, is_automatic: bool) -> None:
+    """Bring a DONE run in, or record why not; a stop that was asked for leaves it as it was."""
+    try:
+        done = _try(work, is_automatic=is_automatic)
+    except AiflowError as error:
+        if error.reason_code == "LOCK_LOST":
+            raise
+        done = _not_for(work, error)
+    if isinstance(done, str):
+        _record_accepted(work, done)
+    elif done is not None:
+        _record_refusal(work, done)
+
+
+def _try(work: Work, *, is_automatic: bool) -> str | RunError | None:
+    """Return the base's commit that has the work, or why there is none; None if it was stopped."""
+    run, merging = work.run, work.engine.merging
+    for _ in range(ROUNDS):
+        merge = merging.merge(run.place, _message(run))
+        if merge.conflicts:
+            return _why(run, "MERGE_CONFLICT", ", ".join(merge.conflicts))
+        if is_automatic and FILE_NAME in merge.paths:
+            return _why(run, "SETTINGS_CHANGED", FILE_NAME)
+        if merge.commit is None:
+            return merge.base
+        refused = _test(work, merge.commit)
+        if work.should_stop():
+            work.require_lock()
+            return None
+        if refused is not None:
+            return refused
+        if _move(work, merge):
+            return merge.commit
+    problem = f"{run.place.base_branch} kept moving while the merge was tested"
+    raise EnvironmentProblemError(reason_code="GIT_FAILED", command="git merge", problem=problem)
+
+
+def _move(work: Work, merge: Merge) -> bool:
+    with work.lease.writing():
+        return work.engine.merging.move_base(work.run.place, merge)
+
+
+def _message(run: Run) -> str:
+    return with_trailers(f"Merge {run.request_id}: {run.title or run.run_id}", trailers_of(run))
+
+
+def _why(run: Run, reason_code: str, summary: str) -> RunError:
+    why = failure(run, reason_code, summary)
+    return replace(why, facts=(("branch", run.place.branch), ("detail", summary)))
+
+
+def _not_for(work: Work, error: AiflowError) -> RunError:
+    """Take an error for the reason why the work is not in yet."""
+    mask = work.engine.mask
+    facts = tuple((name, mask(str(fact))) for name, fact in error.context.items() if isinstance(fact, str))
+    known = dict(facts)
+    summary = known.get("detail") or known.get("problem") or known.get("path") or ""
+    return replace(failure(work.run, error.reason_code, summary), facts=facts)
+
+
+def _test(work: Work, commit: str) -> RunError | None:
+    """Test the merged tree in a worktree of its own, set up as every other; None if nothing is wrong with it."""
+    engine, run = work.engine, work.run
+    commands = engine.test_commands
+    if not commands:
+        return None
+    place = replace(run.place, path=f"{run.place.path}.merge")
+    engine.merging.check_out(commit, place.path)
+    try:
+        engine.workshop.copy(engine.settings.texts("worktree.copy"), place.path)
+        setup = engine.settings.text("worktree.setup")
+        every = ([("SETUP_FAILED", "set-up", setup)] if setup.strip() else []) + [
+            ("MERGE_TESTS_FAILED", f"{kind} tests", command) for kind, command in commands.items()
+        ]
+        for reason_code, name, command in every:
+            why = _run_command(work, place, (reason_code, name, command))
+            if why is not None or work.should_stop():
+                return why
+    finally:
+        engine.merging.discard(place.path)
+    return None
+
+
+def _run_command(work: Work, place: Place, wanted: tuple[str, str, str]) -> RunError | None:
+    """Run one command on the merged tree; what it says goes into the last step's log."""
+    reason_code, name, command = wanted
+    log: StepLog = work.open_log(f"acceptance, {name}: {command}")
+    try:
+        work.lease.allow(work.engine.settings.number("tests.timeout_seconds") + SECONDS_OVER)
+        ended = work.engine.workshop.shell(command, place, log.write, work.should_stop)
+        work.require_lock()
+        if ended.end is End.STOPPED or (ended.end is End.EXITED and ended.exit_code == 0):
+            return None
+        return work.failure(reason_code, f"{command}: {end_of(ended)}", log, command, ended)
+    finally:
+        log.close()
+
+
+def _record_accepted(work: Work, commit: str) -> None:
+    """Write down that the work is in."""
+    engine = work.engine
+    run = accepted(work.run, commit, engine.clock())
+    with work.lease.writing():
+        engine.runs.write_errors(run, None)
+        told = engine.texts("report.accepted", base=run.place.base_branch, commit=commit[:12])
+        add_lines(engine, run, [f"{run.changed_at.isoformat(timespec='seconds')} {told}", ""])
+    work.save(run)
+
+
+def _record_refusal(work: Work, why: RunError) -> None:
+    """Write down why the work is not in: the run stays DONE and waits."""
+    engine = work.engine
+    run = not_accepted(work.run, why, engine.clock())
+    with work.lease.writing():
+        engine.runs.write_errors(run, errors_shape(run, engine.texts))
+        add_to_report(engine, run, None)
+    work.save(run)
