@@ -102,11 +102,11 @@ def _test(work: Work, commit: str) -> RunError | None:
     """Test the merged tree in a worktree of its own, set up as every other; None if nothing is wrong with it."""
     engine, run = work.engine, work.run
     commands = engine.test_commands
-    if not commands:
-        return None
     place = replace(run.place, path=f"{run.place.path}.merge")
-    engine.merging.check_out(commit, place.path)
     try:
+        if not commands:
+            return None
+        engine.merging.check_out(commit, place.path)
         engine.workshop.copy(engine.settings.texts("worktree.copy"), place.path)
         setup = engine.settings.text("worktree.setup")
         every = ([("SETUP_FAILED", "set-up", setup)] if setup.strip() else []) + [
