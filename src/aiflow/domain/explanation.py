@@ -32,6 +32,11 @@ class Station:
     commands: tuple[str, ...] = ()
 
     @property
+    def stopped_for(self) -> str | None:
+        """The reason code for which the request's run waits for a person, if it does."""
+        return _stopped_for(self.request, self.run) if self.request is not None else None
+
+    @property
     def explained(self) -> Iterator[tuple[Barrier, InvalidRequest | None]]:
         """Each barrier with the broken file it is about, if it is about one."""
         return itertools.zip_longest(self.barriers, self.invalid)

@@ -40,6 +40,7 @@ def _show(session: Session, stations: tuple[Station, ...], backlog: Backlog) -> 
     width = max((len(barrier.reason_code) for barrier in first.barriers), default=0)
     for barrier, invalid in first.explained:
         say(describe(barrier, session.texts, invalid), f"  {paint(barrier.reason_code.ljust(width), 'yellow')}  ")
+    _show_stop(session, first)
     for file in first.invalid:
         say(session.texts("why.edit_file", path=clean(file.path)), "    → ")
     is_archived = first.request is not None and first.request.status is RequestStatus.ARCHIVED
@@ -56,6 +57,15 @@ def _show(session: Session, stations: tuple[Station, ...], backlog: Backlog) -> 
         say(_sentence(session, station, by_id), indent)
         for command in station.commands:
             click.echo(f"{indent}  → {command}")
+
+
+def _show_stop(session: Session, first: Station) -> None:
+    """Say what the request's run waits for, where no barrier says it."""
+    code, run = first.stopped_for, first.run
+    if code is None or run is None or run.is_waiting:
+        return
+    when = f", {ago(run.changed_at, session.now(), session.texts)}" if run.changed_at else ""
+    say(session.texts.message(code, {}).title + when, f"  {paint(code, 'yellow')}  ")
 
 
 def _headline(session: Session, first: Station, backlog: Backlog) -> str:
@@ -90,8 +100,8 @@ def _sentence(session: Session, station: Station, by_id: dict[RequestId, Station
         return texts(key, **facts)
     state = texts(f"status.{station.request.status}")
     run = station.run
-    if run is not None and run.reason_code and not run.is_active:
-        state += f": {run.reason_code}"
+    if run is not None and station.stopped_for and not run.is_active:
+        state += f": {station.stopped_for}"
         if run.changed_at is not None:
             state += ", " + ago(run.changed_at, session.now(), texts)
     sentence = texts("why.chain", state=state, **facts)
