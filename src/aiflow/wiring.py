@@ -75,6 +75,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
     from aiflow.adapters.control_files import ControlFiles
     from aiflow.adapters.file_source import FileSource
     from aiflow.adapters.lock_taking import LockTaking
+    from aiflow.adapters.merging import GitMerging
     from aiflow.adapters.processes.launch import GuardedProcesses
     from aiflow.adapters.remote import GitRemote
     from aiflow.adapters.run_store import RunFolders
@@ -98,6 +99,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         control=ControlFiles(root),
         workspaces=lambda run_id: GitWorkspaces(root, run_id, hooks=hooks, sign=sign),
         remote=GitRemote(root, hooks=hooks),
+        merging=GitMerging(root, hooks=hooks, sign=sign),
         agents=ChosenAgents(settings, Surroundings(root, results, environ, processes, masker)),
         workshop=LocalWorkshop(root, environ, settings, processes),
         journal=journal,

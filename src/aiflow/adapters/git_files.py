@@ -98,19 +98,24 @@ def find_checkout(path: str, common: str) -> Checkout | None:
     if git_dir is None or head is None or not re.fullmatch(r"ref: \S.*|[0-9a-f]{40,64}", head):
         return None
     back = read_line(os.path.join(git_dir, "gitdir"))
-    if back is None or not _same(os.path.join(git_dir, back), os.path.join(path, ".git")):
+    if back is None or not is_same_path(os.path.join(git_dir, back), os.path.join(path, ".git")):
         return None
-    if not _same(_common_of(git_dir), common):
+    if not is_same_path(_common_of(git_dir), common):
         return None
     if read_line(os.path.join(git_dir, "locked")) == "initializing":  # `git worktree add` did not come to its end
         return None
     return Checkout(path, git_dir, common)
 
 
+def git_dir_of(path: str) -> str | None:
+    """Return the git folder of the checkout at a path; None if there is none, or git has to be asked."""
+    dot_git = os.path.join(path, ".git")
+    return dot_git if os.path.isdir(dot_git) else _linked_git_dir(path)
+
+
 def common_dir(root: str) -> str | None:
     """Return the folder of a checkout's repository; None if git has to be asked."""
-    dot_git = os.path.join(root, ".git")
-    git_dir = dot_git if os.path.isdir(dot_git) else _linked_git_dir(root)
+    git_dir = git_dir_of(root)
     return _common_of(git_dir) if git_dir and os.path.isfile(os.path.join(git_dir, "HEAD")) else None
 
 
@@ -161,7 +166,8 @@ def _common_of(git_dir: str) -> str:
     return os.path.normpath(os.path.join(git_dir, read_line(os.path.join(git_dir, "commondir")) or "."))
 
 
-def _same(one: str, other: str) -> bool:
+def is_same_path(one: str, other: str) -> bool:
+    """Tell whether two paths lead to the same place, there or not."""
     return os.path.realpath(one) == os.path.realpath(other)
 
 

@@ -70,6 +70,12 @@ def commit_of(git: Git, branch: str, common: str | None = None) -> str | None:
     return git.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", ok=(0, 1)).word or None
 
 
+def version_of(git: Git) -> tuple[int, ...]:
+    """Return git's version; a maker's own additions (`.windows.1`, `(Apple Git-1)`) apart."""
+    found = re.search(r"\d+(?:\.\d+)*", git.run("version").word)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
 def path_of_status(item: bytes) -> bytes | None:
     """Return the path of an entry of `git status --porcelain=v2 -z --no-renames`, or None if it names none."""
     before = {b"1": 8, b"u": 10, b"?": 1}.get(item[:1])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from aiflow.adapters.repository_facts import path_of_status, readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from aiflow.adapters.git_cli import Done, Git
 
@@ -163,12 +163,3 @@ def back_to_index(git: Git, copied: tuple[str, ...]) -> tuple[str, ...]:
         git.run("checkout-index", "--quiet", "--force", "--all")
         clean_untracked(git, copied)
     return paths
-
-
-def is_commit_of(git: Git, commit: str, since: str, trailers: Mapping[str, str]) -> bool:
-    """Tell whether a commit stands right behind another and carries these trailers."""
-    text = git.run("cat-file", "commit", commit).out.decode("utf-8", "replace")
-    head, _, message = text.partition("\n\n")
-    parents = [line.split()[1] for line in head.splitlines() if line.startswith("parent ")]
-    lines = set(message.splitlines())
-    return parents == [since] and all(f"{name}: {value}" in lines for name, value in trailers.items())

@@ -1,19 +1,26 @@
-"""Making a run's worktree (GIT-1), also from what a killed `git worktree add` left behind."""
+"""Making and removing worktrees (GIT-1, GIT-3), also what a killed `git worktree add` left behind."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import shutil
 import stat
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.git_files import clear_ref_lock, read_line
+from aiflow.adapters.git_files import clear_ref_lock, is_same_path, read_line
 from aiflow.adapters.repository_facts import commit_of
 from aiflow.errors import AiflowError, EnvironmentProblemError, as_problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from aiflow.adapters.git_cli import Git
     from aiflow.domain.place import Place
+
+# Twice -f: a killed `worktree add` leaves an entry that is locked.
+_ADD = ("worktree", "add", "--quiet", "-f", "-f")
 
 
 def make_worktree(git: Git, common: str, place: Place, tip: str) -> str:
@@ -21,14 +28,31 @@ def make_worktree(git: Git, common: str, place: Place, tip: str) -> str:
     _remove(place.path, (git.cwd, common))
     clear_ref_lock(common, branch_ref(place))
     stands_at = commit_of(git, place.branch, common)
-    # Twice -f: a killed `worktree add` leaves an entry that is locked.
-    add = ("worktree", "add", "--quiet", "-f", "-f")
     if stands_at is None:
-        git.run(*add, "--no-track", "-b", place.branch, place.path, tip)
+        git.run(*_ADD, "--no-track", "-b", place.branch, place.path, tip)
         return tip
     _refuse_elsewhere(git, place)
-    git.run(*add, place.path, place.branch)
+    git.run(*_ADD, place.path, place.branch)
     return stands_at
+
+
+def lay_out(git: Git, common: str, path: str, commit: str) -> None:
+    """Lay a commit out in a worktree of its own, detached, in place of whatever an earlier one left there."""
+    remove_worktree(git, common, path)
+    git.run(*_ADD, "--detach", path, commit)
+
+
+def remove_worktree(git: Git, common: str, path: str) -> None:
+    """Remove a worktree with all that is in it and with git's entry of it; one that is not there is no trouble."""
+    _remove(path, (git.cwd, common), keeps_work=False)
+    entries = os.path.join(common, "worktrees")
+    try:
+        for entry in list(_entries_of(entries, path)):
+            _remove_tree(entry)
+    except OSError as error:
+        raise as_problem(error, error.filename or entries) from error
+    with contextlib.suppress(OSError):  # the last one is gone, as git leaves it
+        os.rmdir(entries)
 
 
 def branch_ref(place: Place) -> str:
@@ -47,7 +71,19 @@ def _refuse_elsewhere(git: Git, place: Place) -> None:
             raise EnvironmentProblemError(reason_code="GIT_FAILED", command="git worktree add", problem=problem)
 
 
-def _remove(path: str, precious: tuple[str, ...]) -> None:
+def _entries_of(entries: str, path: str) -> Iterator[str]:
+    """Find what git knows of a worktree by its path; a half-made entry has none yet, only a name like its folder's."""
+    name_of_it = re.compile(re.escape(os.path.basename(path)) + r"\d*")
+    for name in os.listdir(entries) if os.path.isdir(entries) else ():
+        entry = os.path.join(entries, name)
+        known = read_line(os.path.join(entry, "gitdir"))
+        is_half_made = not known and read_line(os.path.join(entry, "locked")) == "initializing"
+        is_there = known and is_same_path(os.path.join(entry, known), os.path.join(path, ".git"))
+        if is_there or (is_half_made and name_of_it.fullmatch(name)):
+            yield entry
+
+
+def _remove(path: str, precious: tuple[str, ...], *, keeps_work: bool = True) -> None:
     """Remove what is left of our worktree's folder, and only that."""
     real = os.path.realpath(path)
     if any(os.path.commonpath([os.path.realpath(each), real]) == real for each in precious):
@@ -55,7 +91,7 @@ def _remove(path: str, precious: tuple[str, ...]) -> None:
     try:
         if os.path.islink(path) or os.path.isfile(path):
             os.unlink(path)
-        elif os.path.isdir(path) and _may_hold_work(path):
+        elif os.path.isdir(path) and keeps_work and _may_hold_work(path):
             os.rename(path, _free_name(f"{path}.aside"))
         elif os.path.isdir(path):
             _remove_tree(path)

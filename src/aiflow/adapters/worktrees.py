@@ -7,12 +7,12 @@ index that nobody touched since it matched a commit needs no reset.
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.commits import is_commit_of, keep, leads_to
 from aiflow.adapters.git_cli import Git
 from aiflow.adapters.git_files import Checkout, Signature, common_dir, find_checkout
-from aiflow.adapters.repository_facts import commit_of, look, readable
+from aiflow.adapters.repository_facts import commit_of, look, readable, version_of
 from aiflow.adapters.staging import (
     back_to_index,
     changed_beside,
@@ -20,7 +20,6 @@ from aiflow.adapters.staging import (
     copied_paths,
     differing,
     is_below,
-    is_commit_of,
     show_hidden,
     stage_everything,
     tracked_among,
@@ -35,12 +34,6 @@ if TYPE_CHECKING:
     from aiflow.domain.place import Place, RepositoryFacts
 
 _REQUESTS = b"requests"
-# Commits that only keep something reachable are nobody's work, and must not fail for want of a name.
-_KEEPER = {
-    f"GIT_{role}_{part}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for part, value in (("NAME", "aiflow"), ("EMAIL", "aiflow@localhost"))
-}
 
 
 class GitWorkspaces:
@@ -60,9 +53,8 @@ class GitWorkspaces:
         return look(self._git, base_branch)
 
     def version(self) -> tuple[int, ...]:
-        """Return git's version; a maker's own additions (`.windows.1`, `(Apple Git-1)`) apart."""
-        found = re.search(r"\d+(?:\.\d+)*", self._git.run("version").word)
-        return tuple(int(part) for part in found[0].split(".")) if found else ()
+        """Return git's version."""
+        return version_of(self._git)
 
     def prepare(self, place: Place, tip: str) -> bool:
         """Make the worktree on its branch, at a commit if the branch does not exist yet; True if it had to be made."""
@@ -91,13 +83,7 @@ class GitWorkspaces:
 
     def is_ancestor(self, place: Place, old: str, new: str) -> bool:  # noqa: ARG002 - the port's
         """Tell whether one commit leads to another; one that is gone leads nowhere."""
-        if old == new:
-            return True
-        args = ("merge-base", "--is-ancestor", old, new)
-        done = self._git.run(*args, ok=(0, 1, 128))
-        if done.code == 128 and b"Not a valid" not in done.err:
-            raise self._git.problem(args, done)
-        return done.code == 0
+        return leads_to(self._git, old, new)
 
     def collect(self, place: Place, since: str) -> Changes:
         """Take everything a step changed since a commit into the index: own commits folded, `requests/` put back."""
@@ -127,13 +113,15 @@ class GitWorkspaces:
             self._now_at(checkout, since)
         return Changes(files, tuple(readable(path) for path in undone), tuple(notes))
 
-    def commit(self, place: Place, since: str, message: str) -> str:
-        """Commit what was collected on top of a commit, and return the new one."""
+    def commit(self, place: Place, since: str, message: str, *, amends: bool = False) -> str:
+        """Commit what was collected on top of a commit (or in its place: `amends`), and return the new one."""
         checkout = self._enter(place)
         self._take_back(place, checkout, since)
         if place.path in self._collected and self._collected[place.path] != checkout.signature():
             checkout.bring_back_index()
         options = () if self._git.hooks else ("--no-verify",)
+        # What is amended is a merge with conflict markers; it may end up as what one of its sides was.
+        options += ("--amend", "--reset-author", "--allow-empty") if amends else ()
         words = ("commit", "--quiet", "--cleanup=verbatim", *options, "-F", "-")
         self._inside(checkout).run(*words, stdin=message.encode("utf-8", "replace"))
         made = self.tip(place)
@@ -143,7 +131,7 @@ class GitWorkspaces:
         return made
 
     def find_commit(self, place: Place, since: str, trailers: Mapping[str, str]) -> str | None:
-        """Return the branch's tip if it is the one commit behind `since` that carries these trailers."""
+        """Return the branch's tip if it is the one commit behind (or in place of) `since` with these trailers."""
         tip = self.tip(place)
         if tip is None or tip == since:
             return None
@@ -187,7 +175,7 @@ class GitWorkspaces:
         self._take_back(place, checkout, since)
         self._stage_since(place, checkout, since)
         tree = git.run("write-tree").word
-        commit = self._keep(git, ref, tree, [since])
+        commit = keep(git, ref, tree, [since])
         options = ("--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
         patch = git.run("diff-tree", "-r", "-p", *options, "--src-prefix=a/", "--dst-prefix=b/", since, tree).out
         git.run("read-tree", since)  # a person who commits there commits what they add, not half a step
@@ -212,7 +200,7 @@ class GitWorkspaces:
         tip, head, kept = (git.run("rev-parse", "-q", "--verify", name, ok=(0, 1, 128)).word for name in names)
         is_back = tip == commit and tree == git.run("rev-parse", "--verify", f"{commit}^{{tree}}").word
         if not (kept and is_back):
-            self._keep(git, keep_as, tree, list(dict.fromkeys(filter(None, (tip, head, kept)))))
+            keep(git, keep_as, tree, list(dict.fromkeys(filter(None, (tip, head, kept)))))
         self._take_back(place, checkout, tip or commit)
         self._lay_out(place, checkout, commit)
 
@@ -292,9 +280,3 @@ class GitWorkspaces:
         git.run("reset", "--quiet", "--hard", commit)
         clean_untracked(git, copied_paths(place.copied))
         self._now_at(checkout, commit)
-
-    def _keep(self, git: Git, ref: str, tree: str, parents: list[str]) -> str:
-        words = [word for parent in parents for word in ("-p", parent)]
-        commit = git.run("commit-tree", tree, *words, "-m", "Kept by aiflow", environ=_KEEPER).word
-        git.run("update-ref", "--create-reflog", ref, commit)
-        return commit

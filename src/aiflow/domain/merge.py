@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+# Seven, or more where `.gitattributes` says so (conflict-marker-size).
+_BEGIN = re.compile(rb"^<{7,} ", re.MULTILINE)
+_END = re.compile(rb"^>{7,} ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +42,4 @@ def merge_ref(run_id: str, step_id: str) -> str:
 
 def has_markers(text: bytes) -> bool:
     """Tell whether a file still has git's conflict markers, both ends of one."""
-    lines = text.splitlines()
-    return any(line.startswith(b"<<<<<<< ") for line in lines) and any(line.startswith(b">>>>>>> ") for line in lines)
+    return _BEGIN.search(text) is not None and _END.search(text) is not None

@@ -1,0 +1,183 @@
+"""Moving the base branch to a merge (GIT-3): the only write aiflow makes in a user's checkout.
+
+A branch that nobody has checked out is moved by compare-and-swap. Moving one under a checkout would show there as
+staged reversals, so git fast-forwards it in that checkout, and refuses before it touches anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.checkouts import find_uses, what_rewrites
+from aiflow.adapters.commits import leads_to
+from aiflow.adapters.repository_facts import commit_of, readable
+from aiflow.errors import ConflictError, EnvironmentProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiflow.adapters.git_cli import Done, Git
+    from aiflow.adapters.git_files import Checkout
+    from aiflow.domain.place import Place
+    from aiflow.errors import AiflowError
+
+# Editors and prompts ask git for the status all the time; their locks are gone in a moment.
+_LOCK_SECONDS = 2.0
+_NAMED_FILES = 20
+_ANY = (0, 1, 2, 128)
+# Most of these undo a user's settings: `merge.*`, `pull.twohead`.
+_FAST_FORWARD = (
+    *("merge", "--quiet", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-squash", "--no-stat"),
+    *("--no-verify-signatures", "--strategy=ort"),
+)
+_FILES = re.compile(rb":\n\t(.*?)(?=\nPlease |\nAborting|\nerror: |\n\n|\n?\Z)", re.DOTALL)
+_REFUSALS = (b"unmerged files", b"have not concluded your", b"not uptodate. Cannot merge", b".lock': File exists")
+
+
+def move_base(git: Git, common: str, place: Place, old: str, new: str) -> bool:
+    """Move the base branch from a commit to a merge on top of it; True if it has that, False if it is elsewhere."""
+    move = _Move(git, common, place, old, new)
+    with _alone(common):
+        return move.is_there() or (move.is_at_old() and move.perform())
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """One move of the base branch."""
+
+    git: Git
+    common: str
+    place: Place
+    old: str
+    new: str
+
+    @property
+    def ref(self) -> str:
+        return f"refs/heads/{self.place.base_branch}"
+
+    def stands_at(self) -> str:
+        """Return the commit the base branch is at now."""
+        now = commit_of(self.git, self.place.base_branch, self.common)
+        if now is None:
+            raise EnvironmentProblemError(reason_code="BASE_BRANCH_MISSING", branch=self.place.base_branch)
+        return now
+
+    def is_at_old(self) -> bool:
+        return self.stands_at() == self.old
+
+    def is_there(self) -> bool:
+        return leads_to(self.git, self.new, self.stands_at())
+
+    def perform(self) -> bool:
+        """Move the branch, in the checkout that has it if there is one."""
+        checkout = self.find_checkout()
+        if checkout is None:
+            done = self.swap()
+        else:
+            self.wait_for_locks(checkout)
+            if not self.is_at_old():
+                return self.is_there()
+            done = self.fast_forward(replace(self.git, cwd=checkout.path))
+        if self.is_there():
+            return True
+        if not self.is_at_old():
+            return False
+        raise self.refusal(checkout, done)
+
+    def find_checkout(self) -> Checkout | None:
+        """Return the one worktree that has the branch, or None; raise if what goes on there forbids to move it."""
+        uses = list(find_uses(self.git, self.common))
+        branch = self.place.base_branch
+        for use in uses:
+            if use.checkout and (name := what_rewrites(use.checkout, self.ref)):
+                raise _in_the_way(use.path, f"a {name} of {branch} is under way")
+        uses = [use for use in uses if use.ref == self.ref]
+        if not uses:
+            return None
+        path, _, checkout = uses[0]
+        if len(uses) > 1:
+            raise _in_the_way(path, f"{branch} is checked out here and at {uses[1].path}")
+        if checkout is None:
+            raise _in_the_way(path, f"{branch} is checked out here, but this cannot be reached")
+        if under_way := checkout.under_way():
+            files = _unmerged(replace(self.git, cwd=path))
+            raise _in_the_way(path, f"git has something under way ({', '.join(under_way)})", files)
+        return checkout
+
+    def wait_for_locks(self, checkout: Checkout) -> None:
+        """Wait a moment for whoever holds what a fast-forward needs: at its end it would be too late to refuse."""
+        names = (f"{checkout.git_dir}/index.lock", f"{checkout.git_dir}/HEAD.lock", f"{self.common}/{self.ref}.lock")
+        until = time.monotonic() + _LOCK_SECONDS
+        while held := [name for name in names if os.path.lexists(name)]:
+            if time.monotonic() > until:
+                raise _in_the_way(checkout.path, f"another git seems to be at work: {held[0]} exists")
+            time.sleep(0.05)
+
+    def swap(self) -> Done:
+        """Move the branch if it still is where it was."""
+        return self.git.run("update-ref", "-m", self.reason, self.ref, self.new, self.old, ok=_ANY)
+
+    def fast_forward(self, there: Git) -> Done:
+        """Let git fast-forward a checkout; if it refuses, nothing has changed."""
+        # In the environment, for a branch may have a name that cannot stand in front of `=`.
+        own_options = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_VALUE_0": "", "GIT_REFLOG_ACTION": self.reason}
+        own_options["GIT_CONFIG_KEY_0"] = f"branch.{self.place.base_branch}.mergeOptions"
+        before = _orig_head(there)
+        done = there.run(*_FAST_FORWARD, self.new, ok=_ANY, environ=own_options)
+        if done.code and _orig_head(there) != before:  # git notes it before it looks whether it can
+            there.run("update-ref", *(("ORIG_HEAD", before) if before else ("-d", "ORIG_HEAD")))
+        return done
+
+    def refusal(self, checkout: Checkout | None, done: Done) -> AiflowError:
+        """Name why git did not move the branch."""
+        if checkout is not None:
+            files = _files_of(done)
+            if files or any(saying in done.err for saying in _REFUSALS):
+                files = files or _unmerged(replace(self.git, cwd=checkout.path))
+                return _in_the_way(checkout.path, "" if files else os.fsdecode(done.err.strip())[-300:], files)
+        return self.git.problem(("merge" if checkout else "update-ref", self.ref, self.new), done)
+
+    @property
+    def reason(self) -> str:
+        """What the reflog says."""
+        return f"aiflow: accept {self.place.run_id}"
+
+
+@contextlib.contextmanager
+def _alone(common: str) -> Iterator[None]:
+    """Let one aiflow at a time move branches of a repository: two fast-forwards in one checkout would mix."""
+    folder = os.open(common, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _orig_head(git: Git) -> str:
+    return git.run("rev-parse", "-q", "--verify", "ORIG_HEAD", ok=(0, 1)).word
+
+
+def _files_of(done: Done) -> list[str]:
+    """Return the files that git names, one behind a tab on each line; a name may have a line break."""
+    return sorted({readable(name) for block in _FILES.findall(done.err) for name in block.split(b"\n\t")})
+
+
+def _unmerged(git: Git) -> list[str]:
+    """Return the files in a checkout that are in conflict."""
+    return sorted({readable(item.partition(b"\t")[2]) for item in git.run("ls-files", "-u", "-z").items})
+
+
+def _in_the_way(path: str, why: str, files: list[str] | None = None) -> ConflictError:
+    names = files or []
+    more = f" (+{len(names) - _NAMED_FILES})" if len(names) > _NAMED_FILES else ""
+    told = [why, f"{', '.join(names[:_NAMED_FILES])}{more}"]
+    detail = f"{path}: {': '.join(filter(None, told))}"
+    return ConflictError(reason_code="CHECKOUT_IN_THE_WAY", detail=detail, path=path, files=names)

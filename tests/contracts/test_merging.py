@@ -1,0 +1,1073 @@
+"""The `Merging` port against real git (GIT-3): merges that touch nothing, and the one move of the base branch."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aiflow.adapters.merging import GitMerging
+from aiflow.adapters.worktrees import GitWorkspaces
+from aiflow.domain.merge import Merge, Update, merge_ref
+from aiflow.domain.place import Place, branch_name
+from aiflow.errors import AiflowError, ConflictError
+from aiflow.ports import Merging, Workspaces
+
+pytestmark = pytest.mark.spec("GIT-3")
+
+KEPT = merge_ref("RUN-1", "S02")
+ODD_NAMES = ["with space.txt", "größe.txt", "日本.txt", "new\nline.txt", 'quo"te.txt', "tab\there.txt"]
+TRAILERS = {"Aiflow-Run": "RUN-1", "Aiflow-Step": "S02"}
+
+
+@pytest.fixture(autouse=True)
+def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("GIT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setattr("aiflow.adapters.git_files._REF_LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("aiflow.adapters.base_moving._LOCK_SECONDS", 0.2)
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.com")
+
+
+def git(cwd: Path | str, *args: str, code: int = 0) -> str:
+    done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == code, f"git {args}: {done.stdout}{done.stderr}"
+    return done.stdout.strip()
+
+
+def write(path: Path, text: str | bytes = "text\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def commit(where: Path, files: dict[str, str | bytes | None], message: str = "change") -> str:
+    for name, text in files.items():
+        if text is None:
+            git(where, "rm", "-rqf", "--", name)
+        else:
+            write(where / name, text)
+    git(where, "add", "-A")
+    git(where, "commit", "-q", "--no-gpg-sign", "-m", message)
+    return git(where, "rev-parse", "HEAD")
+
+
+def everything_in(*folders: Path) -> dict[str, str]:
+    """Every file with its mode and bytes: worktree, index, refs, reflogs, stash; only new objects do not count."""
+    found = {}
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if "objects" in path.parts:
+                continue
+            if path.is_symlink():
+                found[str(path)] = os.readlink(path)
+            elif path.is_file():
+                found[str(path)] = f"{path.stat().st_mode:o} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+            else:
+                found[str(path)] = "folder"
+    return found
+
+
+class Scene:
+    """A user's repository on `main`, and a run's branch in its worktree."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.root = root
+        self.state = folder
+        self.start = commit(
+            root,
+            {
+                "a.txt": "one\ntwo\nthree\n",
+                "other.txt": "other\n",
+                "lib/b.txt": "b\n",
+                ".gitignore": "*.log\nbuild/\n",
+            },
+        )
+        self.place = Place("RUN-1", str(folder / "RUN-1"), branch_name("RQ-1", "RUN-1"), "main", self.start)
+        self.tree = folder / "RUN-1"
+        self.work: Workspaces = GitWorkspaces(str(root), "RUN-1")
+        self.work.prepare(self.place, self.start)
+        self.git: Merging = GitMerging(str(root))
+
+    def run(self, files: dict[str, str | bytes | None]) -> str:
+        """Let the run change something."""
+        return commit(self.tree, files, "the run's")
+
+    def person(self, files: dict[str, str | bytes | None]) -> str:
+        """Let a person commit something to what is checked out."""
+        return commit(self.root, files, "a person's")
+
+    def merged(self) -> Merge:
+        merge = self.git.merge(self.place, "Accept RQ-1\n")
+        assert merge.commit
+        return merge
+
+    def base(self) -> str:
+        return git(self.root, "rev-parse", "refs/heads/main")
+
+    def refused(self, merge: Merge) -> ConflictError:
+        """See a move refused, and nothing changed by it."""
+        before = everything_in(self.root, self.state)
+        with pytest.raises(ConflictError) as caught:
+            self.git.move_base(self.place, merge)
+        assert everything_in(self.root, self.state) == before
+        assert caught.value.reason_code == "CHECKOUT_IN_THE_WAY"
+        return caught.value
+
+    def shown(self, commit: str) -> dict[str, str]:
+        names = git(self.root, "ls-tree", "-r", "-z", "--name-only", commit).split("\0")
+        return {name: git(self.root, "show", f"{commit}:{name}") for name in names if name}
+
+
+@pytest.fixture
+def scene(repository: Path, tmp_path: Path) -> Scene:
+    return Scene(repository, tmp_path / "state")
+
+
+def reason_of(action: Callable[[], object]) -> str:
+    with pytest.raises(AiflowError) as caught:
+        action()
+    return caught.value.reason_code
+
+
+# --- merging -------------------------------------------------------------------------------------------------------
+
+
+def test_a_merge_touches_nothing_and_has_both_sides(scene: Scene) -> None:
+    tip = scene.run({"new.txt": "new\n", "lib/b.txt": None})
+    base = scene.person({"other.txt": "changed\n"})
+    before = everything_in(scene.root, scene.state)
+    merge = scene.git.merge(scene.place, "Accept RQ-1: größe\n\nAiflow-Run: RUN-1")
+    assert everything_in(scene.root, scene.state) == before
+    assert merge.commit is not None
+    assert merge == Merge(base, tip, ("lib/b.txt", "new.txt"), merge.commit)
+    assert git(scene.root, "show", "-s", "--format=%P|%an|%ce", merge.commit) == f"{base} {tip}|Ada|ada@example.com"
+    assert git(scene.root, "show", "-s", "--format=%B", merge.commit) == "Accept RQ-1: größe\n\nAiflow-Run: RUN-1"
+    files = scene.shown(merge.commit)
+    assert (files["new.txt"], files["other.txt"], "lib/b.txt" in files) == ("new", "changed", False)
+
+
+def test_a_merge_of_a_base_that_stood_still_is_a_merge_too(scene: Scene) -> None:
+    tip = scene.run({"new.txt": "new\n"})
+    merge = scene.merged()
+    assert git(scene.root, "rev-parse", f"{merge.commit}^1", f"{merge.commit}^2").split() == [scene.start, tip]
+
+
+def test_nothing_to_merge(scene: Scene) -> None:
+    assert scene.git.merge(scene.place, "x") == Merge(scene.start, scene.start)
+    tip = scene.run({"new.txt": "new\n"})
+    git(scene.root, "merge", "-q", "--no-edit", scene.place.branch)
+    on_top = scene.person({"more.txt": "more\n"})
+    merge = scene.git.merge(scene.place, "x")
+    assert merge == Merge(on_top, tip)
+    assert scene.git.move_base(scene.place, merge)
+    assert scene.base() == on_top
+
+
+Files = dict[str, str | bytes | None]
+CONFLICTS: dict[str, tuple[Files, Files, tuple[str, ...]]] = {
+    "content": ({"a.txt": "run\n"}, {"a.txt": "person\n"}, ("a.txt",)),
+    "both added": ({"n.txt": "run\n"}, {"n.txt": "person\n"}, ("n.txt",)),
+    "several": (
+        {"a.txt": "run\n", "lib/b.txt": "run\n"},
+        {"a.txt": "person\n", "lib/b.txt": "p\n"},
+        ("a.txt", "lib/b.txt"),
+    ),
+    "deleted by the run": ({"a.txt": None}, {"a.txt": "person\n"}, ("a.txt",)),
+    "deleted by the person": ({"a.txt": "run\n"}, {"a.txt": None}, ("a.txt",)),
+    "binary": ({"x.bin": b"\0run"}, {"x.bin": b"\0person"}, ("x.bin",)),
+    "a folder for a file": ({"a.txt": None, "a.txt/in": "x\n"}, {"a.txt": "person\n"}, ("a.txt",)),
+    "a file for a folder": ({"lib": "run\n"}, {"lib/b.txt": "person\n"}, ("lib", "lib/b.txt")),
+    "odd names": (dict.fromkeys(ODD_NAMES, "run\n"), dict.fromkeys(ODD_NAMES, "p\n"), tuple(sorted(ODD_NAMES))),
+}
+
+
+@pytest.mark.parametrize("case", CONFLICTS)
+def test_conflicts_are_named_and_nothing_is_moved(scene: Scene, case: str) -> None:
+    ours, theirs, names = CONFLICTS[case]
+    if case == "a file for a folder":
+        git(scene.tree, "rm", "-rq", "lib")
+    tip, base = scene.run(ours), scene.person(theirs)
+    before = everything_in(scene.root, scene.state)
+    merge = scene.git.merge(scene.place, "x")
+    assert everything_in(scene.root, scene.state) == before
+    assert (merge.base, merge.tip, merge.commit, merge.conflicts) == (base, tip, None, names)
+    assert merge.paths
+
+
+def test_renames_in_conflict_are_named(scene: Scene) -> None:
+    git(scene.tree, "mv", "a.txt", "run.txt")
+    git(scene.root, "mv", "a.txt", "person.txt")
+    scene.run({})
+    scene.person({})
+    assert scene.git.merge(scene.place, "x").conflicts == ("a.txt", "person.txt", "run.txt")
+
+
+def test_a_conflict_of_no_file_is_named_too(scene: Scene) -> None:
+    scene.person({f"d/{name}": f"{name}\n" * 9 for name in "12"})
+    git(scene.tree, "merge", "-q", "--ff-only", "main")
+    for name, folder in (("1", "e"), ("2", "f")):
+        (scene.tree / folder).mkdir()
+        git(scene.tree, "mv", f"d/{name}", f"{folder}/{name}")
+    scene.run({})
+    scene.person({"d/3": "3\n"})
+    merge = scene.git.merge(scene.place, "x")
+    assert (merge.commit, merge.conflicts) == (None, ("d",))
+
+
+def test_bits_links_binaries_and_submodules_are_merged(scene: Scene, tmp_path: Path) -> None:
+    module = tmp_path / "module"
+    module.mkdir()
+    git(module, "init", "-q", "-b", "main")
+    commit(module, {"m.txt": "m\n"})
+    git(scene.root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(module), "sub")
+    scene.person({})
+    write(scene.tree / "run.sh", "#!/bin/sh\n").chmod(0o755)
+    (scene.tree / "link").symlink_to("a.txt")
+    scene.run({"x.bin": b"\0\1\2\xff"})
+    merge = scene.merged()
+    assert scene.git.move_base(scene.place, merge)
+    assert (scene.root / "run.sh").stat().st_mode & 0o111
+    assert os.readlink(scene.root / "link") == "a.txt"
+    assert (scene.root / "x.bin").read_bytes() == b"\0\1\2\xff"
+    assert (scene.root / "sub/m.txt").read_text() == "m\n"
+    assert git(scene.root, "status", "--porcelain") == ""
+    scene.git.check_out(merge.commit or "", str(scene.state / "merged"))
+    assert (scene.state / "merged/run.sh").stat().st_mode & 0o111
+    scene.git.discard(str(scene.state / "merged"))
+
+
+def test_a_base_or_a_branch_that_is_not_there(scene: Scene, tmp_path: Path) -> None:
+    scene.run({"new.txt": "new\n"})
+    merge = scene.merged()
+    elsewhere = replace(scene.place, base_branch="gone")
+    for action in (
+        lambda: scene.git.merge(elsewhere, "x"),
+        lambda: scene.git.update(elsewhere, KEPT),
+        lambda: scene.git.move_base(elsewhere, merge),
+    ):
+        with pytest.raises(AiflowError) as caught:
+            action()
+        assert (caught.value.reason_code, caught.value.context["branch"]) == ("BASE_BRANCH_MISSING", "gone")
+    without = replace(scene.place, branch="aiflow/RQ-1/gone")
+    assert reason_of(lambda: scene.git.merge(without, "x")) == "GIT_FAILED"
+    git(scene.root, "switch", "-q", "--orphan", "unborn")
+    assert reason_of(lambda: scene.git.merge(replace(scene.place, base_branch="unborn"), "x")) == "BASE_BRANCH_MISSING"
+    assert reason_of(lambda: GitMerging(str(tmp_path)).merge(scene.place, "x")) == "NOT_A_REPOSITORY"
+
+
+def test_without_a_name_nothing_is_merged(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.run({"new.txt": "new\n"})
+    scene.person({"more.txt": "more\n"})
+    for name in [name for name in os.environ if name.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))]:
+        monkeypatch.delenv(name)
+    git(scene.root, "config", "user.useConfigOnly", "true")
+    before = everything_in(scene.root)
+    assert reason_of(lambda: scene.git.merge(scene.place, "x")) == "GIT_IDENTITY_MISSING"
+    assert reason_of(lambda: scene.git.update(scene.place, KEPT)) == "GIT_IDENTITY_MISSING"
+    assert everything_in(scene.root) == before
+
+
+def test_a_git_that_is_too_old_is_named(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.run({"new.txt": "new\n"})
+    script = (
+        'for word in "$@"; do case "$word" in\n'
+        "merge-tree) exit 129;;\n"
+        "version) echo git version 2.37.1; exit 0;;\n"
+        f'esac; done\nexec {shutil.which("git")} "$@"\n'
+    )
+    write(tmp_path / "bin/git", f"#!/bin/sh\n{script}").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    with pytest.raises(AiflowError) as caught:
+        scene.git.merge(scene.place, "x")
+    assert (caught.value.reason_code, caught.value.context["version"]) == ("GIT_TOO_OLD", "2.37.1")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("merge.conflictStyle=diff3", "merge.renames=false", "diff.renames=copies"),
+        ("merge.conflictStyle=zdiff3", "merge.renames=true", "diff.relative=true", "diff.noprefix=true"),
+        ("rerere.enabled=true", "rerere.autoupdate=true", "i18n.commitEncoding=ISO-8859-1"),
+        ("commit.gpgSign=true", "gpg.program=/bin/false", "merge.verifySignatures=true", "tag.gpgSign=true"),
+        ("merge.ff=false", "merge.autoStash=true", "merge.log=true", "merge.stat=true", "pull.rebase=true"),
+        ("branch.main.mergeOptions=--squash --no-ff -s ours", "pull.twohead=ours", "pull.ff=no"),
+        ("core.quotePath=true", "core.pager=false", "color.ui=always", "status.showUntrackedFiles=no"),
+        ("submodule.recurse=true", "fetch.prune=true", "core.logAllRefUpdates=always", "core.commentChar=A"),
+        ("merge.mine.driver=cat %A %B >%A.new && mv %A.new %A", "merge.mine.name=mine"),
+    ],
+)
+def test_a_users_settings_break_nothing(scene: Scene, settings: tuple[str, ...]) -> None:
+    for setting in settings:
+        git(scene.root, "config", *setting.split("=", 1))
+    write(scene.root / ".git/info/attributes", "*.union merge=mine\n")
+    scene.run({"größe.txt": "run\n", "x.union": "run\n"})
+    scene.person({"other.txt": "person\n"})
+    merge = scene.merged()
+    assert git(scene.root, "show", "-s", "--format=%B", merge.commit or "") == "Accept RQ-1"
+    assert scene.git.move_base(scene.place, merge)
+    assert scene.base() == merge.commit
+    assert (scene.root / "größe.txt").read_text() == "run\n"
+    assert git(scene.root, "status", "--porcelain", "-uall") == ""
+
+    scene.run({"a.txt": "run\n"})
+    scene.person({"a.txt": "person\n"})
+    assert scene.git.merge(scene.place, "x").conflicts == ("a.txt",)
+    update = scene.git.update(scene.place, KEPT)
+    assert update.conflicts == ("a.txt",)
+    assert "<<<<<<< aiflow/RQ-1/RUN-1-" in scene.shown(update.commit)["a.txt"]
+
+
+def test_a_merge_driver_is_asked(scene: Scene) -> None:
+    git(scene.root, "config", "merge.mine.driver", "cat %A %B >%A.new && mv %A.new %A")
+    scene.person({".gitattributes": "*.union merge=mine\n", "x.union": "base\n"})
+    git(scene.tree, "merge", "-q", "--ff-only", "main")
+    scene.run({"x.union": "run\n"})
+    scene.person({"x.union": "person\n"})
+    merge = scene.merged()
+    assert scene.shown(merge.commit or "")["x.union"] == "person\nrun"
+
+
+def test_a_merge_is_signed_only_if_asked_for(scene: Scene, tmp_path: Path) -> None:
+    program = write(
+        tmp_path / "gpg",
+        "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED x' >&2\n"
+        "echo '-----BEGIN PGP SIGNATURE-----'\necho x\necho '-----END PGP SIGNATURE-----'\n",
+    )
+    program.chmod(0o755)
+    git(scene.root, "config", "gpg.program", str(program))
+    git(scene.root, "config", "commit.gpgSign", "true")
+    scene.run({"new.txt": "new\n"})
+    assert "gpgsig" not in git(scene.root, "cat-file", "commit", scene.merged().commit or "")
+    merge = GitMerging(str(scene.root), sign=True).merge(scene.place, "x")
+    assert "gpgsig" in git(scene.root, "cat-file", "commit", merge.commit or "")
+
+
+def test_a_tag_named_like_a_branch_misleads_nobody(scene: Scene) -> None:
+    tip = scene.run({"new.txt": "new\n"})
+    git(scene.root, "tag", "main", tip)
+    git(scene.root, "tag", scene.place.branch, scene.start)
+    base = scene.person({"more.txt": "more\n"})
+    merge = scene.merged()
+    assert git(scene.root, "show", "-s", "--format=%P", merge.commit or "") == f"{base} {tip}"
+    assert scene.git.move_base(scene.place, merge)
+    assert scene.base() == merge.commit
+
+
+# --- the worktree to test a merge in -------------------------------------------------------------------------------
+
+
+def test_a_merge_is_laid_out_and_taken_away_again(scene: Scene) -> None:
+    scene.run({"new.txt": "new\n"})
+    before = everything_in(scene.root, scene.state)
+    merge = scene.merged()
+    path = scene.state / "merged RUN-1"
+    scene.git.check_out(merge.commit or "", str(path))
+    assert (path / "new.txt").read_text() == "new\n"
+    assert git(path, "rev-parse", "HEAD") == merge.commit
+    git(path, "symbolic-ref", "-q", "HEAD", code=1)
+    write(path / "made/by/tests.txt").chmod(0o444)
+    for folder in (path / "made/by", path / "made"):
+        folder.chmod(0o555)
+    scene.git.check_out(merge.commit or "", str(path))
+    assert git(path, "status", "--porcelain") == ""
+    (path / "lib").chmod(0o555)
+    scene.git.discard(str(path))
+    scene.git.discard(str(path))
+    assert everything_in(scene.root, scene.state) == before
+
+
+def _locked(scene: Scene, path: Path, entry: Path) -> None:
+    write(entry / "locked", "initializing")
+    (entry / "index").unlink()
+
+
+def _half_made(scene: Scene, path: Path, entry: Path) -> None:
+    _locked(scene, path, entry)
+    (entry / "gitdir").unlink()
+    shutil.rmtree(path)
+
+
+def _entry_gone(scene: Scene, path: Path, entry: Path) -> None:
+    shutil.rmtree(entry)
+
+
+def _a_file(scene: Scene, path: Path, entry: Path) -> None:
+    shutil.rmtree(path)
+    write(path, "x")
+
+
+@pytest.mark.parametrize("damage", [_locked, _half_made, _entry_gone, _a_file])
+def test_what_a_killed_checkout_left_is_no_hindrance(scene: Scene, damage: Callable[[Scene, Path, Path], None]) -> None:
+    before = everything_in(scene.root, scene.state)
+    path, entry = scene.state / "merged", scene.root / ".git/worktrees/merged"
+    scene.git.check_out(scene.start, str(path))
+    damage(scene, path, entry)
+    scene.git.check_out(scene.start, str(path))
+    assert git(path, "status", "--porcelain") == ""
+    damage(scene, path, entry)
+    scene.git.discard(str(path))
+    assert everything_in(scene.root, scene.state) == before
+
+
+def test_nothing_of_the_users_is_ever_discarded(scene: Scene, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    git(scene.root, "worktree", "add", "-q", str(linked))
+    before = everything_in(scene.root, linked)
+    for path in (scene.root, scene.root / ".git", scene.root.parent, Path("/")):
+        with pytest.raises(AiflowError):
+            scene.git.discard(str(path))
+        with pytest.raises(AiflowError):
+            scene.git.check_out(scene.start, str(path))
+    scene.git.check_out(scene.start, str(scene.state / "linked"))
+    scene.git.discard(str(scene.state / "linked"))
+    assert everything_in(scene.root, linked) == before
+
+
+# --- moving the base -----------------------------------------------------------------------------------------------
+
+
+def test_a_checkout_of_the_base_is_fast_forwarded_once(scene: Scene) -> None:
+    scene.run({"new.txt": "new\n", "a.txt": "run\n", "lib/b.txt": None})
+    merge = scene.merged()
+    assert scene.git.move_base(scene.place, merge)
+    assert scene.base() == merge.commit
+    assert git(scene.root, "status", "--porcelain") == ""
+    assert git(scene.root, "symbolic-ref", "HEAD") == "refs/heads/main"
+    assert ((scene.root / "a.txt").read_text(), (scene.root / "lib").exists()) == ("run\n", False)
+    assert "aiflow: accept RUN-1" in git(scene.root, "reflog", "-1", "main")
+    before = everything_in(scene.root, scene.state)
+    assert scene.git.move_base(scene.place, merge)
+    assert everything_in(scene.root, scene.state) == before
+    on_top = scene.person({"later.txt": "later\n"})
+    assert scene.git.move_base(scene.place, merge)
+    assert scene.base() == on_top
+
+
+def test_what_is_unsaved_elsewhere_in_the_checkout_stays(scene: Scene) -> None:
+    scene.run({"new.txt": "new\n"})
+    merge = scene.merged()
+    write(scene.root / "a.txt", "unstaged\n")
+    write(scene.root / "other.txt", "staged\n")
+    git(scene.root, "add", "other.txt")
+    write(scene.root / "untracked.txt")
+    write(scene.root / "x.log")
+    assert scene.git.move_base(scene.place, merge)
+    assert scene.base() == merge.commit
+    status = git(scene.root, "status", "--porcelain", "--ignored").splitlines()
+    assert status == ["M a.txt", "M  other.txt", "?? untracked.txt", "!! x.log"]
+    assert git(scene.root, "stash", "list") == ""
+
+
+def _unstaged(scene: Scene) -> None:
+    write(scene.root / "a.txt", "mine\n")
+
+
+def _staged(scene: Scene) -> None:
+    _unstaged(scene)
+    git(scene.root, "add", "a.txt")
+
+
+def _staged_and_undone(scene: Scene) -> None:
+    _staged(scene)
+    write(scene.root / "a.txt", "one\ntwo\nthree\n")
+
+
+def _assumed_unchanged(scene: Scene) -> None:
+    git(scene.root, "update-index", "--assume-unchanged", "a.txt")
+    _unstaged(scene)
+
+
+def _executable(scene: Scene) -> None:
+    (scene.root / "a.txt").chmod(0o755)
+
+
+def _deleted(scene: Scene) -> None:
+    git(scene.root, "rm", "-q", "a.txt")
+
+
+def _staged_new(scene: Scene) -> None:
+    write(scene.root / "new.txt", "mine\n")
+    git(scene.root, "add", "new.txt")
+
+
+def _untracked(scene: Scene) -> None:
+    write(scene.root / "new.txt", "mine\n")
+
+
+def _ignored(scene: Scene) -> None:
+    write(scene.root / "forced.log", "mine\n")
+
+
+def _ignored_folder(scene: Scene) -> None:
+    write(scene.root / "build/out.txt", "mine\n")
+
+
+def _untracked_for_a_folder(scene: Scene) -> None:
+    write(scene.root / "folder", "mine\n")
+
+
+def _a_folder_for_a_file(scene: Scene) -> None:
+    write(scene.root / "new.txt/inside.txt", "mine\n")
+
+
+def _odd(scene: Scene) -> None:
+    for name in ODD_NAMES:
+        write(scene.root / name, "mine\n")
+
+
+def _with_a_stash_and_a_reset_behind(scene: Scene) -> None:
+    git(scene.root, "reset", "-q", "--hard", scene.start)  # leaves ORIG_HEAD
+    write(scene.root / "other.txt", "for the stash\n")
+    git(scene.root, "stash", "-q")
+    _untracked(scene)
+
+
+IN_THE_WAY: list[tuple[Callable[[Scene], None], list[str]]] = [
+    (_unstaged, ["a.txt"]),
+    (_staged, ["a.txt"]),
+    (_staged_and_undone, ["a.txt"]),
+    (_assumed_unchanged, ["a.txt"]),
+    (_executable, ["a.txt"]),
+    (_deleted, ["a.txt"]),
+    (_staged_new, ["new.txt"]),
+    (_untracked, ["new.txt"]),
+    (_ignored, ["forced.log"]),
+    (_ignored_folder, ["build/out.txt"]),
+    (_untracked_for_a_folder, ["folder"]),
+    (_a_folder_for_a_file, ["new.txt"]),
+    (_odd, sorted(ODD_NAMES)),
+    (_with_a_stash_and_a_reset_behind, ["new.txt"]),
+]
+
+
+@pytest.mark.parametrize(("do", "files"), IN_THE_WAY, ids=lambda each: getattr(each, "__name__", ""))
+def test_what_is_in_the_way_is_named_and_nothing_moves(
+    scene: Scene, do: Callable[[Scene], None], files: list[str]
+) -> None:
+    changed: Files = {"a.txt": "run\n", "new.txt": "run\n", "folder/in.txt": "run\n", **dict.fromkeys(ODD_NAMES, "run")}
+    for name in ("forced.log", "build/out.txt"):
+        write(scene.tree / name, "run\n")
+        git(scene.tree, "add", "-f", name)
+    scene.run(changed)
+    merge = scene.merged()
+    do(scene)
+    error = scene.refused(merge)
+    assert error.context["files"] == files
+    assert str(scene.root) in str(error.context["detail"])
+    assert files[0] in str(error.context["detail"])
+
+
+def test_the_same_path_after_it_was_cleared(scene: Scene) -> None:
+    scene.run({"new.txt": "run\n"})
+    merge = scene.merged()
+    _untracked(scene)
+    scene.refused(merge)
+    (scene.root / "new.txt").unlink()
+    assert scene.git.move_base(scene.place, merge)
+    assert scene.base() == merge.commit
+
+
+def test_a_fast_forward_that_was_killed_before_its_last_step_is_ended(scene: Scene) -> None:
+    scene.run({"a.txt": "run\n", "new.txt": "run\n", "lib/b.txt": None})
+    merge = scene.merged()
+    git(scene.root, "read-tree", "-m", "-u", scene.start, merge.commit or "")
+    again = scene.merged()
+    assert scene.git.move_base(scene.place, again)
+    assert (scene.base(), git(scene.root, "status", "--porcelain")) == (again.commit, "")
+
+
+@pytest.mark.parametrize("name", ["release=1.2", "größe/日本", "a-0-gabcdef0"])
+def test_a_base_with_an_odd_name(scene: Scene, name: str) -> None:
+    git(scene.root, "branch", "-m", "main", name)
+    git(scene.root, "config", f"branch.{name}.mergeOptions", "--no-ff --squash")
+    place = replace(scene.place, base_branch=name)
+    scene.run({"a.txt": "run\n"})
+    scene.person({"more.txt": "more\n"})
+    merge = scene.git.merge(place, "x")
+    assert scene.git.move_base(place, merge)
+    assert git(scene.root, "rev-parse", f"refs/heads/{name}", "HEAD").split() == [merge.commit] * 2
+    assert git(scene.root, "status", "--porcelain") == ""
+
+
+@pytest.mark.spec("GIT-1")
+@pytest.mark.parametrize("hooks", [False, True])
+def test_hooks_run_only_if_asked_for(scene: Scene, hooks: bool) -> None:
+    for name in ("post-merge", "post-checkout", "reference-transaction", "pre-merge-commit"):
+        write(scene.root / f".git/hooks/{name}", f"#!/bin/sh\necho {name} >>{scene.root}/.git/called\n").chmod(0o755)
+    scene.run({"a.txt": "run\n"})
+    (scene.root / ".git/called").unlink(missing_ok=True)
+    merging = GitMerging(str(scene.root), hooks=hooks)
+    merge = merging.merge(scene.place, "x")
+    merging.check_out(merge.commit or "", str(scene.state / "merged"))
+    merging.discard(str(scene.state / "merged"))
+    assert merging.move_base(scene.place, merge)
+    called = (scene.root / ".git/called").read_text().split() if (scene.root / ".git/called").exists() else []
+    assert ({"post-merge", "post-checkout"} <= set(called)) is hooks
+    assert bool(called) is hooks
+
+
+def test_a_branch_that_nobody_has_checked_out_is_swapped(scene: Scene) -> None:
+    scene.run({"a.txt": "run\n"})
+    git(scene.root, "switch", "-qc", "topic")
+    write(scene.root / "a.txt", "mine\n")
+    merge = scene.merged()
+    before = {name: value for name, value in everything_in(scene.root).items() if "/.git/" not in name}
+    index = (scene.root / ".git/index").read_bytes()
+    assert scene.git.move_base(scene.place, merge)
+    assert scene.base() == merge.commit
+    assert {name: value for name, value in everything_in(scene.root).items() if "/.git/" not in name} == before
+    assert (scene.root / ".git/index").read_bytes() == index
+    assert git(scene.root, "rev-parse", "topic") == scene.start
+    assert "aiflow: accept RUN-1" in git(scene.root, "reflog", "-1", "main")
+    assert scene.git.move_base(scene.place, merge)
+
+
+def test_a_detached_head_is_left_alone(scene: Scene) -> None:
+    scene.run({"a.txt": "run\n"})
+    git(scene.root, "switch", "-q", "--detach")
+    merge = scene.merged()
+    assert scene.git.move_base(scene.place, merge)
+    assert (scene.base(), git(scene.root, "rev-parse", "HEAD")) == (merge.commit, scene.start)
+    assert git(scene.root, "status", "--porcelain") == ""
+
+
+def test_a_checkout_in_a_linked_worktree_is_found(scene: Scene, tmp_path: Path) -> None:
+    scene.run({"a.txt": "run\n"})
+    git(scene.root, "switch", "-qc", "topic")
+    linked = tmp_path / "state" / "linked größe"
+    git(scene.root, "worktree", "add", "-q", str(linked), "main")
+    merge = scene.merged()
+    write(linked / "a.txt", "mine\n")
+    error = scene.refused(merge)
+    assert (error.context["files"], error.context["path"]) == (["a.txt"], str(linked))
+    git(linked, "restore", "a.txt")
+    assert scene.git.move_base(scene.place, merge)
+    assert (linked / "a.txt").read_text() == "run\n"
+    assert git(linked, "status", "--porcelain") == ""
+    assert (scene.root / "a.txt").read_text() == "one\ntwo\nthree\n"
+
+
+def test_aiflow_in_a_linked_worktree_finds_the_main_checkout(scene: Scene, tmp_path: Path) -> None:
+    scene.run({"a.txt": "run\n"})
+    linked = tmp_path / "linked"
+    git(scene.root, "worktree", "add", "-q", str(linked))
+    merging = GitMerging(str(linked))
+    merge = merging.merge(scene.place, "x")
+    assert merging.move_base(scene.place, merge)
+    assert (scene.root / "a.txt").read_text() == "run\n"
+    assert git(scene.root, "status", "--porcelain") == ""
+
+
+def test_a_git_folder_elsewhere(scene: Scene, tmp_path: Path) -> None:
+    scene.run({"a.txt": "run\n"})
+    git(scene.root, "init", "-q", f"--separate-git-dir={tmp_path}/elsewhere.git")
+    linked = tmp_path / "linked"
+    git(scene.root, "worktree", "add", "-q", str(linked))
+    merge = GitMerging(str(scene.root)).merge(scene.place, "x")
+    # From a linked worktree nobody can tell where the main one is.
+    with pytest.raises(ConflictError) as caught:
+        GitMerging(str(linked)).move_base(scene.place, merge)
+    assert caught.value.reason_code == "CHECKOUT_IN_THE_WAY"
+    assert GitMerging(str(scene.root)).move_base(scene.place, merge)
+    assert (scene.root / "a.txt").read_text() == "run\n"
+    assert git(scene.root, "status", "--porcelain") == ""
+
+
+def test_a_bare_repository_has_nothing_checked_out(scene: Scene, tmp_path: Path) -> None:
+    scene.run({"a.txt": "run\n"})
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "-q", "--bare", str(scene.root), str(bare))
+    git(bare, "worktree", "add", "-q", "-b", "topic", str(tmp_path / "of-bare"))
+    merging = GitMerging(str(tmp_path / "of-bare"))
+    merge = merging.merge(scene.place, "x")
+    assert merging.move_base(scene.place, merge)
+    assert git(bare, "rev-parse", "main") == merge.commit
+
+
+def test_a_worktree_that_is_gone_does_not_count_unless_it_is_locked(scene: Scene, tmp_path: Path) -> None:
+    scene.run({"a.txt": "run\n"})
+    git(scene.root, "switch", "-qc", "topic")
+    linked = tmp_path / "linked"
+    git(scene.root, "worktree", "add", "-q", str(linked), "main")
+    shutil.rmtree(linked)
+    merge = scene.merged()
+    git(scene.root, "worktree", "lock", str(linked))
+    assert scene.refused(merge).context["path"] == str(linked)
+    git(scene.root, "worktree", "unlock", str(linked))
+    assert scene.git.move_base(scene.place, merge)
+    assert scene.base() == merge.commit
+
+
+def test_a_branch_that_is_checked_out_twice_is_not_moved(scene: Scene, tmp_path: Path) -> None:
+    scene.run({"a.txt": "run\n"})
+    git(scene.root, "worktree", "add", "-qf", str(tmp_path / "linked"), "main")
+    assert str(tmp_path / "linked") in str(scene.refused(scene.merged()).context["detail"])
+
+
+def test_a_base_that_moved_on_is_not_moved(scene: Scene) -> None:
+    scene.run({"a.txt": "run\n"})
+    merge = scene.merged()
+    on_top = scene.person({"more.txt": "more\n"})
+    before = everything_in(scene.root, scene.state)
+    assert not scene.git.move_base(scene.place, merge)
+    assert everything_in(scene.root, scene.state) == before
+    git(scene.root, "switch", "-qc", "topic")
+    assert not scene.git.move_base(scene.place, merge)
+    assert scene.base() == on_top
+    again = scene.merged()
+    assert scene.git.move_base(scene.place, again)
+
+
+def test_a_base_that_was_set_back_is_not_moved(scene: Scene) -> None:
+    scene.run({"a.txt": "run\n"})
+    scene.person({"more.txt": "more\n"})
+    merge = scene.merged()
+    git(scene.root, "reset", "-q", "--hard", scene.start)
+    assert not scene.git.move_base(scene.place, merge)
+    git(scene.root, "switch", "-qc", "topic")
+    assert not scene.git.move_base(scene.place, merge)
+    assert scene.base() == scene.start
+
+
+def test_a_base_that_moves_at_the_last_moment(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody commits between the last look and git's own move."""
+    scene.run({"a.txt": "run\n"})
+    for checked_out in (True, False):
+        merge = scene.merged()
+        name = "fast_forward" if checked_out else "swap"
+        real = getattr(__import__("aiflow.adapters.base_moving", fromlist=["_Move"])._Move, name)
+        moved: list[str] = []
+
+        def late(self: object, *args: object, real: Callable[..., object] = real, moved: list[str] = moved) -> object:
+            tree = git(scene.root, "rev-parse", "main^{tree}")
+            moved.append(git(scene.root, "commit-tree", tree, "-p", "main", "-m", "late"))
+            git(scene.root, "update-ref", "refs/heads/main", moved[0])
+            return real(self, *args)
+
+        if not checked_out:
+            git(scene.root, "switch", "-qc", "topic")
+        with monkeypatch.context() as patched:
+            patched.setattr(f"aiflow.adapters.base_moving._Move.{name}", late)
+            assert not scene.git.move_base(scene.place, merge)
+        assert scene.base() == moved[0]
+        assert (scene.root / "a.txt").read_text() == "one\ntwo\nthree\n"
+        assert git(scene.root, "status", "--porcelain") == ""
+
+
+def _rebase(scene: Scene, where: Path) -> None:
+    git(where, "switch", "-qc", "side", scene.start)
+    commit(where, {"a.txt": "side\n"})
+    git(where, "switch", "-q", "main")
+    commit(where, {"a.txt": "main\n"})
+    git(where, "rebase", "-q", "side", code=1)
+
+
+def _apply_rebase(scene: Scene, where: Path) -> None:
+    git(where, "config", "rebase.backend", "apply")
+    _rebase(scene, where)
+
+
+def _bisect(scene: Scene, where: Path) -> None:
+    git(where, "switch", "-q", "main")
+    for number in range(3):
+        commit(where, {"n.txt": f"{number}\n"})
+    git(where, "bisect", "start", "HEAD", "HEAD~3")
+
+
+@pytest.mark.parametrize("begin", [_rebase, _apply_rebase, _bisect])
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_a_base_that_is_being_rewritten_is_not_moved(
+    scene: Scene, begin: Callable[[Scene, Path], None], is_linked: bool
+) -> None:
+    scene.run({"new.txt": "run\n"})
+    where = scene.root
+    if is_linked:
+        git(scene.root, "switch", "-qc", "topic")
+        where = scene.state / "linked"
+        git(scene.root, "worktree", "add", "-q", str(where), "main")
+    begin(scene, where)
+    error = scene.refused(scene.merged())
+    assert ("bisect" if begin is _bisect else "rebase") in str(error.context["detail"])
+    assert error.context["path"] == str(where)
+
+
+def test_a_base_that_a_rebase_of_another_branch_will_write_is_not_moved(scene: Scene) -> None:
+    scene.run({"new.txt": "run\n"})
+    git(scene.root, "switch", "-qc", "side")
+    scene.person({"a.txt": "side\n"})
+    git(scene.root, "switch", "-q", "main")
+    scene.person({"other.txt": "main\n"})
+    git(scene.root, "switch", "-qc", "topic")
+    scene.person({"a.txt": "topic\n"})
+    git(scene.root, "rebase", "-q", "--update-refs", "side", code=1)
+    assert "rebase" in str(scene.refused(scene.merged()).context["detail"])
+
+
+def _merging(scene: Scene) -> None:
+    git(scene.root, "merge", "side", code=1)
+
+
+def _picking(scene: Scene) -> None:
+    git(scene.root, "cherry-pick", "side", code=1)
+
+
+def _reverting(scene: Scene) -> None:
+    git(scene.root, "revert", "--no-edit", "HEAD~1", code=1)
+
+
+def _unmerged(scene: Scene) -> None:
+    _merging(scene)
+    (scene.root / ".git/MERGE_HEAD").unlink()
+
+
+def _index_locked(scene: Scene) -> None:
+    write(scene.root / ".git/index.lock", "")
+
+
+def _head_locked(scene: Scene) -> None:
+    write(scene.root / ".git/HEAD.lock", "")
+
+
+def _branch_locked(scene: Scene) -> None:
+    write(scene.root / ".git/refs/heads/main.lock", "")
+
+
+@pytest.mark.parametrize(
+    "begin", [_merging, _picking, _reverting, _unmerged, _index_locked, _head_locked, _branch_locked]
+)
+def test_an_unfinished_command_in_the_checkout_is_not_disturbed(scene: Scene, begin: Callable[[Scene], None]) -> None:
+    scene.run({"new.txt": "run\n"})
+    git(scene.root, "switch", "-qc", "side")
+    scene.person({"a.txt": "side\n"})
+    git(scene.root, "switch", "-q", "main")
+    scene.person({"a.txt": "main\n"})
+    scene.person({"a.txt": "main again\n"})
+    merge = scene.merged()
+    begin(scene)
+    error = scene.refused(merge)
+    is_lock = begin in (_index_locked, _head_locked, _branch_locked)
+    assert error.context["files"] == ([] if is_lock else ["a.txt"])
+    assert (".lock" in str(error.context["detail"])) is is_lock
+
+
+def test_a_lock_that_goes_away_is_waited_for(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aiflow.adapters.base_moving._LOCK_SECONDS", 30.0)
+    scene.run({"new.txt": "run\n"})
+    merge = scene.merged()
+    lock = write(scene.root / ".git/index.lock", "")
+    timer = threading.Timer(0.2, lock.unlink)
+    timer.start()
+    assert scene.git.move_base(scene.place, merge)
+    timer.join()
+
+
+def test_a_ref_lock_that_stays_is_an_error_of_git(scene: Scene) -> None:
+    scene.run({"new.txt": "run\n"})
+    git(scene.root, "switch", "-qc", "topic")
+    merge = scene.merged()
+    _branch_locked(scene)
+    before = everything_in(scene.root)
+    assert reason_of(lambda: scene.git.move_base(scene.place, merge)) == "GIT_FAILED"
+    assert everything_in(scene.root) == before
+
+
+def test_a_checkout_that_cannot_be_written_is_an_error_of_git(scene: Scene) -> None:
+    scene.run({"new.txt": "run\n"})
+    git(scene.root, "config", "filter.broken.smudge", "false")
+    git(scene.root, "config", "filter.broken.required", "true")
+    write(scene.root / ".git/info/attributes", "new.txt filter=broken\n")
+    merge = scene.merged()
+    assert reason_of(lambda: scene.git.move_base(scene.place, merge)) == "GIT_FAILED"
+    assert scene.base() == scene.start
+
+
+def _move(root: str, place: Place, merge: Merge, at: float) -> str:
+    time.sleep(max(0.0, at - time.time()))
+    try:
+        return str(GitMerging(root).move_base(place, merge))
+    except AiflowError as error:
+        return error.reason_code
+
+
+@pytest.mark.parametrize("is_checked_out", [True, False])
+def test_of_two_who_move_the_base_at_once_one_wins(scene: Scene, is_checked_out: bool) -> None:
+    second = replace(scene.place, run_id="RUN-2", path=f"{scene.place.path}-2", branch="aiflow/RQ-2/RUN-2")
+    scene.work.prepare(second, scene.start)
+    if not is_checked_out:
+        git(scene.root, "switch", "-qc", "topic")
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        for turn in range(5):
+            scene.run({f"one-{turn}.txt": "one\n"})
+            commit(Path(second.path), {f"two-{turn}.txt": "two\n"})
+            merges = [scene.merged(), scene.git.merge(second, "two")]
+            at = time.time() + (1.5 if turn == 0 else 0.05)
+            jobs = [(str(scene.root), *each, at) for each in zip((scene.place, second), merges, strict=True)]
+            results = pool.starmap(_move, jobs, chunksize=1)
+            assert sorted(results) == ["False", "True"]
+            assert scene.base() == merges[results.index("True")].commit
+            assert git(scene.root, "status", "--porcelain") == ""
+
+
+# --- the base merged into the branch -------------------------------------------------------------------------------
+
+
+def test_the_base_is_merged_into_the_branch_and_kept(scene: Scene) -> None:
+    tip, base = scene.run({"new.txt": "new\n"}), scene.person({"more.txt": "more\n"})
+    before = everything_in(scene.root / "a.txt", scene.tree)
+    update = scene.git.update(scene.place, KEPT)
+    assert update == Update(base, update.commit)
+    assert git(scene.root, "rev-parse", KEPT) == update.commit
+    told = git(scene.root, "show", "-s", "--format=%P|%s|%an", update.commit)
+    assert told == f"{tip} {base}|Merge main into {scene.place.branch}|Ada"
+    assert set(scene.shown(update.commit)) >= {"new.txt", "more.txt"}
+    assert (git(scene.root, "rev-parse", scene.place.branch), scene.base()) == (tip, base)
+    assert everything_in(scene.root / "a.txt", scene.tree) == before
+    assert scene.git.update(scene.place, KEPT) == update
+    newer = scene.person({"newest.txt": "newest\n"})
+    assert scene.git.update(scene.place, KEPT).base == newer
+
+
+def test_a_base_that_the_branch_has_already(scene: Scene) -> None:
+    tip = scene.run({"new.txt": "new\n"})
+    assert scene.git.update(scene.place, KEPT) == Update(scene.start, tip)
+    assert git(scene.root, "rev-parse", KEPT) == tip
+
+
+@pytest.mark.parametrize("case", CONFLICTS)
+def test_conflicts_of_an_update_stand_in_its_files(scene: Scene, case: str) -> None:
+    ours, theirs, names = CONFLICTS[case]
+    if case == "a file for a folder":
+        git(scene.tree, "rm", "-rq", "lib")
+    scene.run(ours)
+    scene.person(theirs)
+    update = scene.git.update(scene.place, KEPT)
+    files = scene.shown(update.commit)
+    assert {name.partition("~")[0] for name in update.conflicts} == set(names)
+    if case in ("content", "both added", "several", "odd names"):
+        assert all("\n=======\n" in files[name] for name in update.conflicts)
+        assert files[update.conflicts[0]].startswith("<<<<<<< aiflow/RQ-1/RUN-1-0-g")
+        assert ">>>>>>> main-0-g" in files[update.conflicts[0]]
+    assert scene.git.update(scene.place, KEPT) == update
+    scene.work.go_back(scene.place, update.commit, "refs/aiflow/retried/x")
+    # A kill came before that was written down.
+    assert scene.git.update(scene.place, KEPT) == update
+    texts = tuple(name for name, text in files.items() if "<<<<<<<" in text)
+    assert scene.git.marked(scene.place, update.conflicts) == tuple(each for each in update.conflicts if each in texts)
+
+
+def test_a_base_that_moved_on_after_an_update_is_merged_without_the_first(scene: Scene) -> None:
+    tip = scene.run({"a.txt": "run\n"})
+    scene.person({"a.txt": "person\n"})
+    first = scene.git.update(scene.place, KEPT)
+    scene.work.go_back(scene.place, first.commit, "refs/aiflow/retried/x")
+    newer = scene.person({"a.txt": "person again\n"})
+    second = scene.git.update(scene.place, KEPT)
+    assert git(scene.root, "show", "-s", "--format=%P", second.commit) == f"{tip} {newer}"
+    assert scene.shown(second.commit)["a.txt"].count("<<<<<<<") == 1
+
+
+def test_a_lock_that_a_kill_left_on_the_kept_ref(scene: Scene) -> None:
+    scene.run({"new.txt": "new\n"})
+    write(scene.root / ".git" / f"{KEPT}.lock", "")
+    assert scene.git.update(scene.place, KEPT).commit == git(scene.root, "rev-parse", KEPT)
+
+
+def test_a_resolved_merge_takes_the_place_of_the_one_with_markers(scene: Scene) -> None:
+    tip, base = scene.run({"a.txt": "run\n"}), scene.person({"a.txt": "person\n", "more.txt": "more\n"})
+    update = scene.git.update(scene.place, KEPT)
+    scene.work.go_back(scene.place, update.commit, "refs/aiflow/retried/x")
+    assert scene.git.marked(scene.place, update.conflicts) == ("a.txt",)
+    write(scene.tree / "a.txt", "both\n")
+    assert scene.git.marked(scene.place, update.conflicts) == ()
+    assert [file.path for file in scene.work.collect(scene.place, update.commit).files] == ["a.txt"]
+    assert scene.work.find_commit(scene.place, update.commit, TRAILERS) is None
+    message = "Resolve\n\n" + "".join(f"{name}: {value}\n" for name, value in TRAILERS.items())
+    made = scene.work.commit(scene.place, update.commit, message, amends=True)
+    assert git(scene.root, "show", "-s", "--format=%P|%an|%s", made) == f"{tip} {base}|Ada|Resolve"
+    assert git(scene.root, "rev-parse", scene.place.branch) == made
+    assert git(scene.root, "log", "--format=%H", f"{made}..{update.commit}").split() == [update.commit]
+    assert git(scene.tree, "status", "--porcelain") == ""
+    anew = GitWorkspaces(str(scene.root), "RUN-1")
+    assert anew.find_commit(scene.place, update.commit, TRAILERS) == made
+    assert anew.find_commit(scene.place, update.commit, {"Aiflow-Step": "S03"}) is None
+    merge = scene.merged()
+    assert merge.paths == ("a.txt",)
+    assert scene.git.move_base(scene.place, merge)
+    assert (scene.root / "a.txt").read_text() == "both\n"
+    assert "<<<<<<<" not in git(scene.root, "log", "-p", "-m", "main")
+
+
+@pytest.mark.parametrize("text", ["run\n", "person\n"])
+def test_a_merge_resolved_as_one_of_its_sides_is_a_commit_too(scene: Scene, text: str) -> None:
+    tip, base = scene.run({"a.txt": "run\n"}), scene.person({"a.txt": "person\n"})
+    update = scene.git.update(scene.place, KEPT)
+    scene.work.go_back(scene.place, update.commit, "refs/aiflow/retried/x")
+    write(scene.tree / "a.txt", text)
+    scene.work.collect(scene.place, update.commit)
+    made = scene.work.commit(scene.place, update.commit, "Resolve\n", amends=True)
+    assert git(scene.root, "show", "-s", "--format=%P", made) == f"{tip} {base}"
+    assert scene.shown(made)["a.txt"] == text.strip()
+
+
+# --- what a person left in a run's worktree ------------------------------------------------------------------------
+
+
+@pytest.mark.spec("GIT-5")
+def test_what_is_unsaved_in_a_worktree(scene: Scene) -> None:
+    assert scene.git.has_unsaved(scene.place) == ()
+    write(scene.tree / "x.log")
+    write(scene.tree / ".env")
+    write(scene.tree / "node_modules/m/index.js")
+    place = replace(scene.place, copied=(".env", "node_modules/"))
+    assert scene.git.has_unsaved(place) == ()
+    write(scene.tree / "a.txt", "mine\n")
+    write(scene.tree / "other.txt", "mine\n")
+    git(scene.tree, "add", "other.txt")
+    (scene.tree / "lib/b.txt").unlink()
+    for name in ODD_NAMES:
+        write(scene.tree / f"odd/{name}")
+    before = everything_in(scene.root, scene.tree)
+    found = scene.git.has_unsaved(place)
+    assert found == tuple(sorted(["a.txt", "other.txt", "lib/b.txt", *(f"odd/{name}" for name in ODD_NAMES)]))
+    assert everything_in(scene.root, scene.tree) == before
+    shutil.rmtree(scene.tree)
+    assert scene.git.has_unsaved(place) == ()
+
+
+def test_markers_are_looked_for_in_plain_files_of_the_worktree_only(scene: Scene, tmp_path: Path) -> None:
+    marked = "<<<<<<< one\na\n=======\nb\n>>>>>>> two\n"
+    outside = write(tmp_path / "outside/file.txt", marked).parent
+    for name in ODD_NAMES:
+        write(scene.tree / name, marked)
+    write(scene.tree / "half.txt", "<<<<<<< one\n")
+    write(scene.tree / "long.txt", marked.replace("<<<<<<<", "<" * 20).replace(">>>>>>>", ">" * 20))
+    (scene.tree / "link").symlink_to(outside / "file.txt")
+    (scene.tree / "folder").symlink_to(outside)
+    os.mkfifo(scene.tree / "pipe")
+    with open(scene.tree / "huge.bin", "wb") as file:
+        file.truncate(5_000_000_000)
+    odd = os.fsencode(scene.tree) + b"/not-\xff-utf8.txt"
+    Path(os.fsdecode(odd)).write_text(marked)
+    git(scene.tree, "add", "-A", ":!huge.bin")
+    shown = "not-\\xff-utf8.txt"
+    paths = (*ODD_NAMES, "half.txt", "link", "folder/file.txt", "pipe", "huge.bin", "lib", "gone", "a.txt/x")
+    found = scene.git.marked(
+        scene.place, (*paths, "../../outside/file.txt", str(outside / "file.txt"), shown, "long.txt")
+    )
+    assert found == (*ODD_NAMES, shown, "long.txt")
+    shutil.rmtree(scene.tree)
+    assert scene.git.marked(scene.place, paths) == ()
