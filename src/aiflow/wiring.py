@@ -66,6 +66,7 @@ class Voice(NamedTuple):
     interrupted: Callable[[], bool] = lambda: False
     observe: Callable[[Run], None] = lambda _run: None
     follow: Callable[[bytes], None] | None = None
+    warn: Callable[[str], None] = lambda _text: None
 
 
 def build_engine(project: Project, settings: Settings, journal: Journal, voice: Voice) -> Engine:
@@ -75,6 +76,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
     from aiflow.adapters.control_files import ControlFiles
     from aiflow.adapters.file_source import FileSource
     from aiflow.adapters.lock_taking import LockTaking
+    from aiflow.adapters.notifications import CommandNotifier
     from aiflow.adapters.processes.launch import GuardedProcesses
     from aiflow.adapters.remote import GitRemote
     from aiflow.adapters.run_store import RunFolders
@@ -98,6 +100,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         control=ControlFiles(root),
         workspaces=lambda run_id: GitWorkspaces(root, run_id, hooks=hooks, sign=sign),
         remote=GitRemote(root, hooks=hooks),
+        notifier=CommandNotifier(root, environ, settings, processes, masker, voice.interrupted),
         agents=ChosenAgents(settings, Surroundings(root, results, environ, processes, masker)),
         workshop=LocalWorkshop(root, environ, settings, processes),
         journal=journal,
@@ -107,6 +110,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         texts=voice.texts,
         interrupted=voice.interrupted,
         observe=voice.observe,
+        warn=voice.warn,
         mask=masker.mask_text,
     )
 
