@@ -36,6 +36,7 @@ RUN_PAGES = (
     "docs/concepts/locks.md",
     "docs/guides/answer-a-question.md",
     "docs/guides/after-a-crash.md",
+    "docs/guides/notifications.md",
     "docs/guides/use-your-own-agent.md",
 )
 AUTHOR = {

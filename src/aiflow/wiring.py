@@ -66,6 +66,7 @@ class Voice(NamedTuple):
     interrupted: Callable[[], bool] = lambda: False
     observe: Callable[[Run], None] = lambda _run: None
     follow: Callable[[bytes], None] | None = None
+    warn: Callable[[str], None] = lambda _text: None
 
 
 def build_engine(project: Project, settings: Settings, journal: Journal, voice: Voice) -> Engine:
@@ -76,6 +77,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
     from aiflow.adapters.file_source import FileSource
     from aiflow.adapters.lock_taking import LockTaking
     from aiflow.adapters.merging import GitMerging
+    from aiflow.adapters.notifications import CommandNotifier
     from aiflow.adapters.processes.launch import GuardedProcesses
     from aiflow.adapters.remote import GitRemote
     from aiflow.adapters.run_store import RunFolders
@@ -100,6 +102,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         workspaces=lambda run_id: GitWorkspaces(root, run_id, hooks=hooks, sign=sign),
         remote=GitRemote(root, hooks=hooks),
         merging=GitMerging(root, hooks=hooks, sign=sign),
+        notifier=CommandNotifier(root, environ, settings, processes, masker, voice.interrupted),
         agents=ChosenAgents(settings, Surroundings(root, results, environ, processes, masker)),
         workshop=LocalWorkshop(root, environ, settings, processes),
         journal=journal,
@@ -109,6 +112,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         texts=voice.texts,
         interrupted=voice.interrupted,
         observe=voice.observe,
+        warn=voice.warn,
         mask=masker.mask_text,
     )
 

@@ -60,6 +60,17 @@ def test_what_only_warns(bench: Bench) -> None:
     assert again["tests"]["result"] == "WARN"
 
 
+@pytest.mark.spec("DOC-1", "SEC")
+def test_a_notification_program_that_is_missing_only_warns_and_the_command_stays_unsaid(bench: Bench) -> None:
+    assert "notify" not in checks(bench, "doctor")
+    assert checks(bench, "doctor", env={"AIFLOW_NOTIFY_COMMAND": "cat > note"})["notify"]["result"] == "PASS"
+    found = checks(bench, "doctor", env={"AIFLOW_NOTIFY_COMMAND": "no-such-notifier https://hooks.example/T0/s3cret"})
+    assert found["notify"]["result"] == "WARN"
+    assert "no-such-notifier" in found["notify"]["message"]
+    assert "s3cret" not in json.dumps(found)
+    assert found["notify"]["fix"] == "aiflow settings"
+
+
 @pytest.mark.spec("DOC-1", "CLI")
 def test_what_fails_names_its_reason_evidence_and_remedy(bench: Bench) -> None:
     bench.configure(argv=["no-such-agent"])

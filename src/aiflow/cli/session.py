@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from datetime import datetime
@@ -83,7 +84,7 @@ class Session:
         """The run engine of this checkout, which tells a view what happens."""
         from aiflow.wiring import Voice, build_engine
 
-        voice = Voice(self.texts, interrupted)
+        voice = Voice(self.texts, interrupted, warn=_warn)
         if view is not None:
             voice = voice._replace(observe=view.observe, follow=view.follow)
         return build_engine(self.project, self.settings, self.journal, voice)
@@ -92,6 +93,14 @@ class Session:
     def now() -> datetime:
         """The time, with the user's own offset."""
         return datetime.now().astimezone()
+
+
+def _warn(text: str) -> None:
+    """Say what did not work beside the work itself; that nobody reads it is no trouble."""
+    from aiflow.cli.render import say
+
+    with contextlib.suppress(OSError):
+        say(text, err=True)
 
 
 class _TellingJournal:

@@ -22,6 +22,7 @@ class ActivityKind(StrEnum):
     TRANSITION = "transition"
     RECOVERY = "recovery"
     REFUSAL = "refusal"
+    NOTE_FAILED = "note_failed"
 
 
 class Actor(StrEnum):

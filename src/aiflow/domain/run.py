@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from aiflow.domain.answers import Role
-from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunState
+from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunOutcome, RunState, outcome_of
 from aiflow.domain.reasons import WayOn, way_on
 from aiflow.domain.resume import StoppedRun
 from aiflow.domain.retry import NOT_THE_WORK, replan_signal
@@ -162,6 +162,12 @@ class Run:
     def is_active(self) -> bool:
         """Whether the run is still working, or was when its process died."""
         return self.state in ACTIVE_RUN_STATES
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """What it means to the request, task and issue it belongs to."""
+        reason = self.error.reason_code if self.error else None
+        return outcome_of(self.state, reason, is_accepted=self.accepted_as is not None)
 
     @property
     def current_step(self) -> PlanStep | None:

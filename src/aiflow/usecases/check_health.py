@@ -56,7 +56,8 @@ def check_quick(engine: Engine) -> tuple[RepositoryFacts | None, list[Finding]]:
         if not engine.workshop.is_repository_root():
             findings.append(Finding("repository", Health.FAIL, "NOT_A_REPOSITORY", "repository.below"))
         findings += [*_check_repository(facts), *_check_checkout(engine, facts), *_check_remote(facts)]
-    return facts, [*findings, *_check_agents(engine), *_check_tests(engine), *_check_settings(engine)]
+    findings += [*_check_agents(engine), *_check_tests(engine), *_check_notify(engine), *_check_settings(engine)]
+    return facts, findings
 
 
 def _check_machine(engine: Engine) -> Iterator[Finding]:
@@ -146,6 +147,16 @@ def _check_tests(engine: Engine) -> Iterator[Finding]:
         told = (("kind", kind), ("command", command), ("program", missing or ""))
         health = Health.WARN if missing else Health.PASS
         yield Finding("tests", health, None, f"tests.{health.lower()}", told)
+
+
+def _check_notify(engine: Engine) -> Iterator[Finding]:
+    """Look for the program of `notify.command`; the command itself may hold a secret and is not shown."""
+    command = engine.settings.text("notify.command")
+    if command.strip():
+        missing = engine.workshop.find_program(command)
+        health = Health.WARN if missing else Health.PASS
+        told, fix = (("program", missing or ""),), "aiflow settings"
+        yield Finding("notify", health, None, f"notify.{health.lower()}", told, fix=fix)
 
 
 # Settings of the specification that later versions will heed: who sets one is told that it does nothing yet.

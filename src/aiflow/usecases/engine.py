@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """One checkout's engine; `interrupted` tells of a signal, `observe` is told of every saved change of a run."""
+    """One checkout's engine.
+
+    `interrupted` tells of a signal; `observe` is told of every saved change of a run, `warn` of what did not work
+    beside it.
+    """
 
     backlog: BacklogSources
     source: RequestSource
@@ -52,6 +56,7 @@ class Engine:
     texts: Texts
     interrupted: Callable[[], bool] = lambda: False
     observe: Callable[[Run], None] = lambda _run: None
+    warn: Callable[[str], None] = lambda _text: None
     mask: Callable[[str], str] = str
 
     @property

@@ -16,10 +16,11 @@ from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.usecases.bring_in import accept_by_itself
 from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
+from aiflow.usecases.notify import tell_waiting
 from aiflow.usecases.replace_run import close_replaced
 from aiflow.usecases.run_report import add_lines, end_run
 from aiflow.usecases.run_work import Work, trailers_of
-from aiflow.usecases.settle_run import outcome_of_run, settle_run, work_to_the_end
+from aiflow.usecases.settle_run import settle_run, work_to_the_end
 
 if TYPE_CHECKING:
     from aiflow.domain.lock import LockStatus
@@ -80,7 +81,10 @@ def recover_run(engine: Engine, request_id: RequestId) -> Run | None:
         orphan = settle_orphan(engine, request_id)
         if orphan is not None and orphan.is_lost:
             raise EnvironmentProblemError(reason_code="RUN_LOST", request_id=request_id, run_id=orphan.run_id)
-        return engine.runs.load(request_id, orphan.run_id) if orphan is not None and orphan.run_id else None
+        ended = engine.runs.load(request_id, orphan.run_id) if orphan is not None and orphan.run_id else None
+        if ended is not None:
+            tell_waiting(engine, ended)
+        return ended
     require_health(engine, request_id, typed="run")
     lease = engine.locks.acquire_request(request_id, run.run_id)
     if isinstance(lease, Lock):  # somebody else recovers it already, or runs something else
@@ -208,7 +212,7 @@ def settle_orphan(engine: Engine, request_id: RequestId) -> Orphan | None:
         return None
     is_lost = latest is None or latest.reason_code == "RUN_LOST"
     run = engine.runs.load(request_id, latest.run_id) if latest else None
-    outcome = RunOutcome.FAILED if run is None else outcome_of_run(run)
+    outcome = RunOutcome.FAILED if run is None else run.outcome
     engine.source.settle(request_id, latest.run_id if latest else "", outcome)
     engine.journal.append(
         Activity(

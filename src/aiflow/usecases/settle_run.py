@@ -8,20 +8,19 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from aiflow.domain.lifecycle import outcome_of
 from aiflow.domain.request import RequestId
 from aiflow.errors import AiflowError
 from aiflow.usecases.advance_run import advance_run
 from aiflow.usecases.bring_in import accept_by_itself
+from aiflow.usecases.notify import tell_waiting
 
 if TYPE_CHECKING:
-    from aiflow.domain.lifecycle import RunOutcome
     from aiflow.domain.run import Run
     from aiflow.usecases.run_work import Work
 
 
 def work_to_the_end(work: Work) -> Run:
-    """Advance a run that is claimed to its end and settle it."""
+    """Advance a run that is claimed to its end, settle it, and tell a person if it waits for them."""
     try:
         advance_run(work)
         accept_by_itself(work)
@@ -30,17 +29,12 @@ def work_to_the_end(work: Work) -> Run:
         # Behind a disk that is full the lock can still go: the run then shows as crashed, not as running.
         with contextlib.suppress(AiflowError):
             work.lease.release()
+    tell_waiting(work.engine, work.run)  # without the lock: the command that tells may take its time
     return work.run
-
-
-def outcome_of_run(run: Run) -> RunOutcome:
-    """Return what a run's end means to the outside."""
-    reason = run.error.reason_code if run.error else None
-    return outcome_of(run.state, reason, is_accepted=run.accepted_as is not None)
 
 
 def settle_run(work: Work, run: Run) -> None:
     """Show a run's end on its request, while the lock is still ours."""
     work.require_lock()
-    work.engine.source.settle(RequestId(run.request_id), run.run_id, outcome_of_run(run))
+    work.engine.source.settle(RequestId(run.request_id), run.run_id, run.outcome)
     work.engine.control.clear(run.run_id)

@@ -1,0 +1,90 @@
+"""Tell a person who is not there: a run has just started to wait for them, or auto-run has ended.
+
+Called when everything is written down and no lock is held; a note that cannot be sent changes nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.lifecycle import RunOutcome, RunState
+from aiflow.domain.notes import Note, NoteKind
+from aiflow.domain.reasons import mending_command
+from aiflow.domain.run import recommended
+from aiflow.errors import AiflowError
+from aiflow.usecases.run_report import message_facts
+from aiflow.usecases.run_shapes import outcome_code
+
+if TYPE_CHECKING:
+    from aiflow.domain.auto_run import Summary
+    from aiflow.domain.run import Run, RunError
+    from aiflow.messages import Texts
+    from aiflow.usecases.engine import Engine
+
+# What a person cancelled, sent back or replaced themselves waits for nobody.
+_WAITING = (RunOutcome.AWAITING_ACCEPTANCE, RunOutcome.NEEDS_INPUT, RunOutcome.FAILED)
+
+
+def tell_waiting(engine: Engine, run: Run) -> None:
+    """Tell that a run that has just ended waits for a person; one that does not is passed over."""
+    if run.outcome in _WAITING and run.replaced_by is None:
+        _send(engine, waiting_note(run, engine.texts))
+
+
+def tell_auto_ended(engine: Engine, summary: Summary) -> None:
+    """Tell that auto-run has ended: why, and what a person finds."""
+    texts, code = engine.texts, summary.session.reason_code or "AUTO_NOTHING_RUNNABLE"
+    counts = {name: len(getattr(summary, name)) for name in ("done", "waiting", "unreached")}
+    lines = [texts.message(code, {}).title, *(f"{each.request_id}: {each.text}" for each in summary.waiting)]
+    title = texts("notify.auto_ended", **counts)
+    _send(engine, Note(NoteKind.AUTO_ENDED, code, title, "\n".join(lines), "aiflow list"))
+
+
+def waiting_note(run: Run, texts: Texts) -> Note:
+    """Write a note about a run that waits: the question or the reason, and the command to go on with."""
+    code, why = outcome_code(run) or "", run.error
+    facts = message_facts(run, why) if why else {"request_id": run.request_id, "branch": run.place.branch}
+    message = texts.message(code, facts)
+    command = mending_command(code, run.request_id, why.cause if why else None, recommended(run))
+    return Note(
+        NoteKind.WAITING,
+        code,
+        texts(f"notify.{_manner(run)}", request_id=run.request_id, reason=message.title),
+        _told(why, message.summary, texts) if why else message.summary,
+        command or f"aiflow show {run.request_id}",
+        run.request_id,
+        run.run_id,
+    )
+
+
+def _manner(run: Run) -> str:
+    """Name how a run waits."""
+    if run.error is not None and run.error.question:
+        return "question"
+    if run.state is RunState.DONE:
+        return "not_accepted" if run.error else "done"
+    return "failed" if run.state is RunState.FAILED else "stopped"
+
+
+def _told(why: RunError, summary: str, texts: Texts) -> str:
+    """Return the question, or the reason with what it was and what lies behind it."""
+    if why.question:
+        return why.question
+    detail = "" if why.summary in summary else why.summary
+    cause = texts("report.cause", cause=why.cause, title=texts.message(why.cause, {}).title) if why.cause else ""
+    return "\n".join(filter(None, (summary, detail, cause)))
+
+
+def _send(engine: Engine, note: Note) -> None:
+    problem = engine.notifier.send(note)
+    if problem is None:
+        return
+    data = {"note": note.kind.value, "problem": problem}
+    kind = ActivityKind.NOTE_FAILED
+    with contextlib.suppress(AiflowError):  # a full disk may be what the note is about
+        engine.journal.append(
+            Activity(engine.clock(), kind, Actor.ENGINE, note.request_id, note.run_id, note.reason_code, data)
+        )
+    engine.warn(engine.texts("notify.not_sent", problem=problem))
