@@ -129,11 +129,7 @@ RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
     **{(state, _V.NEEDS_INPUT): _S.NEEDS_INPUT for state in _WORKING},
     **{(state, _V.FAILED): _S.FAILED for state in _WORKING},
     # After a crash a run goes on where it was; nothing finished is repeated (RUN-11).
-    (_S.INIT, _V.RECOVERED): _S.INIT,
-    (_S.PLANNING, _V.RECOVERED): _S.PLANNING,
-    (_S.IMPLEMENTING, _V.RECOVERED): _S.IMPLEMENTING,
-    (_S.TESTING, _V.RECOVERED): _S.TESTING,
-    (_S.REPORTING, _V.RECOVERED): _S.REPORTING,
+    **{(state, _V.RECOVERED): state for state in _WORKING},
     **{(state, _V.RESUMED_AT_PLANNING): _S.PLANNING for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.RESUMED_AT_STEP): _S.IMPLEMENTING for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.RESUMED_AT_TESTS): _S.TESTING for state in (_S.NEEDS_INPUT, _S.FAILED)},
@@ -141,8 +137,7 @@ RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
     **{(state, _V.REPLACED): _S.FAILED for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.SENT_BACK): _S.FAILED for state in (_S.NEEDS_INPUT, _S.FAILED, _S.DONE)},
     # What is done is accepted, or not yet; its base is merged into it (`resume --update`) in a step of its own.
-    (_S.DONE, _V.ACCEPTED): _S.DONE,
-    (_S.DONE, _V.NOT_ACCEPTED): _S.DONE,
+    **{(_S.DONE, event): _S.DONE for event in (_V.ACCEPTED, _V.NOT_ACCEPTED)},
     (_S.DONE, _V.RESUMED_AT_STEP): _S.IMPLEMENTING,
     (_S.DONE, _V.RESUMED_AT_TESTS): _S.TESTING,
 }
