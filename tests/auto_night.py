@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import click
+
 from aiflow.cli.auto_view import AutoView
 from aiflow.domain.answers import Role
 from aiflow.domain.auto_run import (
@@ -63,12 +65,13 @@ def statuses() -> dict[str, AutoStatus]:
     stopping = replace(RUNNING, state=AutoRunState.STOPPING, stop_request=StopRequest.AFTER_RUN)
     return {
         "selecting": AutoStatus(BEGUN),
-        "running": AutoStatus(RUNNING, FIRST, (SECOND, THIRD), 7),
+        "running": AutoStatus(RUNNING, FIRST, (SECOND, THIRD), 8),
         "hostile": AutoStatus(RUNNING, THIRD, (THIRD, SECOND), 2),
-        "last": AutoStatus(replace(RUNNING, results=RESULTS, cost_usd=1.5), FIRST),
+        "last": AutoStatus(replace(RUNNING, results=RESULTS, cost_usd=1.5), FIRST, (), 1),
+        "recovering": AutoStatus(RUNNING, FIRST),
         "watch": AutoStatus(waiting),
         "quota": AutoStatus(waiting, FIRST, (SECOND,), 1, "AGENT_QUOTA"),
-        "other": AutoStatus(waiting, None, (SECOND,), 1, "RUN-20260102-030405-bbbbbb"),
+        "other": AutoStatus(waiting, None, (SECOND,), 1, "RUN-20260102-030405-bbbbbb, pid 7"),
         "stopping": AutoStatus(stopping, FIRST, (SECOND,), 1),
         "cancelling": AutoStatus(replace(stopping, stop_request=StopRequest.NOW), FIRST),
         "stopped": AutoStatus(replace(stopping, state=AutoRunState.STOPPED)),
@@ -77,8 +80,9 @@ def statuses() -> dict[str, AutoStatus]:
 
 def play(view: AutoView, pause: Callable[[], None] = lambda: None) -> None:
     """Let the view hear of a whole night, and of its end."""
+    view.observe_auto(AutoStatus(BEGUN))
     view.observe_auto(AutoStatus(BEGUN, interrupted=(THIRD,)))
-    view.observe_auto(AutoStatus(RUNNING, FIRST, (SECOND, THIRD), 7))
+    view.observe_auto(AutoStatus(RUNNING, FIRST, (SECOND, THIRD), 8))
     for run in first_run():
         view.observe(run)
         view.follow(OUTPUT)
@@ -139,6 +143,8 @@ def main(how: str, language: str) -> None:
     def pause() -> None:
         if how == "slow":
             signal.raise_signal(signal.SIGINT)
+            if sys.stdout.isatty():
+                click.echo("said by somebody else")
             time.sleep(0.15)
 
     with view:

@@ -41,10 +41,20 @@ def test_nothing_is_left_to_do_in_the_code() -> None:
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [
-        (["--help"], ["pathlib", "yaml", "tomllib", "aiflow.domain", "aiflow.adapters", "subprocess", "dataclasses"]),
+        (
+            ["--help"],
+            ["pathlib", "yaml", "tomllib", "aiflow.domain", "aiflow.adapters", "subprocess", "dataclasses", "rich"],
+        ),
         (
             ["next", "--json"],
-            ["pathlib", "yaml", "aiflow.domain.reasons", "aiflow.adapters.markdown_requests.patch", "subprocess"],
+            [
+                "pathlib",
+                "yaml",
+                "aiflow.domain.reasons",
+                "aiflow.adapters.markdown_requests.patch",
+                "subprocess",
+                "rich",
+            ],
         ),
     ],
 )

@@ -25,6 +25,7 @@ from aiflow.cli.auto_view import AutoView
 from aiflow.cli.layout import display_width
 from aiflow.cli.lines import Part, clock_text, duration_text, fitted, plain, width_of
 from aiflow.domain.auto_run import AutoStatus, Limits, Session, Summary, Upcoming
+from aiflow.domain.health import Finding, Health
 from aiflow.domain.lifecycle import AutoRunState
 from aiflow.domain.request import UNCLEAN
 from aiflow.messages import Texts
@@ -69,7 +70,7 @@ def test_the_live_area_says_what_runs_since_when_and_what_comes_next() -> None:
         "            pytest -q",
         " 2:05:00  0 done, 0 waiting, 0 failed",
         "          limits: 0/10 runs, 480 min, $0.00/$5.00",
-        "    next  RQ-20251214-009  Add a totals row to the CSV export, with tests f…  and 6 more",
+        "    next  RQ-20251214-009  Add a totals row to the CSV export, with tests fo…  and 6 more",
         "          Ctrl-C: stop after this run",
     ]
     assert area(AREAS["last"], run=run)[4:7] == [
@@ -77,6 +78,7 @@ def test_the_live_area_says_what_runs_since_when_and_what_comes_next() -> None:
         "          limits: 0/10 runs, 480 min, $1.50/$5.00",
         "    next  nothing else is runnable",
     ]
+    assert not any(line.startswith("    next") for line in area(AREAS["recovering"], run=run))
 
 
 @pytest.mark.spec("AUT-1")
@@ -86,7 +88,7 @@ def test_the_live_area_says_what_runs_since_when_and_what_comes_next() -> None:
         ("selecting", "Choosing the next request …"),
         ("watch", "Waiting for new requests …"),
         ("quota", "Waiting: The agent's usage limit is reached"),
-        ("other", "Waiting: RUN-20260102-030405-bbbbbb"),
+        ("other", "Waiting for another run to end: RUN-20260102-030405-bbbbbb, pid 7"),
         ("stopping", "Stops after this run. Ctrl-C again cancels it."),
         ("cancelling", "Stopping: the run is being cancelled …"),
     ],
@@ -250,6 +252,20 @@ def test_the_summary_says_why_it_ended_what_is_done_and_what_waits() -> None:
     ]
 
 
+@pytest.mark.spec("AUT-1", "AUT-3")
+def test_what_the_doctor_found_is_said_with_what_mends_it() -> None:
+    found = Finding("identity", Health.FAIL, "GIT_IDENTITY_MISSING", "identity.fail", (), ("detail",), "git config …")
+    session = replace(BEGUN, state=AutoRunState.STOPPED, reason_code="DOCTOR_FAILED")
+    assert morning(Summary(session, findings=(found,)), columns=80)[1:7] == [
+        "The doctor found a problem",
+        "  The check that comes before every run ended with FAIL, so nothing was started",
+        "  or resumed.",
+        "  FAIL  GIT_IDENTITY_MISSING: Git knows no name and e-mail address for commits",
+        "        detail",
+        "        git config …",
+    ]
+
+
 @pytest.mark.spec("AUT-3")
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_night_in_which_nothing_could_begin_says_how_something_can(language: str) -> None:
@@ -345,6 +361,7 @@ def test_on_a_terminal_lines_scroll_above_an_area_that_is_gone_at_the_end(column
     assert any("hereby stopping" in line for line in seen)
     assert any("[red]README[/red]" in line for line in seen)
     assert left.count(f"▶ {FIRST.request_id}") == 1
+    assert left.count("said by somebody else") == 8
     assert Texts(language).message("AUTO_FAILED_LIMIT", {}).title[:12] in left
 
 

@@ -63,7 +63,7 @@ def draw(scene: Scene, texts: Texts, now: datetime, columns: int) -> list[Line]:
     lines.append(_row(clock_text(worked(status.session, now)), *_counts(status.session, texts)))
     if ceilings := limits_text(scene.limits, texts, status.session):
         lines.append(_row("", Part(ceilings, GREY)))
-    lines.append(_next_line(status, texts, room))
+    lines += _next_lines(status, texts, room)
     hint = texts("auto.hint.run" if status.running else "auto.hint.idle")
     last = wrap(clean(still or hint), max(8, room - ECHO - GUTTER - 2))
     lines += [_row("", Part(text, "yellow" if still else GREY)) for text in last]
@@ -128,15 +128,16 @@ def _counts(session: Session, texts: Texts) -> list[Part]:
     ]
 
 
-def _next_line(status: AutoStatus, texts: Texts, room: int) -> Line:
-    """Say what comes next, and how many more could; the title gives way."""
+def _next_lines(status: AutoStatus, texts: Texts, room: int) -> list[Line]:
+    """Say what comes next, and how many more could; the title gives way. Before the first selection nobody knows."""
     running = status.running.request_id if status.running else None
     following = [each for each in status.upcoming if each.request_id != running]
     if not following:
-        return _row(texts("auto.next"), Part(texts("auto.next.none"), GREY))
+        return [_row(texts("auto.next"), Part(texts("auto.next.none"), GREY))] if running and status.runnable else []
     row = _row(texts("auto.next"), Part(f"{following[0].request_id}  {following[0].title}"))
-    more = max(status.runnable, len(following)) - 1
+    # What runs was runnable when it was selected, and is among those.
+    more = max(status.runnable - 1, len(following)) - 1
     if more <= 0:
-        return row
+        return [row]
     tail = Part(f"  {texts('auto.next.more', count=more)}", GREY)
-    return (*fitted(row, room - width_of((tail,))), tail)
+    return [(*fitted(row, room - width_of((tail,))), tail)]

@@ -59,7 +59,10 @@ class Teller:
         for each in (*status.interrupted, *status.upcoming, *filter(None, [status.running])):
             self._titles[each.request_id] = each.title
         if not self._is_begun:
-            yield from self._begin(status, now)
+            yield self._begin(status.session, now)
+        for each in status.interrupted:
+            told = self._texts("auto.interrupted", request_id=each.request_id, title=each.title)
+            yield Told(now, (Part(told, "yellow"),))
         for result in status.session.results[self._results :]:
             yield Told(now, self._ended(result, now))
         self._results = len(status.session.results)
@@ -83,20 +86,16 @@ class Teller:
                 yield Told(happening.at, self._happened(run, happening))
         self._events = len(run.history)
 
-    def _begin(self, status: AutoStatus, now: datetime) -> Iterator[Told]:
-        """Tell that auto-run begins, or goes on with the counters it had, and what was interrupted (AUT-4)."""
+    def _begin(self, session: Session, now: datetime) -> Told:
+        """Tell that auto-run begins, or goes on with the counters it had (AUT-4)."""
         self._is_begun = True
-        session = status.session
         # What earlier processes of it did was told by them.
         self._results = len(session.results)
         has_past = bool(session.spent) or bool(session.results)
         spent = duration_text(session.spent, self._texts)
         text = self._texts("auto.goes_on", runs=session.runs, duration=spent) if has_past else self._texts("auto.began")
         ceilings = limits_text(self._limits, self._texts)
-        yield Told(now, (Part(text, is_bold=True), Part(f"  {ceilings}" if ceilings else "", GREY)))
-        for each in status.interrupted:
-            told = self._texts("auto.interrupted", request_id=each.request_id, title=each.title)
-            yield Told(now, (Part(told, "yellow"),))
+        return Told(now, (Part(text, is_bold=True), Part(f"  {ceilings}" if ceilings else "", GREY)))
 
     def _start(self, request_id: str, title: str, now: datetime) -> Iterator[Told]:
         if request_id in (self._current, self._last_ended):
@@ -152,7 +151,9 @@ def why_still(status: AutoStatus, texts: Texts) -> str | None:
     cause = status.waits_for
     if cause is None:
         return texts("auto.waits.watch")
-    return texts("auto.waits.for", cause=texts.message(cause, {}).title if cause in CATALOGUE else cause)
+    if cause in CATALOGUE:
+        return texts("auto.waits.for", cause=texts.message(cause, {}).title)
+    return texts("auto.waits.run", holder=cause)
 
 
 def limits_text(limits: Limits, texts: Texts, session: Session | None = None) -> str:

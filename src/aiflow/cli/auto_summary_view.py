@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.domain.auto_run import Summary, Unreached, Upcoming, Waiting
+    from aiflow.domain.health import Finding
     from aiflow.messages import Texts
 
 NOTHING_LEFT = "AUTO_NOTHING_RUNNABLE"
@@ -25,6 +26,7 @@ _CEILINGS = ("AUTO_", "CANCELLED")
 LEAST_TITLE = 12
 LEAST_WHY = 16
 MOST_ID = 24
+EVIDENCE_SHOWN = 10
 EMPTY: Line = ()
 
 
@@ -56,7 +58,18 @@ def _ending(summary: Summary, texts: Texts, columns: int | None) -> list[Line]:
     head = Part(message.title, colour, is_bold=True)
     lines: list[Line] = [(head._replace(text=line[-1].text),) for line in paragraph(head.text, (), columns)]
     lines += paragraph(text, (Part("  "),), columns)
+    lines += [line for each in summary.findings for line in _finding(each, texts, columns)]
     return [*lines, *(line for action in actions for line in paragraph(action, (Part("  → "),), columns))]
+
+
+def _finding(finding: Finding, texts: Texts, columns: int | None) -> list[Line]:
+    """Say what the doctor found wrong, and the command that mends it."""
+    said = f"{finding.reason_code}: " if finding.reason_code else ""
+    said += texts(f"check.{finding.message}", **dict(finding.facts))
+    lines = paragraph(said, (Part(f"  {finding.health}", "red"), Part("  ")), columns)
+    for detail in finding.evidence[:EVIDENCE_SHOWN]:
+        lines += paragraph(detail, (Part("        "),), columns)
+    return [*lines, (Part("        "), Part(finding.fix, "cyan"))] if finding.fix else lines
 
 
 def _totals(summary: Summary, texts: Texts, now: datetime) -> Line:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from aiflow.domain.health import Health
+from aiflow.domain.health import Finding, Health
 from aiflow.domain.lifecycle import AutoRunState, RunOutcome, RunState, outcome_of
 
 
@@ -129,12 +129,14 @@ class Unreached:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a person finds in the morning."""
+    """What a person finds in the morning; `findings` are the doctor's if it stopped auto-run."""
 
     session: Session
     done: tuple[Upcoming, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     unreached: tuple[Unreached, ...] = ()
+    interrupted: tuple[Upcoming, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def record_end(session: Session, ended: Ended) -> Session:
