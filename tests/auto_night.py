@@ -65,10 +65,9 @@ def statuses() -> dict[str, AutoStatus]:
     stopping = replace(RUNNING, state=AutoRunState.STOPPING, stop_request=StopRequest.AFTER_RUN)
     return {
         "selecting": AutoStatus(BEGUN),
-        "running": AutoStatus(RUNNING, FIRST, (SECOND, THIRD), 8),
+        "running": AutoStatus(RUNNING, FIRST, (SECOND, THIRD), 7),
         "hostile": AutoStatus(RUNNING, THIRD, (THIRD, SECOND), 2),
-        "last": AutoStatus(replace(RUNNING, results=RESULTS, cost_usd=1.5), FIRST, (), 1),
-        "recovering": AutoStatus(RUNNING, FIRST),
+        "last": AutoStatus(replace(RUNNING, results=RESULTS, cost_usd=1.5), FIRST),
         "watch": AutoStatus(waiting),
         "quota": AutoStatus(waiting, FIRST, (SECOND,), 1, "AGENT_QUOTA"),
         "other": AutoStatus(waiting, None, (SECOND,), 1, "RUN-20260102-030405-bbbbbb, pid 7"),
@@ -82,7 +81,7 @@ def play(view: AutoView, pause: Callable[[], None] = lambda: None) -> None:
     """Let the view hear of a whole night, and of its end."""
     view.observe_auto(AutoStatus(BEGUN))
     view.observe_auto(AutoStatus(BEGUN, interrupted=(THIRD,)))
-    view.observe_auto(AutoStatus(RUNNING, FIRST, (SECOND, THIRD), 8))
+    view.observe_auto(AutoStatus(RUNNING, FIRST, (SECOND, THIRD), 7))
     for run in first_run():
         view.observe(run)
         view.follow(OUTPUT)

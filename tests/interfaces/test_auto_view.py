@@ -76,9 +76,9 @@ def test_the_live_area_says_what_runs_since_when_and_what_comes_next() -> None:
     assert area(AREAS["last"], run=run)[4:7] == [
         " 2:05:00  1 done, 1 waiting, 1 failed",
         "          limits: 0/10 runs, 480 min, $1.50/$5.00",
-        "    next  nothing else is runnable",
+        "    next  nothing else so far",
     ]
-    assert not any(line.startswith("    next") for line in area(AREAS["recovering"], run=run))
+    assert not any(line.startswith("    next") for line in area(AREAS["watch"]))
 
 
 @pytest.mark.spec("AUT-1")
@@ -163,7 +163,7 @@ def test_a_log_has_one_line_with_its_time_for_everything_that_happened(capsys: p
         stamped(5, "Auto-run began.  limits: 10 runs, 480 min, $5.00"),
         stamped(5, f"Interrupted when auto-run last ended: RQ-3  {third}"),
         stamped(5, f"▶ RQ-20251214-008  {FIRST.title}"),
-        stamped(2, "  Planned: 3 steps"),
+        stamped(2, "  Steps planned: 3"),
         stamped(30, "  S01 UNIT_TEST_FAILED: trying again"),
         stamped(3, "  S01 done (1/3)  First"),
         stamped(4, "  S02 done (2/3)  Second"),
@@ -181,15 +181,17 @@ def test_waiting_and_stopping_are_told_once_and_an_earlier_process_s_results_not
 ) -> None:
     view = AutoView(Texts("en"), is_quiet=False, clock=clock())
     for name in ("watch", "watch", "quota", "quota", "stopping", "stopping", "cancelling", "stopped"):
-        status = AREAS[name]
-        session = replace(status.session, spent=at(90) - at(0), runs=2)
-        view.observe_auto(replace(status, session=session, running=None))
+        session = replace(AREAS[name].session, spent=at(90) - at(0), runs=2)
+        view.observe_auto(replace(AREAS[name], session=session))
+    view.observe_auto(replace(AREAS["stopping"], running=None))
     assert [line[21:] for line in capsys.readouterr().out.splitlines()] == [
-        "Auto-run goes on: 2 runs in 1 h 30 min so far.",
+        "Auto-run goes on. So far: 2 of its runs have ended, in 1 h 30 min.",
         "Waiting for new requests …",
+        f"▶ {FIRST.request_id}  {FIRST.title}",
         "Waiting: The agent's usage limit is reached",
         "Stops after this run. Ctrl-C again cancels it.",
         "Stopping: the run is being cancelled …",
+        "Stopping …",
     ]
 
 

@@ -129,14 +129,13 @@ def _counts(session: Session, texts: Texts) -> list[Part]:
 
 
 def _next_lines(status: AutoStatus, texts: Texts, room: int) -> list[Line]:
-    """Say what comes next, and how many more could; the title gives way. Before the first selection nobody knows."""
+    """Say what comes next, and how many more could; the title gives way."""
     running = status.running.request_id if status.running else None
     following = [each for each in status.upcoming if each.request_id != running]
     if not following:
-        return [_row(texts("auto.next"), Part(texts("auto.next.none"), GREY))] if running and status.runnable else []
+        return [_row(texts("auto.next"), Part(texts("auto.next.none"), GREY))] if running else []
     row = _row(texts("auto.next"), Part(f"{following[0].request_id}  {following[0].title}"))
-    # What runs was runnable when it was selected, and is among those.
-    more = max(status.runnable - 1, len(following)) - 1
+    more = max(status.runnable, len(following)) - 1
     if more <= 0:
         return [row]
     tail = Part(f"  {texts('auto.next.more', count=more)}", GREY)

@@ -109,7 +109,7 @@ class Teller:
         self._current, self._last_ended = None, result.request_id
         mark, colour = _MARKS[result.outcome]
         key = "auto.outcome.not_started" if result.run_id is None else f"auto.outcome.{result.outcome}"
-        took = f" ({duration_text(now - since, self._texts)})" if since else ""
+        took = self._texts("auto.took", duration=duration_text(now - since, self._texts)) if since else ""
         is_reason_new = result.reason_code not in (None, "AWAITING_ACCEPTANCE", "CANCELLED")
         why = ""
         if result.reason_code is not None and is_reason_new:
@@ -141,14 +141,17 @@ class Teller:
 
 def why_still(status: AutoStatus, texts: Texts) -> str | None:
     """Return for what auto-run waits, or that it is about to stop; None while it works."""
-    session = status.session
-    if session.state is AutoRunState.STOPPING or session.stop_request is not StopRequest.NONE:
-        if session.state in (AutoRunState.STOPPED, AutoRunState.COMPLETED):
-            return None
-        return texts("auto.stops_now" if session.stop_request is StopRequest.NOW else "auto.stops_after_run")
-    if session.state is not AutoRunState.WAITING:
+    state, wish = status.session.state, status.session.stop_request
+    if state in (AutoRunState.STOPPED, AutoRunState.COMPLETED):
         return None
-    cause = status.waits_for
+    if state is AutoRunState.STOPPING or wish is not StopRequest.NONE:
+        key = "auto.stops_now" if wish is StopRequest.NOW else "auto.stops_after_run"
+        return texts(key if status.running else "run.cancelling")
+    return _awaited(status.waits_for, texts) if state is AutoRunState.WAITING else None
+
+
+def _awaited(cause: str | None, texts: Texts) -> str:
+    """Name what is waited for: new requests, an end of what a reason code names, or whoever else runs."""
     if cause is None:
         return texts("auto.waits.watch")
     if cause in CATALOGUE:
