@@ -144,7 +144,7 @@ def main(how: str, language: str) -> None:
             signal.raise_signal(signal.SIGINT)
             if sys.stdout.isatty():
                 click.echo("said by somebody else")
-            time.sleep(0.15)
+            time.sleep(0.12)
 
     with view:
         signal.signal(signal.SIGINT, lambda _number, _frame: view.stopping("hereby stopping"))
