@@ -571,6 +571,15 @@ def test_what_is_in_the_way_is_named_and_nothing_moves(
     assert files[0] in str(error.context["detail"])
 
 
+@pytest.mark.parametrize("setting", ["merge.autoStash", "rebase.autoStash"])
+def test_nothing_is_stashed_away_for_it(scene: Scene, setting: str) -> None:
+    git(scene.root, "config", setting, "true")
+    scene.run({"a.txt": "run\n"})
+    merge = scene.merged()
+    write(scene.root / "a.txt", "one\ntwo\nmine\n")
+    assert scene.refused(merge).context["files"] == ["a.txt"]
+
+
 def test_the_same_path_after_it_was_cleared(scene: Scene) -> None:
     scene.run({"new.txt": "run\n"})
     merge = scene.merged()
@@ -829,6 +838,10 @@ def _reverting(scene: Scene) -> None:
     git(scene.root, "revert", "--no-edit", "HEAD~1", code=1)
 
 
+def _reverting_cleanly(scene: Scene) -> None:
+    git(scene.root, "revert", "--no-commit", "main~2")
+
+
 def _unmerged(scene: Scene) -> None:
     _merging(scene)
     (scene.root / ".git/MERGE_HEAD").unlink()
@@ -847,10 +860,23 @@ def _branch_locked(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    "begin", [_merging, _picking, _reverting, _unmerged, _index_locked, _head_locked, _branch_locked]
+    ("begin", "files"),
+    [
+        (_merging, ["a.txt"]),
+        (_picking, ["a.txt"]),
+        (_reverting, ["a.txt"]),
+        (_unmerged, ["a.txt"]),
+        (_reverting_cleanly, []),
+        (_index_locked, []),
+        (_head_locked, []),
+        (_branch_locked, []),
+    ],
 )
-def test_an_unfinished_command_in_the_checkout_is_not_disturbed(scene: Scene, begin: Callable[[Scene], None]) -> None:
+def test_an_unfinished_command_in_the_checkout_is_not_disturbed(
+    scene: Scene, begin: Callable[[Scene], None], files: list[str]
+) -> None:
     scene.run({"new.txt": "run\n"})
+    scene.person({"other.txt": "main\n"})
     git(scene.root, "switch", "-qc", "side")
     scene.person({"a.txt": "side\n"})
     git(scene.root, "switch", "-q", "main")
@@ -860,7 +886,7 @@ def test_an_unfinished_command_in_the_checkout_is_not_disturbed(scene: Scene, be
     begin(scene)
     error = scene.refused(merge)
     is_lock = begin in (_index_locked, _head_locked, _branch_locked)
-    assert error.context["files"] == ([] if is_lock else ["a.txt"])
+    assert error.context["files"] == files
     assert (".lock" in str(error.context["detail"])) is is_lock
 
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _LOCK_SECONDS = 2.0
 _NAMED_FILES = 20
 _ANY = (0, 1, 2, 128)
-# Most of these undo a user's settings: `merge.*`, `pull.twohead`.
+# Most of these undo settings of the user's: `merge.*`, `pull.twohead`.
 _FAST_FORWARD = (
-    *("merge", "--quiet", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-squash", "--no-stat"),
+    *("merge", "--quiet", "--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-stat"),
     *("--no-verify-signatures", "--strategy=ort"),
 )
 _FILES = re.compile(rb":\n\t(.*?)(?=\nPlease |\nAborting|\nerror: |\n\n|\n?\Z)", re.DOTALL)
