@@ -1012,7 +1012,9 @@ def test_a_lock_that_a_kill_left_on_the_kept_ref(scene: Scene) -> None:
     assert scene.git.update(scene.place, KEPT).commit == git(scene.root, "rev-parse", KEPT)
 
 
-def test_a_resolved_merge_takes_the_place_of_the_one_with_markers(scene: Scene) -> None:
+def test_a_resolved_merge_takes_the_place_of_the_one_with_markers(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tip, base = scene.run({"a.txt": "run\n"}), scene.person({"a.txt": "person\n", "more.txt": "more\n"})
     update = scene.git.update(scene.place, KEPT)
     scene.work.go_back(scene.place, update.commit, "refs/aiflow/retried/x")
@@ -1022,8 +1024,9 @@ def test_a_resolved_merge_takes_the_place_of_the_one_with_markers(scene: Scene) 
     assert [file.path for file in scene.work.collect(scene.place, update.commit).files] == ["a.txt"]
     assert scene.work.find_commit(scene.place, update.commit, TRAILERS) is None
     message = "Resolve\n\n" + "".join(f"{name}: {value}\n" for name, value in TRAILERS.items())
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Grace")
     made = scene.work.commit(scene.place, update.commit, message, amends=True)
-    assert git(scene.root, "show", "-s", "--format=%P|%an|%s", made) == f"{tip} {base}|Ada|Resolve"
+    assert git(scene.root, "show", "-s", "--format=%P|%an|%s", made) == f"{tip} {base}|Grace|Resolve"
     assert git(scene.root, "rev-parse", scene.place.branch) == made
     assert git(scene.root, "log", "--format=%H", f"{made}..{update.commit}").split() == [update.commit]
     assert git(scene.tree, "status", "--porcelain") == ""

@@ -76,7 +76,8 @@ class GitMerging:
         if earlier and kept == tip.commit and earlier.message == title and len(earlier.parents) == 2:
             # A kill came after the branch was put there: the merge is of what the branch was before.
             tip = tip._replace(commit=earlier.parents[0])
-        commit, conflicts = tip.commit, ()
+        commit = tip.commit
+        conflicts: tuple[bytes, ...] = ()
         if not leads_to(git, base.commit, tip.commit):
             tree, conflicts = merge_trees(git, tip, base)
             parents = (tip.commit, base.commit)

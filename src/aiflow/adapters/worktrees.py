@@ -119,9 +119,8 @@ class GitWorkspaces:
         self._take_back(place, checkout, since)
         if place.path in self._collected and self._collected[place.path] != checkout.signature():
             checkout.bring_back_index()
-        options = () if self._git.hooks else ("--no-verify",)
-        # What is amended is a merge with conflict markers; it may end up as what one of its sides was.
-        options += ("--amend", "--reset-author", "--allow-empty") if amends else ()
+        options = [] if self._git.hooks else ["--no-verify"]
+        options += ["--amend", "--reset-author"] if amends else []
         words = ("commit", "--quiet", "--cleanup=verbatim", *options, "-F", "-")
         self._inside(checkout).run(*words, stdin=message.encode("utf-8", "replace"))
         made = self.tip(place)
