@@ -1,0 +1,142 @@
+"""The few lines below all others that say what auto-run does at this moment; pure: drawn from a scene and a time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from aiflow.cli.auto_lines import limits_text, why_still, worked
+from aiflow.cli.layout import display_width, wrap
+from aiflow.cli.lines import GREY, Line, Part, clock_text, fitted, width_of
+from aiflow.cli.render import clean
+from aiflow.domain.auto_run import Limits
+from aiflow.domain.lifecycle import RunOutcome
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from aiflow.domain.auto_run import AutoStatus, Session, Upcoming
+    from aiflow.domain.run import Run
+    from aiflow.messages import Texts
+
+# The clocks stand below the times of the lines above.
+GUTTER = 8
+# What a terminal shows for Ctrl-C is written behind the last line: it must not begin a new one.
+ECHO = 3
+
+DONE = frozenset({RunOutcome.AWAITING_ACCEPTANCE, RunOutcome.ACCEPTED})
+FAILED = frozenset({RunOutcome.FAILED})
+
+# How programs colour their output and name their window (ECMA-48): taken out, what is left of it would be noise.
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?|[ -/]*[0-~])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the area is drawn from: what was last heard of the auto-run and of its run, and since when that holds."""
+
+    status: AutoStatus | None = None
+    run: Run | None = None
+    request_since: datetime | None = None
+    doing_since: datetime | None = None
+    limits: Limits = field(default_factory=Limits)
+    output: str = ""
+    notice: str | None = None
+
+
+def draw(scene: Scene, texts: Texts, now: datetime, columns: int) -> list[Line]:
+    """Return the lines of the area, cut to a terminal's columns; none before anything is known."""
+    status = scene.status
+    if status is None:
+        return []
+    # One column stays free: a full line would begin the next on some terminals.
+    room = columns - 1
+    still = scene.notice or why_still(status, texts)
+    lines: list[Line] = [()]
+    if status.running is not None:
+        lines += _run_lines(scene, status.running, texts, now)
+    elif still is None:
+        lines.append(_row("", Part(texts("auto.selecting"))))
+    lines.append(_row(clock_text(worked(status.session, now)), *_counts(status.session, texts)))
+    if ceilings := limits_text(scene.limits, texts, status.session):
+        lines.append(_row("", Part(ceilings, GREY)))
+    lines.append(_next_line(status, texts, room))
+    hint = texts("auto.hint.run" if status.running else "auto.hint.idle")
+    last = wrap(clean(still or hint), max(8, room - ECHO - GUTTER - 2))
+    lines += [_row("", Part(text, "yellow" if still else GREY)) for text in last]
+    return [fitted(line, room) for line in lines]
+
+
+def last_line(data: bytes) -> str | None:
+    """Return the last line with something in it of what an agent wrote, without colours; None if there is none."""
+    for raw in reversed(data.decode("utf-8", "replace").split("\n")):
+        # What a progress bar wrote over is gone.
+        line = _ESCAPES.sub("", raw.rstrip().rpartition("\r")[2]).strip()
+        if line and not line.startswith("=== "):
+            return line
+    return None
+
+
+def _row(label: str, *parts: Part) -> Line:
+    """Put a short label into the gutter, or nothing."""
+    return (Part(" " * (GUTTER - display_width(label)) + label + "  ", GREY), *parts)
+
+
+def _run_lines(scene: Scene, running: Upcoming, texts: Texts, now: datetime) -> list[Line]:
+    """Say what runs, what is being done about it, and what the agent wrote last."""
+    name = (Part(f"▶ {running.request_id}", "cyan", is_bold=True), Part(f"  {running.title}"))
+    run = scene.run if scene.run is not None and scene.run.request_id == running.request_id else None
+    doing = _doing(run, texts) if run is not None else (Part(texts("auto.doing.INIT")),)
+    return [
+        _row(clock_text(now - scene.request_since) if scene.request_since else "", *name),
+        _row(clock_text(now - scene.doing_since) if scene.doing_since else "", Part("  "), *doing),
+        _row("", Part(f"  {scene.output}", GREY)),
+    ]
+
+
+def _doing(run: Run, texts: Texts) -> Line:
+    """Say which step it is, who is called, and for which time."""
+    if not run.is_active:
+        return (Part(texts("auto.doing.ended")),)
+    step, role = run.current_step, run.visit.calling
+    place = f"{step.id} {(run.current_index or 0) + 1}/{len(run.plan)}  " if step else ""
+    who = texts(f"role.{role}") if role else texts(f"auto.doing.{run.state}")
+    attempt = f"  {texts('run.attempt', number=run.calls_of(role))}" if role and run.calls_of(role) > 1 else ""
+    return (
+        Part(place, is_bold=True),
+        Part(who),
+        Part(attempt, "yellow"),
+        Part(f"  {step.title}" if step else "", GREY),
+    )
+
+
+def _counts(session: Session, texts: Texts) -> list[Part]:
+    """Say what came of everything so far."""
+    outcomes = [result.outcome for result in session.results]
+    done, failed = sum(each in DONE for each in outcomes), sum(each in FAILED for each in outcomes)
+    waiting = len(outcomes) - done - failed
+    between = Part(texts("auto.limit.between"), GREY)
+    return [
+        Part(texts("auto.count.done", count=done), "green" if done else None),
+        between,
+        Part(texts("auto.count.waiting", count=waiting), "yellow" if waiting else None),
+        between,
+        Part(texts("auto.count.failed", count=failed), "red" if failed else None),
+    ]
+
+
+def _next_line(status: AutoStatus, texts: Texts, room: int) -> Line:
+    """Say what comes next, and how many more could; the title gives way."""
+    running = status.running.request_id if status.running else None
+    following = [each for each in status.upcoming if each.request_id != running]
+    if not following:
+        return _row(texts("auto.next"), Part(texts("auto.next.none"), GREY))
+    row = _row(texts("auto.next"), Part(f"{following[0].request_id}  {following[0].title}"))
+    more = max(status.runnable, len(following)) - 1
+    if more <= 0:
+        return row
+    tail = Part(f"  {texts('auto.next.more', count=more)}", GREY)
+    return (*fitted(row, room - width_of((tail,))), tail)

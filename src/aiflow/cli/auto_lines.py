@@ -1,0 +1,174 @@
+"""What auto-run tells as it goes on (AUT-1): one short line for everything that happened, each told once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.cli.lines import GREY, Line, Part, duration_text
+from aiflow.domain.auto_run import StopRequest
+from aiflow.domain.lifecycle import AutoRunState, RunEvent, RunOutcome
+from aiflow.domain.reasons import CATALOGUE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime, timedelta
+
+    from aiflow.domain.auto_run import AutoStatus, Limits, Result, Session
+    from aiflow.domain.run import Happening, Run
+    from aiflow.messages import Texts
+
+_MARKS = {
+    RunOutcome.AWAITING_ACCEPTANCE: ("✓", "green"),
+    RunOutcome.ACCEPTED: ("✓", "green"),
+    RunOutcome.NEEDS_INPUT: ("!", "yellow"),
+    RunOutcome.CANCELLED: ("!", "yellow"),
+    RunOutcome.SENT_BACK: ("!", "yellow"),
+    RunOutcome.ACTIVE: ("!", "yellow"),
+    RunOutcome.FAILED: ("✗", "red"),
+}
+# The end of a run is told with its outcome; that a step is being tested is no news.
+_UNTOLD = {RunEvent.PLANNING_STARTED, RunEvent.IMPLEMENTED, RunEvent.REPORTED, RunEvent.NEEDS_INPUT, RunEvent.FAILED}
+_TROUBLE = {RunEvent.ATTEMPT_FAILED, RunEvent.REVIEW_FAILED, RunEvent.NOT_ACCEPTED}
+
+
+class Told(NamedTuple):
+    """A line, and when it happened."""
+
+    at: datetime
+    line: Line
+
+
+class Teller:
+    """Finds what is new in an auto-run and in its runs."""
+
+    def __init__(self, texts: Texts, limits: Limits) -> None:
+        self._texts = texts
+        self._limits = limits
+        self._is_begun = False
+        self._results = 0
+        self._titles: dict[str, str] = {}
+        self._current: str | None = None
+        self._since: datetime | None = None
+        self._last_ended: str | None = None
+        self._run_id: str | None = None
+        self._events = 0
+        self._why_still: str | None = None
+
+    def hear_status(self, status: AutoStatus, now: datetime) -> Iterator[Told]:
+        """Tell what is new: what ended, what begins, why it waits or stops."""
+        for each in (*status.interrupted, *status.upcoming, *filter(None, [status.running])):
+            self._titles[each.request_id] = each.title
+        if not self._is_begun:
+            yield from self._begin(status, now)
+        for result in status.session.results[self._results :]:
+            yield Told(now, self._ended(result, now))
+        self._results = len(status.session.results)
+        running = status.running
+        if running is None:
+            self._current = self._last_ended = None
+        else:
+            yield from self._start(running.request_id, running.title, now)
+        yield from self._be_still(status, now)
+
+    def hear_run(self, run: Run, now: datetime) -> Iterator[Told]:
+        """Tell what is new in a run."""
+        self._titles[run.request_id] = run.title
+        yield from self._start(run.request_id, run.title, now)
+        if run.run_id != self._run_id:
+            # What brought it here is news: that it was recovered, or resumed.
+            is_back = bool(run.history) and run.history[-1].event.startswith(("RECOVERED", "RESUMED"))
+            self._run_id, self._events = run.run_id, len(run.history) - is_back
+        for happening in run.history[self._events :]:
+            if happening.event not in _UNTOLD:
+                yield Told(happening.at, self._happened(run, happening))
+        self._events = len(run.history)
+
+    def _begin(self, status: AutoStatus, now: datetime) -> Iterator[Told]:
+        """Tell that auto-run begins, or goes on with the counters it had, and what was interrupted (AUT-4)."""
+        self._is_begun = True
+        session = status.session
+        # What earlier processes of it did was told by them.
+        self._results = len(session.results)
+        has_past = bool(session.spent) or bool(session.results)
+        spent = duration_text(session.spent, self._texts)
+        text = self._texts("auto.goes_on", runs=session.runs, duration=spent) if has_past else self._texts("auto.began")
+        ceilings = limits_text(self._limits, self._texts)
+        yield Told(now, (Part(text, is_bold=True), Part(f"  {ceilings}" if ceilings else "", GREY)))
+        for each in status.interrupted:
+            told = self._texts("auto.interrupted", request_id=each.request_id, title=each.title)
+            yield Told(now, (Part(told, "yellow"),))
+
+    def _start(self, request_id: str, title: str, now: datetime) -> Iterator[Told]:
+        if request_id in (self._current, self._last_ended):
+            return
+        self._current, self._since, self._last_ended = request_id, now, None
+        yield Told(now, (Part(f"▶ {request_id}", is_bold=True), Part(f"  {title}")))
+
+    def _ended(self, result: Result, now: datetime) -> Line:
+        """Tell how one request ended, and for what reason."""
+        since = self._since if result.request_id == self._current else None
+        self._current, self._last_ended = None, result.request_id
+        mark, colour = _MARKS[result.outcome]
+        key = "auto.outcome.not_started" if result.run_id is None else f"auto.outcome.{result.outcome}"
+        took = f" ({duration_text(now - since, self._texts)})" if since else ""
+        is_reason_new = result.reason_code not in (None, "AWAITING_ACCEPTANCE", "CANCELLED")
+        why = ""
+        if result.reason_code is not None and is_reason_new:
+            title = self._texts.message(result.reason_code, {"request_id": result.request_id}).title
+            why = f"  {result.reason_code}: {title}"
+        name = Part(f"{mark} {result.request_id}", colour, is_bold=True)
+        return (name, Part(f"  {self._texts(key)}{took}", colour), Part(why))
+
+    def _happened(self, run: Run, happening: Happening) -> Line:
+        """Tell one line of a run's history."""
+        step = next((step for step in run.plan if step.id == happening.step_id), None)
+        if happening.event == RunEvent.PLANNED:
+            return (Part("  " + self._texts("auto.planned", count=len(run.plan))),)
+        if happening.event in (RunEvent.STEP_DONE, RunEvent.LAST_STEP_DONE) and step is not None:
+            number = run.plan.index(step) + 1
+            done = self._texts("auto.step_done", step=step.id, number=number, total=len(run.plan))
+            return (Part(f"  {done}"), Part(f"  {step.title}", GREY))
+        facts = {"step": happening.step_id or "", "reason": happening.reason_code or ""}
+        text = self._texts(f"event.{happening.event}", **facts).strip()
+        return (Part(f"  {text}", "yellow" if happening.event in _TROUBLE else None),)
+
+    def _be_still(self, status: AutoStatus, now: datetime) -> Iterator[Told]:
+        """Tell once why nothing new begins."""
+        why = why_still(status, self._texts)
+        if why is not None and why != self._why_still:
+            yield Told(now, (Part(why, "yellow"),))
+        self._why_still = why
+
+
+def why_still(status: AutoStatus, texts: Texts) -> str | None:
+    """Return for what auto-run waits, or that it is about to stop; None while it works."""
+    session = status.session
+    if session.state is AutoRunState.STOPPING or session.stop_request is not StopRequest.NONE:
+        if session.state in (AutoRunState.STOPPED, AutoRunState.COMPLETED):
+            return None
+        return texts("auto.stops_now" if session.stop_request is StopRequest.NOW else "auto.stops_after_run")
+    if session.state is not AutoRunState.WAITING:
+        return None
+    cause = status.waits_for
+    if cause is None:
+        return texts("auto.waits.watch")
+    return texts("auto.waits.for", cause=texts.message(cause, {}).title if cause in CATALOGUE else cause)
+
+
+def limits_text(limits: Limits, texts: Texts, session: Session | None = None) -> str:
+    """Name the ceilings of a session that are set, with what is used up of those that no clock shows."""
+    shown: list[str] = []
+    if limits.session_runs:
+        used = f"{session.runs}/" if session else ""
+        shown.append(texts("auto.limit.runs", runs=f"{used}{limits.session_runs}"))
+    if limits.session_minutes:
+        shown.append(texts("auto.limit.minutes", minutes=limits.session_minutes))
+    if limits.session_cost_usd:
+        used = f"${session.cost_usd:.2f}/" if session else ""
+        shown.append(f"{used}${limits.session_cost_usd:.2f}")
+    return texts("auto.limits", limits=texts("auto.limit.between").join(shown)) if shown else ""
+
+
+def worked(session: Session, now: datetime) -> timedelta:
+    """Return how long a session has worked, through all its processes."""
+    return session.spent + (now - session.started_at)

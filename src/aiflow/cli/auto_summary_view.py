@@ -1,0 +1,112 @@
+"""What a person finds in the morning (AUT-3): why auto-run ended, what is done, what waits and how it goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiflow.cli.auto_lines import worked
+from aiflow.cli.layout import cut, display_width, pad, share_out, wrap
+from aiflow.cli.lines import GREY, Line, Part, duration_text, fitted, paragraph
+from aiflow.cli.render import clean
+from aiflow.domain.lifecycle import AutoRunState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from aiflow.domain.auto_run import Summary, Unreached, Upcoming, Waiting
+    from aiflow.messages import Texts
+
+NOTHING_LEFT = "AUTO_NOTHING_RUNNABLE"
+# How bad an end is; what is not named here is somebody's or a ceiling's doing, and no trouble.
+_COLOURS = {NOTHING_LEFT: "green", "AUTO_FAILED_LIMIT": "red"}
+_CEILINGS = ("AUTO_", "CANCELLED")
+# What a title and a reason keep when the room is short.
+LEAST_TITLE = 12
+LEAST_WHY = 16
+MOST_ID = 24
+EMPTY: Line = ()
+
+
+def summary_lines(summary: Summary, texts: Texts, now: datetime, columns: int | None) -> list[Line]:
+    """Return the summary, broken for a terminal of so many columns; whole where there is none."""
+    lines = [EMPTY, *_ending(summary, texts, columns), EMPTY, _totals(summary, texts, now)]
+    if summary.done:
+        lines += [EMPTY, _heading("auto.summary.done", summary.done, texts), *_list(summary.done, columns)]
+    if summary.waiting:
+        lines += [EMPTY, _heading("auto.summary.waiting", summary.waiting, texts)]
+        lines += [line for each in summary.waiting for line in _waiting(each, texts, columns)]
+    if summary.unreached:
+        lines += [EMPTY, _heading("auto.summary.unreached", summary.unreached, texts)]
+        lines += _unreached(summary.unreached, columns)
+    return lines
+
+
+def _ending(summary: Summary, texts: Texts, columns: int | None) -> list[Line]:
+    """Say why it ended and what to do; where nothing could begin, how something can."""
+    code = summary.session.reason_code or NOTHING_LEFT
+    message = texts.message(code, {"request_id": "<ID>"})
+    is_trouble = summary.session.state is AutoRunState.STOPPED and not code.startswith(_CEILINGS)
+    colour = _COLOURS.get(code, "red" if is_trouble else "yellow")
+    text, actions = message.summary, message.actions
+    if code == NOTHING_LEFT and not summary.session.results:
+        colour = "yellow"
+        key = "none_could" if summary.unreached else "none_ready"
+        text, actions = texts(f"auto.summary.{key}"), tuple(texts(f"auto.summary.{key}.do").splitlines())
+    head = Part(message.title, colour, is_bold=True)
+    lines: list[Line] = [(head._replace(text=line[-1].text),) for line in paragraph(head.text, (), columns)]
+    lines += paragraph(text, (Part("  "),), columns)
+    return [*lines, *(line for action in actions for line in paragraph(action, (Part("  → "),), columns))]
+
+
+def _totals(summary: Summary, texts: Texts, now: datetime) -> Line:
+    session = summary.session
+    took = worked(session, session.changed_at or now)
+    text = texts("auto.summary.totals", runs=session.runs, duration=duration_text(took, texts))
+    cost = texts("auto.summary.cost", cost=f"${session.cost_usd:.2f}") if session.cost_usd else ""
+    return (Part(text), Part(cost))
+
+
+def _heading(key: str, listed: Sequence[object], texts: Texts) -> Line:
+    return (Part(texts(key, count=len(listed)), is_bold=True),)
+
+
+def _list(listed: Sequence[Upcoming], columns: int | None) -> list[Line]:
+    """Name requests, one to a line, the titles below each other."""
+    widest = min(MOST_ID, max(display_width(each.request_id) for each in listed))
+    return [_named(pad(each.request_id, widest), each.title, None, columns) for each in listed]
+
+
+def _named(request_id: str, title: str, colour: str | None, columns: int | None) -> Line:
+    """Name a request; the title is cut to the room."""
+    line = (Part(f"  {request_id}", colour), Part(f"  {title}"))
+    return line if columns is None else fitted(line, columns)
+
+
+def _waiting(each: Waiting, texts: Texts, columns: int | None) -> list[Line]:
+    """Say what a request waits for; the command stands alone in its line, whole, to be copied."""
+    label = texts("run.question") if each.is_question else f"{each.reason_code}:"
+    lines = [_named(each.request_id, each.title, "yellow", columns)]
+    lines += paragraph(f"{label} {each.text}", (Part("    "),), columns)
+    return [*lines, (Part("    "), Part(each.command, "cyan"))] if each.command else lines
+
+
+def _unreached(listed: Sequence[Unreached], columns: int | None) -> list[Line]:
+    """Put requests and reasons side by side, or below each other where that is too narrow."""
+    rows = [(each.request_id, clean(each.title), clean(" ".join(each.text.split()))) for each in listed]
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
+    if columns is not None:
+        if widths[0] + LEAST_TITLE + LEAST_WHY + 6 > columns:
+            return [line for row in rows for line in _stacked(*row, columns)]
+        widths = share_out(widths, columns - 2, {1: LEAST_TITLE, 2: LEAST_WHY})
+    lines: list[Line] = []
+    for request_id, title, why in rows:
+        begin = f"  {pad(request_id, widths[0])}  {pad(cut(title, widths[1]), widths[1])}  "
+        for number, part in enumerate(wrap(why, widths[2])):
+            lines.append((Part(begin if number == 0 else " " * display_width(begin)), Part(part, GREY)))
+    return lines
+
+
+def _stacked(request_id: str, title: str, why: str, columns: int) -> list[Line]:
+    below = paragraph(why, (Part("    "),), columns)
+    return [_named(request_id, title, None, columns), *((line[0], line[1]._replace(colour=GREY)) for line in below)]

@@ -1,0 +1,92 @@
+"""A line in parts, each with its colour: cut to a width, written plainly or painted, never read as a command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from aiflow.cli.layout import cut, display_width, wrap
+from aiflow.cli.render import clean
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from aiflow.messages import Texts
+
+GREY = "bright_black"
+_HOUR, _MINUTE = 3600, 60
+
+
+class Part(NamedTuple):
+    """A piece of a line; its text may come from anywhere."""
+
+    text: str
+    colour: str | None = None
+    is_bold: bool = False
+
+
+Line = tuple[Part, ...]
+
+
+def plain(line: Line) -> str:
+    """Return a line without colours and control characters."""
+    return clean("".join(part.text for part in line)).rstrip()
+
+
+def painted(line: Line) -> str:
+    """Return a line with its colours, for a terminal."""
+    parts = [click.style(clean(part.text), fg=part.colour, bold=part.is_bold or None) for part in line if part.text]
+    return "".join(parts)
+
+
+def width_of(line: Line) -> int:
+    """Return how many columns a line takes."""
+    return sum(display_width(clean(part.text)) for part in line)
+
+
+def fitted(line: Line, width: int) -> Line:
+    """Cut a line to a width; what is missing is marked."""
+    if width_of(line) <= width:
+        return line
+    kept: list[Part] = []
+    room = width
+    for number, part in enumerate(line):
+        text = clean(part.text)
+        # A part that just fits makes room for the mark if something follows.
+        is_last = not any(each.text for each in line[number + 1 :])
+        if display_width(text) < room or (is_last and display_width(text) == room):
+            kept.append(part)
+            room -= display_width(text)
+        else:
+            kept.append(part._replace(text=cut(text + "…", room)))
+            break
+    return tuple(kept)
+
+
+def paragraph(text: str, prefix: Line, width: int | None) -> list[Line]:
+    """Break a text into lines that stand below each other behind a prefix; without a width only at its own breaks."""
+    indent = width_of(prefix)
+    shown = [clean(line) for line in text.splitlines()] or [""]
+    if width is not None:
+        shown = [part for line in shown for part in wrap(line, max(8, width - indent)) or [""]]
+    return [(*(prefix if number == 0 else (Part(" " * indent),)), Part(line)) for number, line in enumerate(shown)]
+
+
+def clock_text(elapsed: timedelta) -> str:
+    """Return a time that runs, as a stop watch shows it: 12:34, 1:02:03."""
+    seconds = max(0, int(elapsed.total_seconds()))
+    minutes, rest = divmod(seconds, 60)
+    if minutes < 60:
+        return f"{minutes:02}:{rest:02}"
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def duration_text(elapsed: timedelta, texts: Texts) -> str:
+    """Return how long something took, in words."""
+    seconds = max(0, int(elapsed.total_seconds()))
+    if seconds < _MINUTE:
+        return texts("auto.duration.seconds", seconds=seconds)
+    if seconds < _HOUR:
+        return texts("auto.duration.minutes", minutes=seconds // _MINUTE)
+    return texts("auto.duration.hours", hours=seconds // _HOUR, minutes=seconds % _HOUR // _MINUTE)
