@@ -98,6 +98,8 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         control=ControlFiles(root),
         workspaces=lambda run_id: GitWorkspaces(root, run_id, hooks=hooks, sign=sign),
         remote=GitRemote(root, hooks=hooks),
+        merging=None,  # type: ignore[arg-type]  # TEMP
+        notifier=None,  # type: ignore[arg-type]  # TEMP
         agents=ChosenAgents(settings, Surroundings(root, results, environ, processes, masker)),
         workshop=LocalWorkshop(root, environ, settings, processes),
         journal=journal,
