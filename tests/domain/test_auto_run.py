@@ -17,13 +17,13 @@ from aiflow.domain.auto_run import (
     Started,
     StopRequest,
     carry_on,
-    is_worn_out,
     moved,
     never_again,
     record_end,
     record_failed_start,
     strongest,
     why_stop,
+    worn_out,
 )
 from aiflow.domain.health import Health
 from aiflow.domain.lifecycle import AutoRunEvent, AutoRunState, RunOutcome, RunState
@@ -244,9 +244,8 @@ def test_the_results_say_what_came_of_each() -> None:
 
 @pytest.mark.spec("RUN-14")
 def test_a_request_that_is_ready_again_and_again_is_worn_out_some_time() -> None:
-    assert not is_worn_out(after("DONE", "DONE"), "RQ-1")
-    assert is_worn_out(after("DONE", "DONE", "FAILED"), "RQ-1")
-    assert not is_worn_out(after("DONE", "DONE", "FAILED"), "RQ-2")
+    assert worn_out(after("DONE", "DONE")) == frozenset()
+    assert worn_out(record_failed_start(after("DONE", "DONE", "FAILED"), "RQ-2")) == {"RQ-1"}
     assert never_again(session(not_again=frozenset({"RQ-2"})), "RQ-1").not_again == {"RQ-1", "RQ-2"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -222,9 +223,10 @@ def never_again(session: Session, request_id: str) -> Session:
     return replace(session, not_again=session.not_again | {request_id})
 
 
-def is_worn_out(session: Session, request_id: str) -> bool:
-    """Tell whether a request has had all the runs that one session gives it (RUN-14)."""
-    return sum(result.request_id == request_id for result in session.results) >= MOST_RUNS_EACH
+def worn_out(session: Session) -> frozenset[str]:
+    """Return the requests that have had all the runs one session gives them (RUN-14)."""
+    runs = Counter(result.request_id for result in session.results)
+    return frozenset(request_id for request_id, count in runs.items() if count >= MOST_RUNS_EACH)
 
 
 def why_stop(session: Session, limits: Limits, now: datetime, health: Health = Health.PASS) -> str | None:
