@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiflow.adapters.atomic_files import STATE_DIR, read_regular, replace_file, state_dir, translated
 from aiflow.adapters.checked_fields import amount, count, entries, instant, maybe, text
+from aiflow.adapters.run_store import to_json
 from aiflow.domain.auto_run import Result, Session, Started, StopRequest
 from aiflow.domain.lifecycle import AutoRunState, RunOutcome
 
@@ -38,9 +39,9 @@ class AutoFile:
 
     def save(self, session: Session) -> None:
         """Write the session down, atomically."""
-        data = json.dumps(_shape(session), ensure_ascii=False, indent=1)
+        data = to_json(_shape(session)).encode("utf-8", "backslashreplace")
         with translated(self._path):
-            replace_file(self._path, f"{data}\n".encode("utf-8", "backslashreplace"), state_dir(self._root, "tmp"))
+            replace_file(self._path, data, state_dir(self._root, "tmp"))
 
 
 def _shape(session: Session) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from aiflow.messages import Texts
 
 COMMANDS = (
     *("init", "new", "list", "show", "next", "why", "forecast", "set"),
-    *("run", "resume", "retry-step", "replan", "cancel", "runs", "logs", "report"),
+    *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "runs", "logs", "report"),
     *("doctor", "locks", "settings", "completion"),
 )
 
@@ -33,8 +33,6 @@ LATER_COMMANDS = frozenset(
     [
         "up",
         "demo",
-        "auto",
-        "stop",
         "accept",
         "send-back",
         "clean",

@@ -123,6 +123,7 @@ class Upcoming:
 class AutoStatus:
     """What auto-run does at this moment, for whoever watches: what runs, what comes next, whom it waits for.
 
+    `runnable` is how many could run besides, `upcoming` the first of them.
     `interrupted` is what an earlier process of this session left (AUT-4), told once at the start.
     """
 

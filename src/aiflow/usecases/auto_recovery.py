@@ -29,8 +29,8 @@ def take_up(last: Session | None, now: datetime) -> Session:
     return Session(started_at=now, began_at=now)
 
 
-def account_for(shift: Shift, last: Session | None) -> Backlog:
-    """Say what was interrupted, and count what came of the request that the session had begun."""
+def find_interrupted(shift: Shift, last: Session | None) -> Backlog:
+    """Find what was interrupted: the request that the session had begun, and every run that nobody works on."""
     backlog = with_interrupted(read_backlog(shift.engine.backlog), shift.engine.locks)
     begun = [shift.session.current.request_id] if shift.session.current else []
     left = dict.fromkeys((*begun, *_in_order(backlog)))
@@ -42,15 +42,14 @@ def account_for(shift: Shift, last: Session | None) -> Backlog:
         shift.engine.journal.append(
             Activity(now, ActivityKind.RECOVERY, who, next(iter(begun), None), None, "PROCESS_CRASHED", data)
         )
-    if shift.interrupted:
-        shift.show(interrupted=shift.interrupted)
-    if shift.session.current is not None:
-        _count_begun(shift, shift.session.current)
     return backlog
 
 
-def _count_begun(shift: Shift, begun: Started) -> None:
+def count_begun(shift: Shift) -> None:
     """Count the run that was begun if it has ended meanwhile; one that has not is recovered, and counted then."""
+    begun = shift.session.current
+    if begun is None:
+        return
     run = _newer(shift, begun)
     if run is not None and run.is_active and begun.request_id in shift.engine.locks.held()[0]:
         wait_for_lock(shift)  # a person recovers it already

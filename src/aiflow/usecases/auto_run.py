@@ -18,7 +18,7 @@ from aiflow.domain.lock import Lock
 from aiflow.domain.selection import describe_holder, digest, select_next
 from aiflow.errors import AiflowError, ConflictError, as_problem
 from aiflow.usecases.auto_attempts import attempt, newest_run_id, wait_for_lock
-from aiflow.usecases.auto_recovery import account_for, recover, take_up, to_recover
+from aiflow.usecases.auto_recovery import count_begun, find_interrupted, recover, take_up, to_recover
 from aiflow.usecases.auto_shift import Shift, Terms
 from aiflow.usecases.auto_summary import summarize
 from aiflow.usecases.find_interrupted import with_interrupted
@@ -27,6 +27,8 @@ from aiflow.usecases.recover_runs import reclaim_locks
 from aiflow.usecases.start_run import start_run
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from aiflow.domain.auto_run import Session, Summary
     from aiflow.domain.request import Request
     from aiflow.domain.selection import Backlog
@@ -84,9 +86,11 @@ def _work_to_the_end(shift: Shift, last: Session | None) -> None:
 
 def _begin(shift: Shift, last: Session | None) -> str | None:
     """Start, and put right what a crash left; returns the reason code if that is all there is to do."""
-    shift.move(AutoRunEvent.STARTED)
-    _record(shift, ActivityKind.TRANSITION, {"event": AutoRunEvent.STARTED.value, "is_watching": shift.terms.is_watching})
-    backlog = account_for(shift, last)
+    backlog = find_interrupted(shift, last)
+    shift.move(AutoRunEvent.STARTED, interrupted=shift.interrupted)
+    told = {"event": AutoRunEvent.STARTED.value, "is_watching": shift.terms.is_watching}
+    _record(shift, ActivityKind.TRANSITION, told)
+    count_begun(shift)
     if not shift.is_healthy():
         return "DOCTOR_FAILED"
     return recover(shift, backlog)
@@ -170,7 +174,7 @@ def _start(shift: Shift, look: _Look, request: Request) -> str | None:
         return "DOCTOR_FAILED"
     _decide(shift, look)
     upcoming = tuple(Upcoming(each.id, each.title) for each in look.runnable[1 : UPCOMING_SHOWN + 1])
-    shift.show(upcoming=upcoming, runnable=len(look.runnable))
+    shift.show(upcoming=upcoming, runnable=len(look.runnable) - 1)
     started = Started(request.id, newest_run_id(shift, request.id))
     return attempt(shift, started, request.title, partial(start_run, shift.engine, request.id, shift.facts))
 
@@ -185,7 +189,7 @@ def _decide(shift: Shift, look: _Look) -> None:
 def _record(
     shift: Shift,
     kind: ActivityKind,
-    data: dict[str, object],
+    data: Mapping[str, object],
     request_id: str | None = None,
     reason_code: str | None = None,
 ) -> None:
