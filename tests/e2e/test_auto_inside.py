@@ -606,6 +606,27 @@ def test_a_run_beside_it_that_crashes_in_the_night_is_recovered(night: Night) ->
     assert [request_id for request_id, *_ in results(summary)] == ["RQ-1", "RQ-3", "RQ-2", "RQ-4"]
 
 
+@pytest.mark.spec("RUN-14", "AUT-2")
+def test_a_request_that_cannot_be_set_right_does_not_keep_it_busy_for_ever(night: Night) -> None:
+    engine = night.engine()
+    start_run(engine, RequestId("RQ-1"))
+    night.bench.add_request("RQ-1", status="running")
+    night.ran.clear()
+
+    class Stuck:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(engine.source, name)
+
+        def settle(self, request_id: RequestId, run_id: str, outcome: object) -> None:
+            if request_id != "RQ-1":
+                engine.source.settle(request_id, run_id, outcome)  # type: ignore[arg-type]
+
+    stuck: Any = Stuck()
+    summary = night.auto(replace(engine, source=stuck), stop_after_failed=0)
+    assert night.ran == ["RQ-2", "RQ-3", "RQ-4"]
+    assert summary.session.not_again == {"RQ-1"}
+
+
 # --- the summary -----------------------------------------------------------------------------------------------------
 
 

@@ -47,11 +47,12 @@ def attempt(shift: Shift, started: Started, title: str, work: Callable[[], Run |
     except AiflowError as error:
         _take_failure(shift, started, error)
     else:
-        if run is None:
+        counted = record_end(shift.session, ended_of(run)) if run is not None else shift.session
+        if counted.results == shift.session.results:  # there was nothing to be had, or it was counted before
             _skip(shift, started, "REQUEST_LOCKED")
         else:
             shift.skipped.clear()
-            shift.end(record_end(shift.session, ended_of(run)))
+            shift.end(counted)
     return None
 
 
