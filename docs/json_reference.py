@@ -61,6 +61,13 @@ RUN_CALLS: tuple[tuple[str, str], ...] = (
     ("runs WORDS", "Newest first; without a request id those of all requests."),
     ("logs WORDS --step S01", "`step` is the number of the log: 0 is the planner's."),
     ("report WORDS", "Markdown; `null` if there is none yet."),
+    (
+        "auto",
+        "Printed at its end. `state` is `completed` or `stopped`, `reason_code` says why; the exit code is 0 when "
+        "nothing was left, at a limit, and when a person stopped it. `runs` and `done` count since `began_at`, also "
+        "through a crash; `interrupted` names what was found interrupted, `checks` what the doctor found if it stopped "
+        "auto-run.",
+    ),
     ("doctor", "`result` is the worst of the checks: `PASS`, `WARN` or `FAIL`. Some checks are left out here."),
     ("locks", "`verdict` is `held`, `held_expired`, `stale_dead`, `stale_expired` or `stale_damaged`."),
     ("run TOTAL", "While that lock is held. The error names who holds it. Exit code 4."),
@@ -78,6 +85,7 @@ RUN_PROJECT = {
     '"expires_at": "2126-11-04T02:02:00+00:00", "token": "…", "fence": 8}\n',
 }
 INSTANT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?\+00:00")
+RUN_ID = re.compile(r"\bRUN-\d{8}-\d{6}-[0-9a-f]{6}\b")
 LEFT_OUT = ("file_system", "disk")  # they tell about the machine
 
 
@@ -89,6 +97,10 @@ def sections() -> Iterator[str]:
             yield _section(call, words, _indent(_call(folder, call)))
     with tempfile.TemporaryDirectory() as folder:
         yield from _run_sections(os.path.realpath(folder))
+    yield (
+        "## aiflow stop\n\n`{stop_request, request_id, run_id, pid, host, has_ended}`: what was asked, the run that "
+        "auto-run is at (or `null`), its process, and whether it has ended (only waited for with `--now`).\n"
+    )
     yield "## aiflow init, aiflow completion\n\n`{root, made, kept}` and `{shell, script}`.\n"
     yield f"## The first project\n\n{_shown(PROJECT)}"
     yield f"## The project with runs\n\n{_shown(RUN_PROJECT)}"
@@ -110,8 +122,8 @@ def _run_sections(folder: str) -> Iterator[str]:
             _write(root, {LOCK: RUN_PROJECT[LOCK]})
         real = re.sub(r"RUN-(\d)$", lambda match: runs[int(match[1]) - 1], call)
         answer = _call(root, real, _environ(folder))
-        if isinstance(answer.get("run_id"), str) and answer["run_id"] not in runs:
-            runs.append(answer["run_id"])
+        made = dict.fromkeys(RUN_ID.findall(_indent(answer)))
+        runs.extend(run_id for run_id in made if run_id not in runs and run_id not in RUN_PROJECT[LOCK])
         if "checks" in answer:
             answer["checks"] = [check for check in answer["checks"] if check["id"] not in LEFT_OUT]
         shown = re.sub(r"RUN-(\d)$", lambda match: _run_name(int(match[1])), call)

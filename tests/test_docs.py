@@ -34,6 +34,7 @@ RUN_PAGES = (
     "docs/concepts/requests.md",
     "docs/concepts/runs.md",
     "docs/concepts/locks.md",
+    "docs/concepts/auto-run.md",
     "docs/guides/answer-a-question.md",
     "docs/guides/after-a-crash.md",
     "docs/guides/notifications.md",

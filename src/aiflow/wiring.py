@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aiflow.adapters.project_files import ProjectFolder
     from aiflow.domain.run import Run
     from aiflow.messages import Texts
-    from aiflow.ports import Journal
+    from aiflow.ports import AutoRecords, Journal
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine
 
@@ -57,6 +57,13 @@ class Project(NamedTuple):
         from aiflow.adapters.activity_log import ActivityLog
 
         return ActivityLog(self.path)
+
+    @property
+    def auto_records(self) -> AutoRecords:
+        """What is kept of this checkout's auto-run."""
+        from aiflow.adapters.auto_files import AutoFile
+
+        return AutoFile(self.root)
 
 
 class Voice(NamedTuple):

@@ -14,6 +14,7 @@ import pytest
 
 from aiflow.adapters.control_files import ControlFiles
 from aiflow.adapters.file_system import is_network, kind_in, kind_of
+from aiflow.domain.auto_run import StopRequest
 from aiflow.domain.request import parse_instant
 from aiflow.errors import EnvironmentProblemError, NotFoundError
 from aiflow.ports import Control
@@ -70,6 +71,30 @@ def test_who_asked_and_when_is_kept_until_it_is_cleared(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.spec("LCK-8", "AUT-3")
+def test_a_stop_is_asked_for_seen_and_forgotten_and_now_outranks_after_the_run(tmp_path: Path) -> None:
+    control: Control = ControlFiles(tmp_path)
+    assert control.stop_asked() is StopRequest.NONE
+    control.clear_stop()
+    control.ask_stop(StopRequest.NONE)
+    assert list(tmp_path.iterdir()) == [], "looking and asking for nothing leave nothing"
+    control.ask_stop(StopRequest.AFTER_RUN)
+    assert control.stop_asked() is StopRequest.AFTER_RUN
+    control.ask_stop(StopRequest.NOW)
+    control.ask_stop(StopRequest.AFTER_RUN)
+    assert control.stop_asked() is StopRequest.NOW
+    asked = json.loads((tmp_path / ".aiflow/control/stop.now.json").read_text())
+    assert (asked["pid"], bool(asked["by"])) == (os.getpid(), True)
+    control.ask_cancel("RUN-1")
+    control.clear_stop()
+    control.clear_stop()
+    assert control.stop_asked() is StopRequest.NONE
+    assert control.is_cancelled("RUN-1"), "what was asked of a run is another matter"
+    control.ask_stop(StopRequest.NOW)
+    assert control.stop_asked() is StopRequest.NOW
+    assert ControlFiles(str(tmp_path)).stop_asked() is StopRequest.NOW
+
+
 @pytest.mark.spec("LCK-8")
 @pytest.mark.parametrize("run_id", ["../../x", "a\0b", "/etc/passwd"])
 def test_no_run_leads_out_of_the_folder(tmp_path: Path, run_id: str) -> None:
@@ -84,6 +109,10 @@ def test_a_folder_that_cannot_be_made_is_a_problem_with_a_name(tmp_path: Path) -
     (tmp_path / ".aiflow").write_text("a file in its place")
     with pytest.raises(EnvironmentProblemError):
         ControlFiles(tmp_path).ask_cancel("RUN-1")
+    with pytest.raises(EnvironmentProblemError):
+        ControlFiles(tmp_path).ask_stop(StopRequest.NOW)
+    assert ControlFiles(tmp_path).stop_asked() is StopRequest.NONE
+    ControlFiles(tmp_path).clear_stop()
     assert not ControlFiles(tmp_path).is_cancelled("RUN-1")
     ControlFiles(tmp_path).clear("RUN-1")
 

@@ -14,14 +14,21 @@ from aiflow.domain.auto_run import (
     Ended,
     Limits,
     Session,
+    Started,
     StopRequest,
+    carry_on,
+    moved,
+    never_again,
     record_end,
     record_failed_start,
+    strongest,
     why_stop,
+    worn_out,
 )
 from aiflow.domain.health import Health
-from aiflow.domain.lifecycle import RunState
+from aiflow.domain.lifecycle import AutoRunEvent, AutoRunState, RunOutcome, RunState
 from aiflow.domain.reasons import CATALOGUE
+from aiflow.errors import TransitionError
 from builders import NOW
 
 NEVER = Limits(stop_after_needs_input=0, stop_after_failed=0)
@@ -201,3 +208,93 @@ def test_counters_never_fall_below_zero_and_done_resets_those_in_a_row(states: l
         if state == "DONE":
             assert current.needs_input_in_a_row == current.failed_in_a_row == 0
         assert current.started_at == NOW
+
+
+# --- each run once, and each in the results --------------------------------------------------------------------------
+
+
+@pytest.mark.spec("AUT-3", "AUT-4")
+def test_a_run_counts_once_however_often_it_is_reported() -> None:
+    first = Ended("RQ-1", RunState.NEEDS_INPUT, "UNIT_TEST_FAILED", 0.5, "RUN-1")
+    once = record_end(session(current=Started("RQ-1", "RUN-0")), first)
+    assert (once.runs, once.needs_input_in_a_row, once.cost_usd, once.current) == (1, 1, 0.5, None)
+    again = record_end(replace(once, current=Started("RQ-1", "RUN-0")), replace(first, state=RunState.DONE))
+    assert again == once
+    assert record_end(once, replace(first, run_id="RUN-2")).runs == 2
+
+
+@pytest.mark.spec("AUT-2", "AUT-3")
+def test_the_results_say_what_came_of_each() -> None:
+    current = session(current=Started("RQ-1"))
+    current = record_end(current, Ended("RQ-1", RunState.DONE, None, 0, "RUN-1", is_accepted=True))
+    current = record_end(current, Ended("RQ-2", RunState.DONE, "MERGE_CONFLICT", 0, "RUN-2"))
+    current = record_end(current, Ended("RQ-3", RunState.NEEDS_INPUT, "CANCELLED", 0, "RUN-3"))
+    current = record_end(current, Ended("RQ-4", RunState.FAILED, "SENT_BACK", 0, "RUN-4"))
+    assert (current.runs, current.done, current.failed_in_a_row) == (4, 2, 0)
+    current = record_failed_start(current, "RQ-5", "REQUEST_INVALID")
+    assert [(r.request_id, r.run_id, r.outcome, r.reason_code) for r in current.results] == [
+        ("RQ-1", "RUN-1", RunOutcome.ACCEPTED, None),
+        ("RQ-2", "RUN-2", RunOutcome.AWAITING_ACCEPTANCE, "MERGE_CONFLICT"),
+        ("RQ-3", "RUN-3", RunOutcome.CANCELLED, "CANCELLED"),
+        ("RQ-4", "RUN-4", RunOutcome.SENT_BACK, "SENT_BACK"),
+        ("RQ-5", None, RunOutcome.FAILED, "REQUEST_INVALID"),
+    ]
+    assert current.current is None
+
+
+@pytest.mark.spec("RUN-14")
+def test_a_request_that_is_ready_again_and_again_is_worn_out_some_time() -> None:
+    assert worn_out(after("DONE", "DONE")) == frozenset()
+    assert worn_out(record_failed_start(after("DONE", "DONE", "FAILED"), "RQ-2")) == {"RQ-1"}
+    assert never_again(session(not_again=frozenset({"RQ-2"})), "RQ-1").not_again == {"RQ-1", "RQ-2"}
+
+
+# --- a session that was interrupted ----------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("AUT-1", "AUT-4")
+def test_only_a_session_whose_process_was_at_work_was_interrupted() -> None:
+    ended_ones = {AutoRunState.IDLE, AutoRunState.STOPPED, AutoRunState.COMPLETED}
+    assert {state for state in AutoRunState if not session(state=state).is_interrupted} == ended_ones
+
+
+@pytest.mark.spec("AUT-4")
+def test_counters_survive_a_crash_and_the_time_in_which_nobody_worked_does_not_count() -> None:
+    left = replace(
+        after("DONE", "NEEDS_INPUT"),
+        state=AutoRunState.STOPPING,
+        stop_request=StopRequest.AFTER_RUN,
+        changed_at=NOW + timedelta(minutes=20),
+        spent=timedelta(minutes=5),
+        not_again=frozenset({"RQ-9"}),
+        current=Started("RQ-3", "RUN-1"),
+    )
+    later = NOW + timedelta(days=3)
+    taken = carry_on(left, later)
+    assert (taken.runs, taken.done, taken.needs_input_in_a_row, taken.not_again) == (2, 1, 1, left.not_again)
+    assert (taken.current, taken.results) == (left.current, left.results)
+    assert (taken.state, taken.stop_request, taken.reason_code) == (AutoRunState.IDLE, StopRequest.NONE, None)
+    assert taken.spent == timedelta(minutes=25)
+    limits = replace(NEVER, session_minutes=30)
+    assert why_stop(taken, limits, later + timedelta(minutes=4, seconds=59)) is None
+    assert why_stop(taken, limits, later + timedelta(minutes=5)) == "AUTO_MINUTES_LIMIT"
+    # A clock that was set back, and a session that was never saved again, take nothing away.
+    assert carry_on(replace(left, changed_at=NOW - timedelta(days=1)), later).spent == timedelta(minutes=5)
+    assert carry_on(replace(left, changed_at=None), later).spent == timedelta(minutes=5)
+
+
+@pytest.mark.spec("AUT-1")
+def test_a_session_follows_the_table() -> None:
+    at_work = moved(session(), AutoRunEvent.STARTED)
+    assert at_work.state is AutoRunState.SELECTING
+    assert moved(at_work, AutoRunEvent.NOTHING_LEFT).state is AutoRunState.COMPLETED
+    with pytest.raises(TransitionError):
+        moved(session(), AutoRunEvent.RUN_STARTED)
+
+
+@pytest.mark.spec("AUT-3", "LCK-8")
+def test_of_several_wishes_the_stronger_one_counts() -> None:
+    none, after_run, now = StopRequest
+    assert strongest() is strongest(none, none) is none
+    assert strongest(none, after_run) is strongest(after_run, none) is after_run
+    assert strongest(now, after_run) is strongest(after_run, none, now) is now

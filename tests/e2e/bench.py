@@ -97,10 +97,12 @@ class Bench:
         """`aiflow run --json`."""
         return self.aiflow.json("run", request_id, code=code, **more)
 
-    def start(self, *args: str, env: dict[str, str] | None = None) -> subprocess.Popen[str]:
-        """Start the program and do not wait for it."""
+    def start(
+        self, *args: str, env: dict[str, str] | None = None, argv: list[str] | None = None
+    ) -> subprocess.Popen[str]:
+        """Start the program (or what `argv` starts it with) and do not wait for it."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "aiflow", *args],
+            argv or [sys.executable, "-m", "aiflow", *args],
             cwd=self.root,
             env={**self.aiflow.environ, **(env or {})},
             stdin=subprocess.DEVNULL,

@@ -9,13 +9,14 @@ from datetime import datetime
 from pathlib import Path
 
 from aiflow.adapters.atomic_files import STATE_DIR, create_file, state_dir, translated
+from aiflow.domain.auto_run import StopRequest
 from aiflow.errors import NotFoundError
 
 FOLDER = "control"
 
 
 class ControlFiles:
-    """What is asked of the runs of one checkout."""
+    """What is asked of the runs and the auto-run of one checkout."""
 
     def __init__(self, root: Path | str) -> None:
         self._root = root
@@ -23,13 +24,9 @@ class ControlFiles:
 
     def ask_cancel(self, run_id: str) -> None:
         """Ask whoever works on a run to cancel it."""
-        path = self._path(run_id)
         if "/" in run_id or "\0" in run_id:  # no run has such a name, and it would lead elsewhere
             raise NotFoundError(reason_code="RUN_NOT_FOUND", run_id=run_id)
-        asked = {"at": datetime.now().astimezone().isoformat(), "pid": os.getpid(), "by": _user()}
-        with translated(path):
-            state_dir(Path(self._root), FOLDER)
-            create_file(Path(path), f"{json.dumps(asked)}\n".encode(), state_dir(Path(self._root), "tmp"))
+        self._ask(self._path(run_id))
 
     def is_cancelled(self, run_id: str) -> bool:
         """Tell whether somebody asked for it; one look at a file name, for this is asked several times a second."""
@@ -37,12 +34,40 @@ class ControlFiles:
 
     def clear(self, run_id: str) -> None:
         """Forget what was asked of a run."""
-        path = self._path(run_id)
+        self._forget(self._path(run_id))
+
+    def ask_stop(self, request: StopRequest) -> None:
+        """Ask the auto-run of this checkout to stop; the stronger wish counts."""
+        if request is not StopRequest.NONE:
+            self._ask(self._stop_path(request))
+
+    def stop_asked(self) -> StopRequest:
+        """Return what was asked of the auto-run; looks at file names only."""
+        wishes = (StopRequest.NOW, StopRequest.AFTER_RUN)
+        return next((wish for wish in wishes if os.path.exists(self._stop_path(wish))), StopRequest.NONE)
+
+    def clear_stop(self) -> None:
+        """Forget what was asked of the auto-run."""
+        for wish in (StopRequest.AFTER_RUN, StopRequest.NOW):
+            self._forget(self._stop_path(wish))
+
+    def _ask(self, path: str) -> None:
+        """Write a wish down, with who had it; whoever asked first is kept."""
+        asked = {"at": datetime.now().astimezone().isoformat(), "pid": os.getpid(), "by": _user()}
+        with translated(path):
+            state_dir(Path(self._root), FOLDER)
+            create_file(Path(path), f"{json.dumps(asked)}\n".encode(), state_dir(Path(self._root), "tmp"))
+
+    @staticmethod
+    def _forget(path: str) -> None:
         with translated(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
             os.unlink(path)
 
     def _path(self, run_id: str) -> str:
         return f"{self._folder}/cancel.{run_id}.json"
+
+    def _stop_path(self, request: StopRequest) -> str:
+        return f"{self._folder}/stop.{request.value}.json"
 
 
 def _user() -> str:

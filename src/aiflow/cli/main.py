@@ -24,7 +24,8 @@ from aiflow.messages import Texts
 
 COMMANDS = (
     *("init", "new", "list", "show", "next", "why", "forecast", "set"),
-    *("run", "resume", "retry-step", "replan", "cancel", "accept", "send-back", "runs", "logs", "report"),
+    *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
+    *("runs", "logs", "report"),
     *("doctor", "locks", "settings", "completion"),
 )
 
@@ -33,8 +34,6 @@ LATER_COMMANDS = frozenset(
     [
         "up",
         "demo",
-        "auto",
-        "stop",
         "clean",
         "agents",
         "queue",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import time
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import click
 
 from aiflow.cli.run_view import RunView
 from aiflow.cli.session import print_json
+from aiflow.domain.auto_run import StopRequest
 from aiflow.errors import AiflowError, ConflictError, NotFoundError
 from aiflow.usecases.accept_run import newest_run
 from aiflow.usecases.run_shapes import exit_code_of, run_result
@@ -31,25 +33,37 @@ class Interrupts:
     """Signals that ask to stop: the run is cancelled in order, nothing is torn down in the middle."""
 
     def __init__(self) -> None:
-        self.is_set = False
+        self._received: list[int] = []
 
     def __call__(self) -> bool:
         """Tell whether one came."""
-        return self.is_set
+        return bool(self._received)
+
+    def add(self, number: int) -> None:
+        """Take note of a signal."""
+        self._received.append(number)
+
+    def wish(self) -> StopRequest:
+        """Say what they ask of auto-run: Ctrl-C once to end after the run, twice or any other signal to end now."""
+        if not self._received:
+            return StopRequest.NONE
+        return StopRequest.AFTER_RUN if self._received == [signal.SIGINT] else StopRequest.NOW
 
 
 @contextlib.contextmanager
-def catching_signals(tell: str) -> Iterator[Interrupts]:
-    """Let signals ask for a stop instead of ending the process."""
+def catching_signals(heard: Callable[[Interrupts], None]) -> Iterator[Interrupts]:
+    """Let signals ask for a stop instead of ending the process; those that our caller ignores stay ignored (`nohup`).
+
+    `heard` is called in the middle of anything: it may touch no lock and no buffered stream.
+    """
     interrupts = Interrupts()
 
-    def ask(_number: int, _frame: object) -> None:
-        if not interrupts.is_set:
-            with contextlib.suppress(OSError):
-                click.echo(tell, err=True)
-        interrupts.is_set = True
+    def ask(number: int, _frame: object) -> None:
+        interrupts.add(number)
+        heard(interrupts)
 
-    before = {number: signal.signal(number, ask) for number in STOP_SIGNALS}
+    ours = [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, ask) for number in ours}
     try:
         yield interrupts
     finally:
@@ -57,10 +71,23 @@ def catching_signals(tell: str) -> Iterator[Interrupts]:
             signal.signal(number, handler)
 
 
+def telling_once(text: str) -> Callable[[Interrupts], None]:
+    """Say one line on standard error, at the first signal."""
+    told: list[bool] = []
+
+    def tell(_interrupts: Interrupts) -> None:
+        if not told:
+            with contextlib.suppress(OSError):
+                os.write(2, f"{text}\n".encode("utf-8", "backslashreplace"))
+        told.append(True)
+
+    return tell
+
+
 def run_to_the_end(session: Session, name: str, work: Callable[[Engine], Run], *, as_json: bool) -> None:
     """Let something work on a run in front of the person, and leave with the exit code of its end."""
     view = RunView(session.texts, is_quiet=as_json)
-    with catching_signals(session.texts("run.cancelling")) as interrupts:
+    with catching_signals(telling_once(session.texts("run.cancelling"))) as interrupts:
         try:
             run = work(session.engine(interrupts, view))
         except AiflowError as error:  # git knows nothing of requests, but the advice does

@@ -7,7 +7,7 @@ import json
 import sys
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -17,8 +17,8 @@ from aiflow.messages import Texts
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from aiflow.cli.run_view import RunView
     from aiflow.domain.activity import Activity
+    from aiflow.domain.run import Run
     from aiflow.ports import Journal
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine
@@ -35,6 +35,16 @@ def use_texts(texts: Texts) -> None:
 def current_texts() -> Texts:
     """Return the words in the chosen language."""
     return _texts
+
+
+class View(Protocol):
+    """Whoever shows runs as they go on."""
+
+    def observe(self, run: Run) -> None:
+        """Show what is new in a run."""
+
+    def follow(self, data: bytes) -> None:
+        """Show the agent's output as it comes."""
 
 
 class Session:
@@ -80,7 +90,7 @@ class Session:
         """The journal; what could not be recorded is said, and does not undo what was done."""
         return _TellingJournal(self.project.journal, self.texts)
 
-    def engine(self, interrupted: Callable[[], bool] = lambda: False, view: RunView | None = None) -> Engine:
+    def engine(self, interrupted: Callable[[], bool] = lambda: False, view: View | None = None) -> Engine:
         """The run engine of this checkout, which tells a view what happens."""
         from aiflow.wiring import Voice, build_engine
 

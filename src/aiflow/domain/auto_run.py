@@ -1,13 +1,27 @@
-"""Auto-run decisions (AUT-2, AUT-3): go on or stop, from what happened so far in this session."""
+"""Auto-run decisions (AUT-2 to AUT-4): go on or stop, from what happened so far in this session."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from aiflow.domain.health import Finding, Health
-from aiflow.domain.lifecycle import AutoRunState, RunOutcome, RunState, outcome_of
+from aiflow.domain.lifecycle import (
+    AUTO_RUN_TRANSITIONS,
+    AutoRunEvent,
+    AutoRunState,
+    RunOutcome,
+    RunState,
+    advance,
+    outcome_of,
+)
+
+# In these states a process is at work: a session that was left in one of them was interrupted (AUT-4).
+WORKING_STATES = frozenset(state for state, event in AUTO_RUN_TRANSITIONS if event is AutoRunEvent.STOPPED)
+# A request that is ready again and again without having been sent back is not worked on for ever (RUN-14).
+MOST_RUNS_EACH = 3
 
 
 class StopRequest(StrEnum):
@@ -16,6 +30,14 @@ class StopRequest(StrEnum):
     NONE = "none"
     AFTER_RUN = "after_run"
     NOW = "now"
+
+
+_STRENGTH = {wish: strength for strength, wish in enumerate(StopRequest)}
+
+
+def strongest(*wishes: StopRequest) -> StopRequest:
+    """Return the wish that counts of several: now outranks after the run."""
+    return max(wishes, key=_STRENGTH.__getitem__, default=StopRequest.NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +93,11 @@ class Session:
     current: Started | None = None
     results: tuple[Result, ...] = ()
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether its process died: what a living one left says that it has ended."""
+        return self.state in WORKING_STATES
+
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -80,6 +107,8 @@ class Ended:
     state: RunState
     reason_code: str | None = None
     cost_usd: float = 0
+    run_id: str | None = None
+    is_accepted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +123,7 @@ class Upcoming:
 class AutoStatus:
     """What auto-run does at this moment, for whoever watches: what runs, what comes next, whom it waits for.
 
+    `runnable` is how many could run besides, `upcoming` the first of them.
     `interrupted` is what an earlier process of this session left (AUT-4), told once at the start.
     """
 
@@ -139,11 +169,37 @@ class Summary:
     findings: tuple[Finding, ...] = ()
 
 
+def carry_on(session: Session, now: datetime) -> Session:
+    """Take an interrupted session up in a new process: its counters stay, the time nobody worked does not count."""
+    last = session.changed_at or session.started_at
+    return replace(
+        session,
+        started_at=now,
+        spent=session.spent + max(last - session.started_at, timedelta()),
+        stop_request=StopRequest.NONE,
+        state=AutoRunState.IDLE,
+        reason_code=None,
+    )
+
+
+def moved(session: Session, event: AutoRunEvent) -> Session:
+    """Follow one row of auto-run's table (AUT-1)."""
+    return replace(session, state=advance(AUTO_RUN_TRANSITIONS, session.state, event))
+
+
 def record_end(session: Session, ended: Ended) -> Session:
-    """Count a run that ended; a cancelled one is neither a failure nor a success (RUN-12)."""
-    outcome = outcome_of(ended.state, ended.reason_code)
-    counted = replace(session, runs=session.runs + 1, cost_usd=session.cost_usd + ended.cost_usd)
-    if outcome is RunOutcome.CANCELLED:
+    """Count a run that ended, once; one that a person cancelled or sent back is neither a failure nor a success."""
+    if ended.run_id is not None and any(result.run_id == ended.run_id for result in session.results):
+        return replace(session, current=None)
+    outcome = outcome_of(ended.state, ended.reason_code, is_accepted=ended.is_accepted)
+    counted = replace(
+        session,
+        runs=session.runs + 1,
+        cost_usd=session.cost_usd + ended.cost_usd,
+        current=None,
+        results=(*session.results, Result(ended.request_id, ended.run_id, outcome, ended.reason_code)),
+    )
+    if outcome in (RunOutcome.CANCELLED, RunOutcome.SENT_BACK):
         return counted
     if outcome is RunOutcome.NEEDS_INPUT:
         return replace(counted, needs_input_in_a_row=session.needs_input_in_a_row + 1, failed_in_a_row=0)
@@ -152,14 +208,26 @@ def record_end(session: Session, ended: Ended) -> Session:
     return replace(counted, done=session.done + 1, needs_input_in_a_row=0, failed_in_a_row=0)
 
 
-def record_failed_start(session: Session, request_id: str) -> Session:
+def record_failed_start(session: Session, request_id: str, reason_code: str | None = None) -> Session:
     """Count a start that failed before a run existed as FAILED, and never try it again in this session (AUT-2)."""
     return replace(
-        session,
+        never_again(session, request_id),
         failed_in_a_row=session.failed_in_a_row + 1,
         needs_input_in_a_row=0,
-        not_again=session.not_again | {request_id},
+        current=None,
+        results=(*session.results, Result(request_id, None, RunOutcome.FAILED, reason_code)),
     )
+
+
+def never_again(session: Session, request_id: str) -> Session:
+    """Keep a request from being started again in this session."""
+    return replace(session, not_again=session.not_again | {request_id})
+
+
+def worn_out(session: Session) -> frozenset[str]:
+    """Return the requests that have had all the runs one session gives them (RUN-14)."""
+    runs = Counter(result.request_id for result in session.results)
+    return frozenset(request_id for request_id, count in runs.items() if count >= MOST_RUNS_EACH)
 
 
 def why_stop(session: Session, limits: Limits, now: datetime, health: Health = Health.PASS) -> str | None:

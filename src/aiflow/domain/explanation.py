@@ -34,7 +34,7 @@ class Station:
     @property
     def stopped_for(self) -> str | None:
         """The reason code for which the request's run waits for a person, if it does."""
-        return _stopped_for(self.request, self.run) if self.request is not None else None
+        return stopped_for(self.request, self.run) if self.request is not None else None
 
     @property
     def explained(self) -> Iterator[tuple[Barrier, InvalidRequest | None]]:
@@ -83,12 +83,22 @@ def _station(
         missing = Barrier("DEPENDS_NOT_FOUND", (("ids", str(request_id)),))
         about_files = tuple(Barrier(file.reason_code) for file in invalid)
         return Station(request_id, depth, parent, None, invalid, about_files or (missing,), (), run)
-    barriers = () if request.status is RequestStatus.DONE else tuple(find_barriers(request, backlog))
-    if not barriers and request.status is not RequestStatus.DONE and (held := queue_barrier(backlog)):
-        barriers = (held,)
+    barriers = _barriers(request, backlog)
     waits_for = tuple(wanted for wanted in request.depends_on if _is_open(wanted, backlog)) if barriers else ()
     commands = tuple(_commands(request, run, barriers, backlog))
     return Station(request_id, depth, parent, request, (), barriers, waits_for, run, commands)
+
+
+def mending_commands(request: Request, backlog: Backlog) -> tuple[str, ...]:
+    """Return the commands that mend what keeps one request, without following its dependencies."""
+    return tuple(_commands(request, backlog.runs.get(request.id), _barriers(request, backlog), backlog))
+
+
+def _barriers(request: Request, backlog: Backlog) -> tuple[Barrier, ...]:
+    if request.status is RequestStatus.DONE:
+        return ()
+    held = queue_barrier(backlog)
+    return tuple(find_barriers(request, backlog)) or ((held,) if held else ())
 
 
 def _is_open(request_id: RequestId, backlog: Backlog) -> bool:
@@ -107,18 +117,18 @@ def _commands(
         return
     if "REQUEST_LOCKED" in codes:
         return
-    stopped_for = _stopped_for(request, run)
+    code = stopped_for(request, run)
     cause, way = (run.cause, run.way_on) if run else (None, None)
-    command = mending_command(stopped_for, request.id, cause, way) if stopped_for else None
+    command = mending_command(code, request.id, cause, way) if code else None
     if command is not None:
         yield command
-    elif "NOT_READY" in codes and stopped_for is None:
+    elif "NOT_READY" in codes and code is None:
         yield f"aiflow set {request.id} status=ready"
     if codes & {"DEPENDS_NOT_FOUND", "DEPENDS_CYCLE"}:
         yield f"aiflow set {request.id} depends_on={_without_trouble(request, backlog)}"
 
 
-def _stopped_for(request: Request, run: RunSummary | None) -> str | None:
+def stopped_for(request: Request, run: RunSummary | None) -> str | None:
     """Return the reason code for which a request's run waits for a person, if it does."""
     if run is None or run.is_active or request.status is RequestStatus.DONE:
         return None

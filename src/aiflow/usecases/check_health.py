@@ -23,6 +23,12 @@ LOW_FREE_BYTES = 500_000_000
 EVIDENCE_SHOWN = 20
 
 
+class UnhealthyError(EnvironmentProblemError):
+    """The doctor found something that no run may start with."""
+
+    findings: tuple[Finding, ...] = ()
+
+
 def require_health(engine: Engine, request_id: RequestId, typed: str | None = None) -> RepositoryFacts:
     """Check what a run needs, and return what was learnt of the repository; a FAIL refuses with its reason (RUN-7)."""
     facts, findings = check_quick(engine)
@@ -39,7 +45,9 @@ def require_health(engine: Engine, request_id: RequestId, typed: str | None = No
         context: dict[str, object] = {**dict(first.facts), **({"typed": typed} if typed else {})}
         if told:
             context["detail"] = "\n".join(told)
-        raise EnvironmentProblemError(reason_code=first.reason_code, request_id=request_id, **context)
+        error = UnhealthyError(reason_code=first.reason_code, request_id=request_id, **context)
+        error.findings = tuple(failed)
+        raise error
     return facts
 
 
@@ -160,8 +168,8 @@ def _check_notify(engine: Engine) -> Iterator[Finding]:
 
 
 # Settings of the specification that later versions will heed: who sets one is told that it does nothing yet.
-_LATER = ("commit_requests", "agent.model", "auto.", "queue.", "server.", "github.", "namespace")
-_LATER_LIMITS = ("limits.issue_retries", "limits.quota_wait_hours", "limits.run_", "limits.session_")
+_LATER = ("commit_requests", "agent.model", "queue.", "server.", "github.", "namespace")
+_LATER_LIMITS = ("limits.issue_retries", "limits.quota_wait_hours", "limits.run_")
 
 
 def _check_settings(engine: Engine) -> Iterator[Finding]:

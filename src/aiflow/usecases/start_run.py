@@ -28,14 +28,17 @@ if TYPE_CHECKING:
     from aiflow.usecases.engine import Engine
 
 
-def start_run(engine: Engine, request_id: RequestId) -> Run:
-    """Run a request to its end; a run of it that crashed is recovered instead (RUN-11)."""
+def start_run(engine: Engine, request_id: RequestId, checked: RepositoryFacts | None = None) -> Run:
+    """Run a request to its end; a run of it that crashed is recovered instead (RUN-11).
+
+    `checked` is what the doctor has just learnt, where the caller asked it a moment ago.
+    """
     reclaim_locks(engine)
     recovered = recover_run(engine, request_id)
     if recovered is not None:
         return recovered
     request = require_runnable(engine, request_id)
-    facts = require_health(engine, request_id, typed="run")
+    facts = checked or require_health(engine, request_id, typed="run")
     run_id = fresh_run_id(engine, request_id)
     lease = take_lock(engine, request_id, run_id)
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from aiflow.cli.options import command as make_command
@@ -14,6 +16,9 @@ from aiflow.usecases.check_fully import check_full, look_for_crashes
 from aiflow.usecases.check_health import check_quick
 from aiflow.usecases.run_shapes import finding_shape
 from aiflow.usecases.shapes import ENGLISH
+
+if TYPE_CHECKING:
+    from aiflow.messages import Texts
 
 COLOURS = {Health.PASS: "green", Health.WARN: "yellow", Health.FAIL: "red"}
 EVIDENCE_SHOWN = 10
@@ -43,16 +48,20 @@ def command(session: Session, as_json: bool, full: bool) -> None:  # noqa: FBT00
 
 
 def _show(session: Session, findings: list[Finding], verdict: Health) -> None:
-    texts = session.texts
     for finding in findings:
-        result = paint(f"{finding.health:4}", COLOURS[finding.health], is_bold=True)
-        code = f"{finding.reason_code}: " if finding.reason_code else ""
-        say(code + texts(f"check.{finding.message}", **dict(finding.facts)), f"{result}  ")
-        for line in finding.evidence[:EVIDENCE_SHOWN]:
-            say(line, "        ")
-        if len(finding.evidence) > EVIDENCE_SHOWN:
-            say(f"… ({len(finding.evidence)})", "        ")
-        if finding.fix and finding.health is not Health.PASS:
-            say(finding.fix, "      → ")
+        show_finding(finding, session.texts)
     click.echo()
-    click.echo(texts(f"doctor.{verdict.lower()}"))
+    click.echo(session.texts(f"doctor.{verdict.lower()}"))
+
+
+def show_finding(finding: Finding, texts: Texts) -> None:
+    """Write what one check found, and the command that mends it."""
+    result = paint(f"{finding.health:4}", COLOURS[finding.health], is_bold=True)
+    code = f"{finding.reason_code}: " if finding.reason_code else ""
+    say(code + texts(f"check.{finding.message}", **dict(finding.facts)), f"{result}  ")
+    for line in finding.evidence[:EVIDENCE_SHOWN]:
+        say(line, "        ")
+    if len(finding.evidence) > EVIDENCE_SHOWN:
+        say(f"… ({len(finding.evidence)})", "        ")
+    if finding.fix and finding.health is not Health.PASS:
+        say(finding.fix, "      → ")

@@ -1,0 +1,110 @@
+"""One request of an auto-run (AUT-2): a run comes to its end and is counted, or could not even be started."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aiflow.domain.auto_run import Ended, never_again, record_end, record_failed_start
+from aiflow.domain.lifecycle import AutoRunEvent, RunState
+from aiflow.domain.request import RequestId
+from aiflow.domain.selection import describe_holder
+from aiflow.errors import AiflowError
+from aiflow.usecases.check_health import UnhealthyError
+from aiflow.usecases.recover_runs import reclaim_locks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiflow.domain.auto_run import Started
+    from aiflow.domain.run import Run
+    from aiflow.usecases.auto_shift import Shift
+
+LOCK_SECONDS = 0.5
+# Between selection and start somebody was faster: what is next then is another question.
+RACES = frozenset(
+    {
+        *("RUN_IN_PROGRESS", "REQUEST_LOCKED", "NOT_READY", "LATEST_RUN_NEEDS_INPUT"),
+        *("DEPENDS_NOT_DONE", "DEPENDS_NOT_FOUND", "DEPENDS_CYCLE"),
+        *("REQUEST_NOT_FOUND", "REQUEST_INVALID", "DUPLICATE_ID"),
+    }
+)
+MOST_RACES = 3
+
+
+def attempt(shift: Shift, started: Started, title: str, work: Callable[[], Run | None]) -> str | None:
+    """Let one run come to its end and count it; returns the reason code if auto-run has to stop for it."""
+    shift.begin(started, title)
+    if shift.lease.is_lost:
+        shift.put_down()
+        return None
+    try:
+        run = work()
+    except UnhealthyError as error:
+        shift.put_down()
+        shift.findings = error.findings
+        return "DOCTOR_FAILED"
+    except AiflowError as error:
+        _take_failure(shift, started, error)
+    else:
+        counted = record_end(shift.session, ended_of(run)) if run is not None else shift.session
+        if counted.results == shift.session.results:  # there was nothing to be had, or it was counted before
+            _skip(shift, started, "REQUEST_LOCKED")
+        else:
+            shift.skipped.clear()
+            shift.end(counted)
+    return None
+
+
+def ended_of(run: Run) -> Ended:
+    """Sum up how a run ended."""
+    reason_code = run.error.reason_code if run.error else None
+    is_accepted = run.accepted_as is not None
+    return Ended(run.request_id, run.state, reason_code, run_id=run.run_id, is_accepted=is_accepted)
+
+
+def newest_run_id(shift: Shift, request_id: str) -> str | None:
+    """Return a request's newest run."""
+    return next((run.run_id for run in shift.engine.runs.all_of(RequestId(request_id))), None)
+
+
+def _take_failure(shift: Shift, started: Started, error: AiflowError) -> None:
+    """Count what went wrong outside a run; a race that was lost is none of it."""
+    request_id, code = started.request_id, error.reason_code
+    if code == "RUN_IN_PROGRESS" and shift.engine.locks.held()[0]:
+        shift.session = replace(shift.session, current=None)
+        wait_for_lock(shift)
+        return
+    newest = newest_run_id(shift, request_id)
+    run_id = newest if newest is not None and newest > (started.newest_before or "") else None
+    if run_id is not None or code in ("LOCK_LOST", "RUN_LOST"):
+        counted = record_end(shift.session, Ended(request_id, RunState.FAILED, code, run_id=run_id))
+        # What was lost is blocked now, and a person's to make ready again; all else would fail in the same way.
+        shift.end(counted if code == "RUN_LOST" else never_again(counted, request_id))
+    elif code in RACES:
+        _skip(shift, started, code)
+    else:
+        shift.end(record_failed_start(shift.session, request_id, code))
+
+
+def _skip(shift: Shift, started: Started, code: str) -> None:
+    """Pass over a request that was not to be had; one that never is counts as a start that failed."""
+    same = [request_id for request_id in shift.skipped if request_id == started.request_id]
+    shift.skipped = [*same, started.request_id]
+    if len(shift.skipped) >= MOST_RACES:
+        shift.end(record_failed_start(shift.session, started.request_id, code))
+    else:
+        shift.put_down()
+
+
+def wait_for_lock(shift: Shift) -> None:
+    """Wait until nobody else runs in this checkout (LCK-7), or there is a reason to stop."""
+    locks = shift.engine.locks
+    holder = next(iter(locks.held()[0].values()), None)
+    waits_for = describe_holder(holder) if holder else None
+    shift.move(AutoRunEvent.WAIT_BEGAN, running=None, waits_for=waits_for)
+    while locks.held()[0] and shift.why_stop() is None:
+        shift.wait(LOCK_SECONDS)
+        reclaim_locks(shift.engine)
+    shift.facts = None
+    shift.move(AutoRunEvent.WAIT_ENDED, waits_for=None)

@@ -1,0 +1,214 @@
+"""Auto-run (AUT; D59 §10, D39 §6): select, start exactly one run, wait for its end, select again.
+
+The queue lock is held from before the first selection to behind the last, and given back however that comes about.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.auto_run import Limits, Started, Upcoming, worn_out
+from aiflow.domain.lifecycle import AutoRunEvent
+from aiflow.domain.lock import Lock
+from aiflow.domain.selection import describe_holder, digest, select_next
+from aiflow.errors import AiflowError, ConflictError, as_problem
+from aiflow.usecases.auto_attempts import attempt, newest_run_id, wait_for_lock
+from aiflow.usecases.auto_recovery import count_begun, find_interrupted, recover, take_up, to_recover
+from aiflow.usecases.auto_shift import Shift, Terms
+from aiflow.usecases.auto_summary import summarize
+from aiflow.usecases.find_interrupted import with_interrupted
+from aiflow.usecases.read_backlog import read_backlog
+from aiflow.usecases.recover_runs import reclaim_locks
+from aiflow.usecases.start_run import start_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aiflow.domain.auto_run import Session, Summary
+    from aiflow.domain.request import Request
+    from aiflow.domain.selection import Backlog
+    from aiflow.settings import Settings
+    from aiflow.usecases.engine import Engine
+
+NOTHING_RUNNABLE = "AUTO_NOTHING_RUNNABLE"
+WATCH_SECONDS = 2.0
+# A backlog that takes long to read is looked at less often: at most a tenth of the time goes into looking.
+WATCH_SHARE = 10
+UPCOMING_SHOWN = 10
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return when auto-run stops by itself, from the settings."""
+    return Limits(
+        stop_after_needs_input=settings.integer("auto.stop_after_needs_input"),
+        stop_after_failed=settings.integer("auto.stop_after_failed"),
+        session_runs=settings.integer("limits.session_runs"),
+        session_minutes=settings.integer("limits.session_minutes"),
+        session_cost_usd=settings.number("limits.session_cost_usd"),
+    )
+
+
+def auto_run(engine: Engine, terms: Terms) -> Summary:
+    """Work through the backlog until there is a reason to stop, and sum up what a person finds then."""
+    reclaim_locks(engine)
+    lease = engine.locks.acquire_queue()
+    if isinstance(lease, Lock):
+        told = {"pid": lease.pid, "host": lease.host, "detail": describe_holder(lease)}
+        raise ConflictError(reason_code="QUEUE_IN_PROGRESS", **told)
+    try:
+        engine.control.clear_stop()  # what was asked of an earlier one
+        last = terms.records.load()
+        shift = Shift(engine, terms, lease, take_up(last, engine.clock()))
+        _work_to_the_end(shift, last)
+    finally:
+        with contextlib.suppress(AiflowError):
+            lease.release()
+    summary = summarize(engine, shift.session, terms.texts)
+    return replace(summary, interrupted=shift.interrupted, findings=shift.findings)
+
+
+def _work_to_the_end(shift: Shift, last: Session | None) -> None:
+    """Work, and write down why it ended, also if that is a defect of aiflow."""
+    try:
+        reason = _begin(shift, last) or _loop(shift)
+    except BaseException as error:
+        known = as_problem(error, "") if isinstance(error, OSError) else error
+        with contextlib.suppress(AiflowError):
+            _end(shift, known.reason_code if isinstance(known, AiflowError) else "INTERNAL_ERROR")
+        raise
+    _end(shift, reason)
+
+
+def _begin(shift: Shift, last: Session | None) -> str | None:
+    """Start, and put right what a crash left; returns the reason code if that is all there is to do."""
+    backlog = find_interrupted(shift, last)
+    shift.move(AutoRunEvent.STARTED, interrupted=shift.interrupted)
+    told = {"event": AutoRunEvent.STARTED.value, "is_watching": shift.terms.is_watching}
+    _record(shift, ActivityKind.TRANSITION, told)
+    count_begun(shift)
+    if not shift.is_healthy():
+        return "DOCTOR_FAILED"
+    return recover(shift, backlog)
+
+
+def _end(shift: Shift, reason: str) -> None:
+    """Write down why it ended."""
+    event = AutoRunEvent.NOTHING_LEFT if reason == NOTHING_RUNNABLE else AutoRunEvent.STOPPED
+    shift.session = replace(shift.session, reason_code=reason, current=None)
+    shift.move(event, running=None, waits_for=None)
+    if shift.lease.is_lost:
+        _save_behind(shift)
+    else:
+        with contextlib.suppress(AiflowError):
+            shift.engine.control.clear_stop()
+    session = shift.session
+    told = {"event": event.value, "to": session.state.value, "runs": session.runs, "done": session.done}
+    _record(shift, ActivityKind.TRANSITION, told, reason_code=reason)
+
+
+def _save_behind(shift: Shift) -> None:
+    """Write down how it ended behind a lost lock, if nobody has taken the queue, or the session, since."""
+    lease = shift.engine.locks.acquire_queue()
+    if isinstance(lease, Lock):
+        return
+    try:
+        last = shift.terms.records.load()
+        if last is not None and last.started_at == shift.session.started_at:
+            shift.terms.records.save(shift.session)
+    finally:
+        lease.release()
+
+
+class _Look(NamedTuple):
+    """One look at the backlog: what may be started now, in order."""
+
+    backlog: Backlog
+    ready: int
+    runnable: tuple[Request, ...]
+
+    @property
+    def chosen(self) -> Request | None:
+        return self.runnable[0] if self.runnable else None
+
+
+def _loop(shift: Shift) -> str:
+    """Select and run until there is a reason to stop."""
+    while (reason := shift.why_stop()) is None:
+        look = _look(shift)
+        if to_recover(shift, look.backlog):  # somebody's run beside us was interrupted
+            reason = recover(shift, look.backlog)
+        elif look.chosen is None:
+            _decide(shift, look)
+            reason = _wait_for_work(shift) if shift.terms.is_watching else NOTHING_RUNNABLE
+        elif look.backlog.locks:
+            wait_for_lock(shift)
+        else:
+            reason = _start(shift, look, look.chosen)
+        if reason is not None:
+            return reason
+    return reason
+
+
+def _look(shift: Shift) -> _Look:
+    """Read everything anew, so that new and edited requests count, and select (SEL-7)."""
+    engine, session = shift.engine, shift.session
+    reclaim_locks(engine)
+    # That we hold the queue keeps nobody from being selected by us.
+    backlog = replace(read_backlog(engine.backlog, with_all_runs=False), queue_lock=None)
+    selection = select_next(backlog)
+    # Whoever is sent back is a person's wish each time; what becomes ready by itself is not run for ever.
+    sent_back = {request_id for request_id, run in backlog.runs.items() if run.reason_code == "SENT_BACK"}
+    barred = session.not_again | (worn_out(session) - sent_back)
+    runnable = tuple(request for request in selection.runnable if request.id not in barred)
+    return _Look(with_interrupted(backlog, engine.locks), selection.ready, runnable)
+
+
+def _start(shift: Shift, look: _Look, request: Request) -> str | None:
+    """Start exactly one run and wait for its end."""
+    if shift.facts is None and not shift.is_healthy():
+        return "DOCTOR_FAILED"
+    _decide(shift, look)
+    upcoming = tuple(Upcoming(each.id, each.title) for each in look.runnable[1 : UPCOMING_SHOWN + 1])
+    shift.show(upcoming=upcoming, runnable=len(look.runnable) - 1)
+    started = Started(request.id, newest_run_id(shift, request.id))
+    return attempt(shift, started, request.title, partial(start_run, shift.engine, request.id, shift.facts))
+
+
+def _decide(shift: Shift, look: _Look) -> None:
+    """Record a decision with a digest of everything it depended on (SEL-7)."""
+    data = {"digest": digest(look.backlog), "ready": look.ready, "runnable": len(look.runnable)}
+    request_id = look.chosen.id if look.chosen else None
+    _record(shift, ActivityKind.DECISION, data, request_id, None if request_id else NOTHING_RUNNABLE)
+
+
+def _record(
+    shift: Shift,
+    kind: ActivityKind,
+    data: Mapping[str, object],
+    request_id: str | None = None,
+    reason_code: str | None = None,
+) -> None:
+    now, who = shift.engine.clock(), Actor.AUTO_RUN
+    shift.engine.journal.append(Activity(now, kind, who, request_id, None, reason_code, data))
+
+
+def _wait_for_work(shift: Shift) -> str | None:
+    """Wait until something is runnable (`--watch`), or there is a reason to stop."""
+    shift.facts = None
+    shift.show(upcoming=(), runnable=0)
+    shift.move(AutoRunEvent.WAIT_BEGAN)
+    pause = WATCH_SECONDS
+    while (reason := shift.why_stop()) is None:
+        shift.wait(pause)
+        begun = time.monotonic()
+        look = _look(shift)
+        if look.chosen is not None or to_recover(shift, look.backlog):
+            break
+        pause = max(WATCH_SECONDS, (time.monotonic() - begun) * WATCH_SHARE)
+    shift.move(AutoRunEvent.WAIT_ENDED)
+    return reason

@@ -1,0 +1,120 @@
+"""One auto-run at work (AUT-1): its session as it is now, its hold on the queue, its ear for a person's stop."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from aiflow.domain.auto_run import AutoStatus, StopRequest, Upcoming, moved, strongest, why_stop
+from aiflow.domain.health import Health
+from aiflow.domain.lifecycle import AutoRunEvent
+from aiflow.errors import AiflowError, ConflictError
+from aiflow.usecases.check_health import check_quick
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiflow.domain.auto_run import Limits, Session, Started
+    from aiflow.domain.health import Finding
+    from aiflow.domain.place import RepositoryFacts
+    from aiflow.messages import Texts
+    from aiflow.ports import AutoRecords, Lease
+    from aiflow.usecases.engine import Engine
+
+POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How one auto-run is to go.
+
+    `texts` are the words of its summary, `asked` tells what signals ask for, `observe` is told of everything it does.
+    """
+
+    records: AutoRecords
+    limits: Limits
+    texts: Texts
+    is_watching: bool = False
+    asked: Callable[[], StopRequest] = lambda: StopRequest.NONE
+    observe: Callable[[AutoStatus], None] = lambda _status: None
+
+
+class Shift:
+    """An auto-run between its start and its end."""
+
+    def __init__(self, engine: Engine, terms: Terms, lease: Lease, session: Session) -> None:
+        self.engine = replace(engine, interrupted=self.is_to_end_now)
+        self.terms = terms
+        self.lease = lease
+        self.session = session
+        self.interrupted: tuple[Upcoming, ...] = ()
+        self.findings: tuple[Finding, ...] = ()
+        self.facts: RepositoryFacts | None = None
+        self.skipped: list[str] = []
+        self._status = AutoStatus(session)
+        self._ttl_seconds = engine.settings.number("locks.ttl_seconds")
+
+    def is_to_end_now(self) -> bool:
+        """Keep the queue lock alive and hear what a person wants; asked several times a second, also during a run."""
+        self.lease.allow(self._ttl_seconds)
+        known = self.session.stop_request
+        wish = strongest(known, self.terms.asked(), self.engine.control.stop_asked())
+        if wish is not known:
+            self.session = replace(moved(self.session, AutoRunEvent.STOP_ASKED), stop_request=wish)
+            with contextlib.suppress(AiflowError):  # a full disk is no reason to end a run in the middle
+                self.save()
+            self.show()
+        return wish is StopRequest.NOW
+
+    def why_stop(self) -> str | None:
+        """Return the reason code for which auto-run ends now, or None to go on (AUT-3)."""
+        self.is_to_end_now()
+        if self.lease.is_lost:
+            return "LOCK_LOST"
+        return why_stop(self.session, self.terms.limits, self.engine.clock())
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, unless there is a reason to stop."""
+        until = time.monotonic() + seconds
+        while self.why_stop() is None and (left := until - time.monotonic()) > 0:
+            time.sleep(min(POLL_SECONDS, left))
+
+    def is_healthy(self) -> bool:
+        """Ask the doctor; what it found wrong is kept, and so is what the next start needs to know."""
+        self.facts, findings = check_quick(self.engine)
+        self.findings = tuple(finding for finding in findings if finding.health is Health.FAIL)
+        return not self.findings
+
+    def begin(self, started: Started, title: str) -> None:
+        """Write down what is about to be started, before it is."""
+        self.session = replace(self.session, current=started)
+        self.move(AutoRunEvent.RUN_STARTED, running=Upcoming(started.request_id, title))
+
+    def end(self, session: Session) -> None:
+        """Go on with what came of the request that was begun."""
+        self.session, self.facts = session, None
+        self.move(AutoRunEvent.RUN_ENDED, running=None)
+
+    def put_down(self) -> None:
+        """Go on without having begun anything."""
+        self.end(replace(self.session, current=None))
+
+    def move(self, event: AutoRunEvent, **shown: object) -> None:
+        """Follow one row of auto-run's table, write it down and show it."""
+        self.session = moved(self.session, event)
+        self.save()
+        self.show(**shown)
+
+    def save(self) -> None:
+        """Write the session down while the queue is ours; the record of whoever took it over stays theirs."""
+        self.session = replace(self.session, changed_at=self.engine.clock())
+        with contextlib.suppress(ConflictError), self.lease.writing():
+            self.terms.records.save(self.session)
+
+    def show(self, **changes: object) -> None:
+        """Tell whoever watches."""
+        self._status = replace(self._status, session=self.session, **changes)  # type: ignore[arg-type]
+        self.terms.observe(self._status)
+        self._status = replace(self._status, interrupted=())

@@ -1,0 +1,123 @@
+"""What a person finds when auto-run has ended (AUT-3): what is done, what waits for them, what was not reached."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from aiflow.domain.auto_run import Summary, Unreached, Upcoming, Waiting, worn_out
+from aiflow.domain.explanation import mending_commands, stopped_for
+from aiflow.domain.lifecycle import RunOutcome
+from aiflow.domain.request import RequestId, RequestStatus
+from aiflow.domain.selection import queue_order, select_next
+from aiflow.usecases.find_interrupted import with_interrupted
+from aiflow.usecases.read_backlog import read_backlog
+from aiflow.usecases.run_report import message_facts
+from aiflow.usecases.run_shapes import finding_shape
+from aiflow.usecases.shapes import ENGLISH, describe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from aiflow.domain.auto_run import Session
+    from aiflow.domain.request import Request
+    from aiflow.domain.run import Run
+    from aiflow.domain.selection import Backlog
+    from aiflow.messages import Texts
+    from aiflow.usecases.engine import Engine
+
+_DONE = (RunOutcome.ACCEPTED, RunOutcome.AWAITING_ACCEPTANCE)
+_AT_REST = (RequestStatus.BLOCKED, RequestStatus.RUNNING)
+
+
+def summarize(engine: Engine, session: Session, texts: Texts) -> Summary:
+    """Sum up a session that has ended, with the backlog as it is now."""
+    backlog = _read(engine)
+    waiting = tuple(_waiting(engine, backlog, texts))
+    shown = {each.request_id for each in waiting}
+    unreached = (each for each in _unreached(session, backlog, texts) if each.request_id not in shown)
+    done = dict.fromkeys(result.request_id for result in session.results if result.outcome in _DONE)
+    titles = {request.id: request.title for request in backlog.requests}
+    return Summary(
+        session,
+        tuple(Upcoming(each, titles.get(RequestId(each), "")) for each in done),
+        waiting,
+        tuple(unreached),
+    )
+
+
+def _read(engine: Engine) -> Backlog:
+    """Read the backlog with the runs of what is still open; those of the rest have nothing to say here."""
+    backlog = replace(read_backlog(engine.backlog, with_all_runs=False), queue_lock=None)
+    at_rest = engine.runs.latest([request.id for request in backlog.requests if request.status in _AT_REST])
+    return with_interrupted(replace(backlog, runs={**backlog.runs, **at_rest}), engine.locks)
+
+
+def _waiting(engine: Engine, backlog: Backlog, texts: Texts) -> Iterator[Waiting]:
+    """Yield what waits for a person, in the order in which it would run."""
+    for request in sorted(backlog.requests, key=queue_order):
+        latest = backlog.runs.get(request.id)
+        code = "PROCESS_CRASHED" if request.id in backlog.interrupted else stopped_for(request, latest)
+        if code is None:
+            continue
+        run = engine.runs.load(request.id, latest.run_id) if latest is not None and latest.reason_code else None
+        question = run.error.question if run is not None and run.error is not None else None
+        yield Waiting(
+            request.id,
+            request.title,
+            code,
+            question or _reason(request, run, code, texts),
+            next(iter(mending_commands(request, backlog)), None),
+            is_question=question is not None,
+        )
+
+
+def _reason(request: Request, run: Run | None, code: str, texts: Texts) -> str:
+    """Say in one line why a request waits."""
+    why = run.error if run is not None else None
+    if run is None or why is None:
+        return texts.message(code, {"request_id": request.id, "branch": ""}).title
+    facts = message_facts(run, why)
+    first_line = next(iter(why.summary.splitlines()), "")
+    codes = (code, why.cause) if why.cause else (code,)
+    return ": ".join(filter(None, (*(texts.message(each, facts).title for each in codes), first_line)))
+
+
+def _unreached(session: Session, backlog: Backlog, texts: Texts) -> Iterator[Unreached]:
+    """Yield every ready request that did not run, and every file that cannot be used, and why."""
+    selection = select_next(backlog)
+    failures = {result.request_id: result.reason_code for result in session.results if result.run_id is None}
+    spent = worn_out(session)
+    for request in selection.runnable:
+        code = failures.get(request.id) or session.reason_code or "AUTO_NOTHING_RUNNABLE"
+        key = "not_started" if request.id in failures else "worn_out" if request.id in spent else "not_reached"
+        title = texts.message(code, {"request_id": request.id}).title
+        yield Unreached(request.id, request.title, code, texts(f"auto.{key}", reason=title))
+    titles = {request.id: request.title for request in backlog.requests}
+    for excluded in selection.excluded:
+        code, text = excluded.barrier.reason_code, describe(excluded.barrier, texts, excluded.invalid)
+        yield Unreached(excluded.request_id, titles.get(excluded.request_id, ""), code, text)
+
+
+def summary_shape(summary: Summary) -> dict[str, Any]:
+    """`auto --json`: how it ended, what came of each request, what waits, what was not reached."""
+    session = summary.session
+    return {
+        "state": session.state.value,
+        "reason_code": session.reason_code,
+        "began_at": _stamp(session.began_at),
+        "ended_at": _stamp(session.changed_at),
+        "runs": session.runs,
+        "done": session.done,
+        "cost_usd": session.cost_usd,
+        "interrupted": [each.request_id for each in summary.interrupted],
+        "results": [asdict(result) for result in session.results],
+        "waiting": [asdict(each) for each in summary.waiting],
+        "unreached": [asdict(each) for each in summary.unreached],
+        "checks": [finding_shape(finding, ENGLISH) for finding in summary.findings],
+    }
+
+
+def _stamp(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment is not None else None
