@@ -13,7 +13,6 @@ from aiflow.domain.place import wip_ref
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_events import crashed, failure, recovered, stopped
 from aiflow.errors import AiflowError, EnvironmentProblemError
-from aiflow.usecases.bring_in import accept_by_itself
 from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
 from aiflow.usecases.notify import tell_waiting
@@ -138,11 +137,10 @@ def _finish_acceptance(engine: Engine, request_id: RequestId) -> Run | None:
     lease = take_lock(engine, request_id, run.run_id, beside_others=True)
     try:
         work = Work(engine, lease, engine.runs.load(request_id, run.run_id) or run)
-        accept_by_itself(work)
-        settle_run(work, work.run)
-    finally:
+    except BaseException:
         lease.release()
-    return work.run
+        raise
+    return work_to_the_end(work)
 
 
 def _is_running(engine: Engine, request_id: RequestId) -> bool:
