@@ -17,7 +17,7 @@ from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
 from aiflow.usecases.notify import tell_waiting
 from aiflow.usecases.replace_run import close_replaced
-from aiflow.usecases.run_report import add_lines, end_run
+from aiflow.usecases.run_report import add_lines, end_run, record
 from aiflow.usecases.run_work import Work, trailers_of
 from aiflow.usecases.settle_run import settle_run, work_to_the_end
 
@@ -119,7 +119,7 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
         else:
             again = recovered(owned, engine.limits, engine.clock())
             again = again if work.workspace.is_intact(again.place) else replace(again, is_prepared=False)
-            work.save(again) if again.is_active else end_run(work, again)
+            record(work, again)
     except BaseException:
         lease.release()
         raise

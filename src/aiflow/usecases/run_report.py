@@ -44,6 +44,14 @@ def end_run(work: Work, ended: Run) -> None:
     work.save(run)
 
 
+def record(work: Work, run: Run) -> None:
+    """Write down what came of something: the run goes on, or it ends."""
+    if run.is_active:
+        work.save(run)
+    else:
+        end_run(work, run)
+
+
 def finish_run(work: Work) -> None:
     """Write the report of a run whose last step is done; then it is DONE."""
     run = left(reported(work.run, work.engine.clock()), None)
