@@ -181,6 +181,11 @@ def crashed(run: Run, now: datetime) -> Run:
     return stopped(run, RunError("PROCESS_CRASHED", "the process ended in the middle of the run"), now)
 
 
+def cancelled(run: Run, now: datetime) -> Run:
+    """A person ended this run (RUN-12)."""
+    return stopped(run, failure(run, "CANCELLED", ""), now)
+
+
 def resumed(run: Run, way: GoOn, answer: str | None, now: datetime) -> Run:
     """A person lets the run go on: a new visit, with the failure it stopped for as feedback (RUN-6, RUN-10)."""
     answers = run.answers

@@ -11,17 +11,20 @@ from aiflow.domain.lifecycle import RunOutcome, RunState
 from aiflow.domain.lock import Lock
 from aiflow.domain.place import wip_ref
 from aiflow.domain.request import RequestId, RequestStatus
-from aiflow.domain.run_events import crashed, failure, recovered, stopped
+from aiflow.domain.run_events import cancelled, crashed, recovered
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.usecases.check_health import require_health
-from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
+from aiflow.usecases.lock_run import holder_shape, take_lock
 from aiflow.usecases.notify import tell_waiting
 from aiflow.usecases.replace_run import close_replaced
 from aiflow.usecases.run_report import add_lines, end_run, record
-from aiflow.usecases.run_work import Work, trailers_of
+from aiflow.usecases.run_work import Work, holding, taking_up, trailers_of
 from aiflow.usecases.settle_run import settle_run, work_to_the_end
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
     from aiflow.domain.lock import LockStatus
     from aiflow.domain.run import Run
     from aiflow.ports import Lease
@@ -85,15 +88,14 @@ def recover_run(engine: Engine, request_id: RequestId) -> Run | None:
             tell_waiting(engine, ended)
         return ended
     require_health(engine, request_id, typed="run")
-    lease = engine.locks.acquire_request(request_id, run.run_id)
-    if isinstance(lease, Lock):  # somebody else recovers it already, or runs something else
-        raise in_progress(lease)
+    # Somebody else may recover it already, or run something else.
+    lease = take_lock(engine, request_id, run.run_id)
     return work_to_the_end(_take_over(engine, lease, run))
 
 
 def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
     """Become the owner of an interrupted run; one whose request a person put away meanwhile only stops."""
-    try:
+    with taking_up(lease):
         current = engine.runs.load(run.request_id, run.run_id) or run
         work = Work(engine, lease, current)
         engine.journal.append(
@@ -115,14 +117,11 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
         if refused is not None:
             end_run(work, crashed(owned, engine.clock()))
         elif engine.control.is_cancelled(run.run_id):  # its process died before it could obey
-            end_run(work, stopped(owned, failure(owned, "CANCELLED", ""), engine.clock()))
+            end_run(work, cancelled(owned, engine.clock()))
         else:
             again = recovered(owned, engine.limits, engine.clock())
             again = again if work.workspace.is_intact(again.place) else replace(again, is_prepared=False)
             record(work, again)
-    except BaseException:
-        lease.release()
-        raise
     return work
 
 
@@ -135,11 +134,8 @@ def _finish_acceptance(engine: Engine, request_id: RequestId) -> Run | None:
     if run is None or not _is_running(engine, request_id):
         return None
     lease = take_lock(engine, request_id, run.run_id, beside_others=True)
-    try:
+    with taking_up(lease):
         work = Work(engine, lease, engine.runs.load(request_id, run.run_id) or run)
-    except BaseException:
-        lease.release()
-        raise
     return work_to_the_end(work)
 
 
@@ -174,16 +170,16 @@ def mark_crashed(engine: Engine, request_id: RequestId) -> Run | None:
         settle_orphan(engine, request_id)
         return None
     lease = engine.locks.acquire_request(request_id, run.run_id)
-    if isinstance(lease, Lock):
-        return None
-    try:
-        work = Work(engine, lease, engine.runs.load(request_id, run.run_id) or run)
+    return None if isinstance(lease, Lock) else stop_interrupted(engine, lease, run, crashed)
+
+
+def stop_interrupted(engine: Engine, lease: Lease, run: Run, end: Callable[[Run, datetime], Run]) -> Run:
+    """Stop a run that nobody works on any more, its request with it."""
+    with holding(engine, lease, run) as work:
         keep_interrupted(work)
-        engine.source.claim(request_id, run.run_id)
-        end_run(work, crashed(work.run, engine.clock()))
+        engine.source.claim(RequestId(run.request_id), run.run_id)
+        end_run(work, end(work.run, engine.clock()))
         settle_run(work, work.run)
-    finally:
-        lease.release()
     return work.run
 
 

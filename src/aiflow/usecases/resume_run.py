@@ -17,7 +17,7 @@ from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
 from aiflow.usecases.recover_runs import mark_crashed, reclaim_locks
 from aiflow.usecases.replace_run import close_replaced
 from aiflow.usecases.run_report import errors_shape
-from aiflow.usecases.run_work import Work
+from aiflow.usecases.run_work import Work, taking_up
 from aiflow.usecases.settle_run import work_to_the_end
 from aiflow.usecases.start_run import Before, begin, fresh_run_id, new_run
 
@@ -55,15 +55,12 @@ def resume_run(engine: Engine, run: Run, wish: Wish) -> Run:
         return work_to_the_end(_go_on(engine, lease, run, way, wish))
     new_id = fresh_run_id(engine, request_id)
     lease = take_lock(engine, request_id, new_id)
-    try:
+    with taking_up(lease):
         answers = run.answers if wish.answer is None else (*run.answers, (_question(run), wish.answer))
         before = Before(run.run_id, (*run.feedback, *feedback_of(run)), answers)
         new = new_run(engine, engine.source.load(request_id), new_id, facts, before)
         work = begin(engine, lease, new)
         close_replaced(engine, lease, run.request_id, run.run_id, new_id)
-    except BaseException:
-        lease.release()
-        raise
     return work_to_the_end(work)
 
 
@@ -145,16 +142,13 @@ def _explain(engine: Engine, run: Run, error: AiflowError) -> None:
 
 def _go_on(engine: Engine, lease: Lease, run: Run, way: GoOn, wish: Wish) -> Work:
     """Take a stopped run up again behind its lock."""
-    try:
+    with taking_up(lease):
         work = Work(engine, lease, _look_again(engine, run))
         again, way = _settle_worktree(work, way, wish)
         engine.control.clear(run.run_id)
         claim(engine, run)
         again = replace(again, lock=holder_shape(lease.lock))
         work.save(resumed(again, way, wish.answer, engine.clock()))
-    except BaseException:
-        lease.release()
-        raise
     return work
 
 
