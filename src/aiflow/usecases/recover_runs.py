@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import RunOutcome, RunState
 from aiflow.domain.lock import Lock
-from aiflow.domain.place import wip_ref
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_events import cancelled, crashed, recovered
 from aiflow.errors import AiflowError, EnvironmentProblemError
@@ -17,7 +16,7 @@ from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import holder_shape, take_lock
 from aiflow.usecases.notify import tell_waiting
 from aiflow.usecases.replace_run import close_replaced
-from aiflow.usecases.run_report import add_lines, end_run, record
+from aiflow.usecases.run_report import add_lines, end_run, keep_unfinished, record
 from aiflow.usecases.run_work import Work, holding, taking_up, trailers_of
 from aiflow.usecases.settle_run import settle_run, work_to_the_end
 
@@ -148,19 +147,13 @@ def _is_running(engine: Engine, request_id: RequestId) -> bool:
 
 def keep_interrupted(work: Work) -> None:
     """Keep what the interrupted step had changed as a patch (RUN-11)."""
-    run = work.run
-    step_id = run.current_step_id
-    if step_id is None or run.work.is_done or not run.is_prepared:
+    run, step_id = work.run, work.run.current_step_id
+    if step_id is None or run.work.is_done:
         return
-    trailers = trailers_of(run, step_id)
-    # Trouble with git must not keep a run from being taken over, cancelled or marked: what comes next meets it too.
-    with contextlib.suppress(AiflowError, OSError):
-        if not work.workspace.is_intact(run.place):
-            return
-        if work.workspace.find_commit(run.place, run.step_base, trailers) is not None:
-            return
-        unfinished = work.workspace.keep_unfinished(run.place, run.step_base, wip_ref(run.run_id, step_id))
-        work.engine.runs.write_patch(run, step_id, unfinished.patch)
+    unfinished = keep_unfinished(work, run, trailers_of(run, step_id))
+    if unfinished is not None:
+        with contextlib.suppress(AiflowError, OSError):  # the ref has it too
+            work.engine.runs.write_patch(run, step_id, unfinished.patch)
 
 
 def mark_crashed(engine: Engine, request_id: RequestId) -> Run | None:
