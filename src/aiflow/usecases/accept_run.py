@@ -12,7 +12,7 @@ from aiflow.errors import BadInputError, ConflictError
 from aiflow.usecases.bring_in import bring_in
 from aiflow.usecases.lock_run import take_lock
 from aiflow.usecases.recover_runs import reclaim_locks
-from aiflow.usecases.run_report import add_to_report, errors_shape
+from aiflow.usecases.run_report import record_verdict
 from aiflow.usecases.run_work import holding
 from aiflow.usecases.settle_run import settle_run
 
@@ -115,13 +115,8 @@ def _is_sent_back(run: Run) -> bool:
 
 
 def _close(work: Work, comment: str) -> None:
-    engine = work.engine
-    closed = sent_back(work.run, comment, engine.clock())
-    with work.lease.writing():
-        engine.runs.write_errors(closed, errors_shape(closed, engine.texts))
-        add_to_report(engine, closed, None)
-    work.save(closed)
-    engine.control.clear(closed.run_id)
+    record_verdict(work, sent_back(work.run, comment, work.engine.clock()))
+    work.engine.control.clear(work.run.run_id)
 
 
 def _refused(run: Run, detail: str) -> ConflictError:

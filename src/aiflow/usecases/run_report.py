@@ -53,6 +53,14 @@ def record(work: Work, run: Run) -> None:
         end_run(work, run)
 
 
+def record_verdict(work: Work, run: Run) -> None:
+    """Write down what was decided about a run that had ended, and why."""
+    with work.lease.writing():
+        work.engine.runs.write_errors(run, errors_shape(run, work.engine.texts))
+        add_to_report(work.engine, run, None)
+    work.save(run)
+
+
 def finish_run(work: Work) -> None:
     """Write the report of a run whose last step is done; then it is DONE."""
     run = left(reported(work.run, work.engine.clock()), None)
