@@ -33,6 +33,22 @@ PLAN = (
     PlanStep("S02", "Second"),
     PlanStep("S03", "Third | last"),
 )
+# What `errors.json` says, in this order (RUN-1).
+ERRORS_KEYS = [
+    "version",
+    "request_id",
+    "run_id",
+    "state",
+    "category",
+    "reason_code",
+    "cause",
+    "title",
+    "message",
+    "retryable",
+    "actions",
+    "evidence",
+    "suggested_next",
+]
 CHANGES = Changes((FileChange("src/a.py", 3, 1), FileChange("README.md", 1, 0)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -306,10 +307,24 @@ def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def run_together(script: str, count: int, *args: str) -> None:
-    """Start processes that wait for one another and then all work at once."""
+    """Start processes that all work at once: each says when it is ready, and begins when all are."""
     running = [
-        subprocess.Popen([sys.executable, "-c", script, str(n), *args], stderr=subprocess.PIPE) for n in range(count)
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(n), *args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for n in range(count)
     ]
+    for process in running:
+        assert process.stdout is not None
+        process.stdout.readline()
+    for process in running:
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # its exit code says why
+            process.stdin.write(b"\n")
+            process.stdin.flush()
     for process in running:
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors.decode()
@@ -321,6 +336,7 @@ from aiflow.adapters.markdown_requests.store import MarkdownRequests
 from aiflow.domain.change import Change
 number, root, same = int(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3] == "same"
 store = MarkdownRequests(root)
+print(flush=True); sys.stdin.readline()
 keys = ["title", "priority", "status", "depends_on", "labels", "created_at", "updated_at", "id"]
 for turn in range(25):
     key = keys[number] if same else ["title", "status"][turn % 2]
@@ -361,17 +377,25 @@ def test_eight_processes_writing_different_files_lose_nothing(tmp_path: Path) ->
 
 
 READER = """
-import sys, pathlib
+import sys, pathlib, time
 from aiflow.adapters.markdown_requests.store import MarkdownRequests
 from aiflow.domain.change import Change
 number, root = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 store = MarkdownRequests(root)
-for turn in range(150):
-    if number == 0:
-        store.edit("RQ-1", {"status": Change(["ready", "blocked"][turn % 2])})
-    else:
+print(flush=True); sys.stdin.readline()
+if number == 0:
+    while len(list(root.glob("reading-*"))) < 2:
+        time.sleep(0.001)
+    for turn in range(150):
+        store.edit("RQ-1", {"status": Change(["blocked", "ready"][turn % 2])})
+    store.edit("RQ-1", {"status": Change("done")})
+else:
+    seen = set()
+    while "done" not in seen:
         valid, broken = store.load()
-        assert len(valid) == 1 and not broken, broken
+        seen.add(valid[0].status.value if len(valid) == 1 and not broken else repr(broken))
+        (root / f"reading-{number}").touch()
+    (root / f"seen-{number}").write_text(" ".join(sorted(seen)))
 """
 
 
@@ -379,6 +403,9 @@ for turn in range(150):
 def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
     write_request(tmp_path, "RQ-1", "---\nstatus: ready\n---\n" + "x" * 200_000)
     run_together(READER, 3, str(tmp_path))
+    for number in (1, 2):
+        seen = set((tmp_path / f"seen-{number}").read_text().split())
+        assert {"ready", "done"} <= seen <= {"ready", "blocked", "done"}
 
 
 CREATOR = """
@@ -387,6 +414,7 @@ from aiflow.adapters.activity_log import ActivityLog
 from aiflow.adapters.markdown_requests.store import MarkdownRequests
 from aiflow.usecases.create_request import NewRequest, create_request
 root = pathlib.Path(sys.argv[2])
+print(flush=True); sys.stdin.readline()
 for turn in range(10):
     create_request(NewRequest(f"Title {sys.argv[1]}-{turn}", "body"), MarkdownRequests(root), ActivityLog(root), lambda: datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC))
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -692,6 +693,24 @@ class AnyRun(RuleBasedStateMachine):
     @rule()
     def give_up(self) -> None:
         self.record(crashed(self.run, self.now()))
+
+    @precondition(lambda self: self.run.is_active)
+    @rule(turns=st.integers(1, 12))
+    def go_well(self, turns: int) -> None:
+        """Nothing goes wrong for a while: one turn after the other, hardly any run would come out of PLANNING."""
+        for _ in range(turns):
+            action = next_action(self.run, self.limits)
+            if isinstance(action, CallRole):
+                self.call("well", "", rejects=False)
+            elif action is not None:
+                perform: dict[Action, Callable[[], object]] = {
+                    Action.PREPARE: self.prepare,
+                    Action.TEST: lambda: self.test(None),
+                    Action.COMMIT: lambda: self.commit("abc"),
+                    Action.REPORT: self.report,
+                    Action.GIVE_UP: self.give_up,
+                }
+                perform[action]()
 
     # The process dies, a person cancels, a person lets it go on.
 

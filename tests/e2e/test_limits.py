@@ -9,6 +9,7 @@ import pytest
 
 from e2e.agents import plan_of
 from e2e.bench import Bench, wait_for
+from run_builders import ERRORS_KEYS
 
 ALWAYS_RED = '[tests]\nunit = "echo red; exit 1"'
 
@@ -49,21 +50,7 @@ def test_a_step_whose_tests_always_fail_stops_behind_two_calls(bench: Bench) -> 
 
 def _check_errors(bench: Bench, run_id: str) -> None:
     errors = bench.errors()
-    assert list(errors) == [
-        "version",
-        "request_id",
-        "run_id",
-        "state",
-        "category",
-        "reason_code",
-        "cause",
-        "title",
-        "message",
-        "retryable",
-        "actions",
-        "evidence",
-        "suggested_next",
-    ]
+    assert list(errors) == ERRORS_KEYS
     assert (errors["request_id"], errors["run_id"], errors["state"]) == ("RQ-1", run_id, "NEEDS_INPUT")
     assert (errors["category"], errors["cause"]) == ("EXECUTION", "UNIT_TEST_FAILED")
     assert all(errors["actions"])

@@ -127,6 +127,36 @@ def test_a_run_whose_process_died_before_it_could_tell_is_told_by_the_next_start
     assert mailbox.codes == ["NEEDS_CLARIFICATION"]
 
 
+AUTO = ("-c", "accept=auto")
+
+
+@pytest.mark.spec("REQ-6")
+def test_what_is_accepted_by_itself_is_not_told_and_what_cannot_be_is_told_once(bench: Bench, mailbox: Mailbox) -> None:
+    assert bench.aiflow.json("run", "RQ-1", *AUTO)["accepted_as"]
+    bench.add_request("RQ-2")
+    theirs = "sh('echo theirs > app.txt && git commit -qm theirs app.txt', cwd=ROOT)"
+    bench.agent.does("implementer", f"write('app.txt', 'ours'); {theirs}; done()")
+    assert bench.aiflow.json("run", "RQ-2", *AUTO)["state"] == "DONE"
+    assert [(note["request_id"], note["reason_code"]) for note in mailbox.notes] == [("RQ-2", "MERGE_CONFLICT")]
+    assert mailbox.notes[0]["command"] == "aiflow resume RQ-2 --update"
+    bench.aiflow("accept", "RQ-2", code=6)  # the person sees that themselves
+    bench.aiflow("send-back", "RQ-2", "-m", "Again")
+    assert len(mailbox.notes) == 1
+
+
+@pytest.mark.spec("REQ-6", "RUN-11")
+def test_a_run_whose_process_died_before_it_was_accepted_is_told_if_it_cannot_be(
+    bench: Bench, mailbox: Mailbox
+) -> None:
+    bench.agent.does("implementer", "write('aiflow.toml', '[agent]\\nkind = \"demo\"\\n'); done()")
+    bench.run()
+    path = bench.root / "requests/RQ-1.md"
+    path.write_text(path.read_text().replace("status: blocked", "status: running"))
+    mailbox.path.unlink()
+    bench.aiflow.json("run", "RQ-1", *AUTO)
+    assert mailbox.codes == ["SETTINGS_CHANGED"]
+
+
 @pytest.mark.spec("RUN-6")
 def test_a_run_that_another_replaces_is_not_told_again(bench: Bench, mailbox: Mailbox) -> None:
     bench.configure(f'[notify]\ncommand = "cat >> {mailbox.path}"\n[tests]\nunit = "false"')

@@ -13,14 +13,15 @@ from aiflow.domain.answers import Role
 from aiflow.domain.auto_run import Session, Summary, Unreached, Upcoming, Waiting
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.notes import Note, NoteKind
+from aiflow.domain.request import Request, RequestId, RequestStatus
 from aiflow.domain.run import Run, RunError
 from aiflow.domain.run_events import asked, replaced, stopped
-from aiflow.errors import EnvironmentProblemError
+from aiflow.errors import EnvironmentProblemError, NotFoundError
 from aiflow.messages import Texts
 from aiflow.settings import settle
 from aiflow.usecases.engine import Engine
 from aiflow.usecases.notify import tell_auto_ended, tell_waiting
-from builders import NOW
+from builders import NOW, request
 from run_builders import EVERY_STATE, RUN_ID, at, done, in_step, in_tests, why
 
 
@@ -36,14 +37,27 @@ class Person:
         return self.problem
 
 
+class Backlog:
+    """Where the request is."""
+
+    status = RequestStatus.BLOCKED
+    problem: Exception | None = None
+
+    def load(self, request_id: RequestId) -> Request:
+        if self.problem:
+            raise self.problem
+        return request(request_id, self.status)
+
+
 class Scene:
     """An engine that can tell a person."""
 
     def __init__(self, language: str = "en", problem: str | None = None) -> None:
-        self.person, self.journal = Person(problem), MemoryJournal()
+        self.person, self.journal, self.backlog = Person(problem), MemoryJournal(), Backlog()
         self.warnings: list[str] = []
         used: dict[str, Any] = {
             "notifier": self.person,
+            "source": self.backlog,
             "journal": self.journal,
             "clock": lambda: at(60),
             "settings": settle({}),
@@ -131,6 +145,21 @@ def test_what_waits_for_nobody_is_not_told(run: Run) -> None:
     scene = Scene(problem="unheard")
     tell_waiting(scene.engine, run)
     assert (scene.person.notes, scene.journal.entries, scene.warnings) == ([], [], [])
+
+
+@pytest.mark.spec("REQ-3")
+@pytest.mark.parametrize("status", RequestStatus)
+def test_what_a_person_put_away_meanwhile_waits_for_nobody(status: RequestStatus) -> None:
+    scene = Scene()
+    scene.backlog.status = status
+    tell_waiting(scene.engine, done())
+    assert len(scene.person.notes) == (status in (RequestStatus.BLOCKED, RequestStatus.RUNNING))
+
+
+def test_a_request_that_cannot_be_read_keeps_no_note_back() -> None:
+    scene = Scene()
+    scene.backlog.problem = NotFoundError(request_id="RQ-1")
+    assert scene.told(done()).reason_code == "AWAITING_ACCEPTANCE"
 
 
 @pytest.mark.spec("ERR-4")

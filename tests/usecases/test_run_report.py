@@ -29,6 +29,7 @@ from aiflow.usecases.run_shapes import exit_code_of, outcome_code, run_result
 from aiflow.usecases.run_work import Work
 from builders import NOW
 from run_builders import (
+    ERRORS_KEYS,
     LIMITS,
     PLAN,
     RUN_ID,
@@ -179,21 +180,6 @@ def go_on(run: Run, *, is_from_start: bool = False) -> Run:
 
 # --- errors.json -----------------------------------------------------------------------------------------------------
 
-ERRORS = [
-    "version",
-    "request_id",
-    "run_id",
-    "state",
-    "category",
-    "reason_code",
-    "cause",
-    "title",
-    "message",
-    "retryable",
-    "actions",
-    "evidence",
-    "suggested_next",
-]
 EVIDENCE = ["failed_at_state", "step_id", "command", "exit_code", "stderr_snippet", "log_paths"]
 
 
@@ -201,9 +187,9 @@ EVIDENCE = ["failed_at_state", "step_id", "command", "exit_code", "stderr_snippe
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_errors_json_has_the_fields_of_the_specification_and_no_others(language: str) -> None:
     shape = errors_shape(stop(in_tests(2)), Texts(language))
-    assert list(shape) == ERRORS
+    assert list(shape) == ERRORS_KEYS
     assert list(shape["evidence"]) == EVIDENCE
-    assert {name: shape[name] for name in ERRORS if name not in ("title", "message", "actions")} == {
+    assert {name: shape[name] for name in ERRORS_KEYS if name not in ("title", "message", "actions")} == {
         "version": "1.0",
         "request_id": "RQ-1",
         "run_id": RUN_ID,

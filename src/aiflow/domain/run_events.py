@@ -181,16 +181,17 @@ def crashed(run: Run, now: datetime) -> Run:
     return stopped(run, RunError("PROCESS_CRASHED", "the process ended in the middle of the run"), now)
 
 
+def cancelled(run: Run, now: datetime) -> Run:
+    """A person ended this run (RUN-12)."""
+    return stopped(run, failure(run, "CANCELLED", ""), now)
+
+
 def resumed(run: Run, way: GoOn, answer: str | None, now: datetime) -> Run:
     """A person lets the run go on: a new visit, with the failure it stopped for as feedback (RUN-6, RUN-10)."""
     answers = run.answers
-    feedback: tuple[Feedback, ...] = ()
     if answer is not None:
         question = run.error.question if run.error and run.error.question else ""
         answers = (*answers, (question, answer))
-    if run.error is not None and run.error.question is None and run.error.reason_code != "CANCELLED":
-        last = run.error
-        feedback = (Feedback(last.cause or last.reason_code, last.summary, last.evidence.stderr_snippet),)
     fresh = replace(run, answers=answers, error=None, stopped_in=None)
     note = "retry_step" if way.is_from_start else "resume"
     fresh = replace(fresh, current_step_id=way.step_id or run.current_step_id)
@@ -199,7 +200,7 @@ def resumed(run: Run, way: GoOn, answer: str | None, now: datetime) -> Run:
     keeps_work = way.event is RunEvent.RESUMED_AT_TESTS
     old = run.visit
     visit = Visit(
-        feedback=feedback,
+        feedback=feedback_of(run),
         is_tested=keeps_work and old.is_tested,
         changed_files=old.changed_files if keeps_work else 0,
         changed_lines=old.changed_lines if keeps_work else 0,
@@ -207,6 +208,14 @@ def resumed(run: Run, way: GoOn, answer: str | None, now: datetime) -> Run:
         summary=old.summary if keeps_work else "",
     )
     return _happen(replace(fresh, visit=visit), way.event, now, note=note)
+
+
+def feedback_of(run: Run) -> tuple[Feedback, ...]:
+    """Tell whoever goes on what a run stopped for; a question or a person's cancel is no failure."""
+    why = run.error
+    if why is None or why.question is not None or why.reason_code == "CANCELLED":
+        return ()
+    return (Feedback(why.cause or why.reason_code, why.summary, why.evidence.stderr_snippet),)
 
 
 def _from_start(run: Run, step_id: str) -> Run:

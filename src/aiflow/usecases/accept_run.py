@@ -12,13 +12,14 @@ from aiflow.errors import BadInputError, ConflictError
 from aiflow.usecases.bring_in import bring_in
 from aiflow.usecases.lock_run import take_lock
 from aiflow.usecases.recover_runs import reclaim_locks
-from aiflow.usecases.run_report import add_to_report, errors_shape
-from aiflow.usecases.run_work import Work
+from aiflow.usecases.run_report import record_verdict
+from aiflow.usecases.run_work import holding
 from aiflow.usecases.settle_run import settle_run
 
 if TYPE_CHECKING:
     from aiflow.domain.run import Run
     from aiflow.usecases.engine import Engine
+    from aiflow.usecases.run_work import Work
 
 ACCEPTABLE = (RequestStatus.BLOCKED, RequestStatus.RUNNING, RequestStatus.DONE)
 RETURNABLE = (RequestStatus.BLOCKED, RequestStatus.READY)
@@ -40,16 +41,13 @@ def accept_run(engine: Engine, run: Run) -> Run:
     reclaim_locks(engine)
     _decide(engine, run, "accept")
     lease = take_lock(engine, request_id, run.run_id, beside_others=True)
-    try:
-        work = Work(engine, lease, engine.runs.load(run.request_id, run.run_id) or run)
+    with holding(engine, lease, run) as work:
         require_done(engine, work.run)
         if not work.run.accepted_as:
             require_saved(engine, work.run)
             bring_in(work, is_automatic=False)
         if work.run.accepted_as:
             settle_run(work, work.run)
-    finally:
-        lease.release()
     return work.run
 
 
@@ -86,16 +84,13 @@ def send_back(engine: Engine, run: Run, comment: str) -> Run:
     request_id = RequestId(run.request_id)
     reclaim_locks(engine)
     lease = take_lock(engine, request_id, run.run_id, beside_others=True)
-    try:
-        work = Work(engine, lease, engine.runs.load(run.request_id, run.run_id) or run)
+    with holding(engine, lease, run) as work:
         _require_returnable(engine, work.run)
         _decide(engine, run, "send_back")
         if not _is_sent_back(work.run):
             _close(work, comment.strip())
         heading = engine.texts("send_back.heading", date=f"{engine.clock():%Y-%m-%d}")
         engine.source.send_back(request_id, run.run_id, f"## {heading}\n\n{comment.strip()}")
-    finally:
-        lease.release()
     return work.run
 
 
@@ -120,13 +115,8 @@ def _is_sent_back(run: Run) -> bool:
 
 
 def _close(work: Work, comment: str) -> None:
-    engine = work.engine
-    closed = sent_back(work.run, comment, engine.clock())
-    with work.lease.writing():
-        engine.runs.write_errors(closed, errors_shape(closed, engine.texts))
-        add_to_report(engine, closed, None)
-    work.save(closed)
-    engine.control.clear(closed.run_id)
+    record_verdict(work, sent_back(work.run, comment, work.engine.clock()))
+    work.engine.control.clear(work.run.run_id)
 
 
 def _refused(run: Run, detail: str) -> ConflictError:

@@ -13,7 +13,6 @@ from aiflow.domain.place import retry_ref
 from aiflow.domain.programs import End
 from aiflow.domain.run import Action, CallRole, next_action
 from aiflow.domain.run_events import (
-    attempt_failed,
     crashed,
     failure,
     prepared,
@@ -23,7 +22,7 @@ from aiflow.domain.run_events import (
     testing,
 )
 from aiflow.errors import AiflowError, as_problem
-from aiflow.usecases.call_role import call_role, collect
+from aiflow.usecases.call_role import call_role, collect, fail
 from aiflow.usecases.run_report import end_run, finish_run
 from aiflow.usecases.run_work import SECONDS_OVER, LostLockError, Work, end_of, trailers_of, with_trailers
 
@@ -167,8 +166,7 @@ def _passes(work: Work, kind: str, command: str) -> bool:
         why = work.failure("TEST_TIMEOUT" if is_late else FAILED_TESTS[kind], summary, log, command, ended)
     finally:
         log.close()
-    failed = attempt_failed(work.run, Role.IMPLEMENTER, why, work.engine.limits, work.engine.clock())
-    end_run(work, failed) if not failed.is_active else work.save(failed)
+    fail(work, Role.IMPLEMENTER, why)
     return False
 
 

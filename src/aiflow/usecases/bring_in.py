@@ -15,7 +15,7 @@ from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_events import accepted, failure, not_accepted
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.settings import FILE_NAME
-from aiflow.usecases.run_report import add_lines, add_to_report, errors_shape
+from aiflow.usecases.run_report import add_lines, record_verdict
 from aiflow.usecases.run_work import SECONDS_OVER, end_of, trailers_of, with_trailers
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def bring_in(work: Work, *, is_automatic: bool) -> None:
     if isinstance(done, str):
         _record_accepted(work, done)
     elif done is not None:
-        _record_refusal(work, done)
+        record_verdict(work, not_accepted(work.run, done, work.engine.clock()))
 
 
 def _try(work: Work, *, is_automatic: bool) -> str | RunError | None:
@@ -144,14 +144,4 @@ def _record_accepted(work: Work, commit: str) -> None:
         engine.runs.write_errors(run, None)
         told = engine.texts("report.accepted", base=run.place.base_branch, commit=commit[:12])
         add_lines(engine, run, [f"{run.changed_at.isoformat(timespec='seconds')} {told}", ""])
-    work.save(run)
-
-
-def _record_refusal(work: Work, why: RunError) -> None:
-    """Write down why the work is not in: the run stays DONE and waits."""
-    engine = work.engine
-    run = not_accepted(work.run, why, engine.clock())
-    with work.lease.writing():
-        engine.runs.write_errors(run, errors_shape(run, engine.texts))
-        add_to_report(engine, run, None)
     work.save(run)

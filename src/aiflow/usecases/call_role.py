@@ -16,7 +16,7 @@ from aiflow.domain.run_events import (
     planned,
     reviewed,
 )
-from aiflow.usecases.run_report import end_run
+from aiflow.usecases.run_report import end_run, record
 from aiflow.usecases.run_work import SECONDS_OVER
 
 if TYPE_CHECKING:
@@ -72,14 +72,14 @@ def _take(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
     """Record what a call gave."""
     if not work.workspace.is_intact(work.run.place):
         unprepared(work)
-        _fail(work, role, _failure(work, "WORKTREE_LOST", "the agent deleted its worktree", log, reply))
+        fail(work, role, _failure(work, "WORKTREE_LOST", "the agent deleted its worktree", log, reply))
         return
     if reply.reason_code is not None:
-        _fail(work, role, _failure(work, reply.reason_code, reply.detail, log, reply))
+        fail(work, role, _failure(work, reply.reason_code, reply.detail, log, reply))
         return
     answer = read_answer(role, reply.answer)
     if isinstance(answer, Spoiled):
-        _fail(work, role, _failure(work, answer.reason_code, answer.detail, log, reply))
+        fail(work, role, _failure(work, answer.reason_code, answer.detail, log, reply))
     elif isinstance(answer, Asked):
         log.say(f"question: {answer.question}")
         why = replace(_failure(work, "NEEDS_CLARIFICATION", answer.question, log, reply), question=answer.question)
@@ -101,7 +101,7 @@ def _measure(work: Work, answer: Implemented, log: StepLog, reply: AgentReply) -
         log.say(f"[aiflow] {note}")
     if marked := work.engine.merging.marked(work.run.place, work.run.work.conflicts):
         detail = f"conflict markers are left in: {', '.join(marked)}"
-        _fail(work, Role.IMPLEMENTER, _failure(work, "MERGE_CONFLICT", detail, log, reply))
+        fail(work, Role.IMPLEMENTER, _failure(work, "MERGE_CONFLICT", detail, log, reply))
         return
     limits = work.engine.limits
     files, lines = len(changes.files), changes.lines
@@ -110,7 +110,7 @@ def _measure(work: Work, answer: Implemented, log: StepLog, reply: AgentReply) -
         return
     work.run = measured(work.run, changes)
     detail = f"files changed: {files} (limit {limits.step_files}), lines: {lines} (limit {limits.step_lines})"
-    _fail(work, Role.IMPLEMENTER, _failure(work, "STEP_TOO_LARGE", detail, log, reply))
+    fail(work, Role.IMPLEMENTER, _failure(work, "STEP_TOO_LARGE", detail, log, reply))
 
 
 def collect(work: Work) -> Changes:
@@ -131,7 +131,7 @@ def _take_review(work: Work, review: Reviewed, log: StepLog, reply: AgentReply) 
     findings = "; ".join(review.findings) or "no findings were given"
     log.say(f"rejected: {findings}")
     why = _failure(work, "QA_REJECTED", findings, log, reply)
-    _fail(work, Role.IMPLEMENTER, why)
+    fail(work, Role.IMPLEMENTER, why)
 
 
 def _failure(work: Work, reason_code: str, summary: str, log: StepLog, reply: AgentReply) -> RunError:
@@ -139,13 +139,9 @@ def _failure(work: Work, reason_code: str, summary: str, log: StepLog, reply: Ag
     return replace(why, evidence=replace(why.evidence, exit_code=reply.exit_code))
 
 
-def _fail(work: Work, role: Role, why: RunError) -> None:
+def fail(work: Work, role: Role, why: RunError) -> None:
     """Record a failed attempt: the role is tried again, or the run ends."""
-    run = attempt_failed(work.run, role, why, work.engine.limits, work.engine.clock())
-    if run.is_active:
-        work.save(run)
-    else:
-        end_run(work, run)
+    record(work, attempt_failed(work.run, role, why, work.engine.limits, work.engine.clock()))
 
 
 def unprepared(work: Work) -> Run:

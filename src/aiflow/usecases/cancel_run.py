@@ -6,13 +6,10 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.request import RequestId
-from aiflow.domain.run_events import failure, stopped
+from aiflow.domain.run_events import cancelled
 from aiflow.errors import ConflictError
 from aiflow.usecases.lock_run import take_lock
-from aiflow.usecases.recover_runs import keep_interrupted, reclaim_locks
-from aiflow.usecases.run_report import end_run
-from aiflow.usecases.run_work import Work
-from aiflow.usecases.settle_run import settle_run
+from aiflow.usecases.recover_runs import reclaim_locks, stop_interrupted
 
 if TYPE_CHECKING:
     from aiflow.domain.run import Run
@@ -32,13 +29,5 @@ def ask_to_cancel(engine: Engine, run: Run) -> bool:
     if holder is not None and holder.run_id == run.run_id:
         engine.control.ask_cancel(run.run_id)
         return True
-    lease = take_lock(engine, request_id, run.run_id)
-    try:
-        work = Work(engine, lease, engine.runs.load(run.request_id, run.run_id) or run)
-        keep_interrupted(work)
-        engine.source.claim(request_id, run.run_id)
-        end_run(work, stopped(work.run, failure(work.run, "CANCELLED", ""), engine.clock()))
-        settle_run(work, work.run)
-    finally:
-        lease.release()
+    stop_interrupted(engine, take_lock(engine, request_id, run.run_id), run, cancelled)
     return False

@@ -12,6 +12,7 @@ from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import RunOutcome, RunState
 from aiflow.domain.notes import Note, NoteKind
 from aiflow.domain.reasons import mending_command
+from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run import recommended
 from aiflow.errors import AiflowError
 from aiflow.usecases.run_report import message_facts
@@ -25,12 +26,21 @@ if TYPE_CHECKING:
 
 # What a person cancelled, sent back or replaced themselves waits for nobody.
 _WAITING = (RunOutcome.AWAITING_ACCEPTANCE, RunOutcome.NEEDS_INPUT, RunOutcome.FAILED)
+_AT_REST = (RequestStatus.BLOCKED, RequestStatus.RUNNING)
 
 
 def tell_waiting(engine: Engine, run: Run) -> None:
     """Tell that a run that has just ended waits for a person; one that does not is passed over."""
-    if run.outcome in _WAITING and run.replaced_by is None:
+    if run.outcome in _WAITING and run.replaced_by is None and not _is_put_away(engine, run):
         _send(engine, waiting_note(run, engine.texts))
+
+
+def _is_put_away(engine: Engine, run: Run) -> bool:
+    """Tell whether a person set the request to something else while the run was at work."""
+    try:
+        return engine.source.load(RequestId(run.request_id)).status not in _AT_REST
+    except AiflowError:  # what is the matter with its file is for others to say
+        return False
 
 
 def tell_auto_ended(engine: Engine, summary: Summary) -> None:

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import RunOutcome, RunState
 from aiflow.domain.lock import Lock
-from aiflow.domain.place import wip_ref
 from aiflow.domain.request import RequestId, RequestStatus
-from aiflow.domain.run_events import crashed, failure, recovered, stopped
+from aiflow.domain.run_events import cancelled, crashed, recovered
 from aiflow.errors import AiflowError, EnvironmentProblemError
-from aiflow.usecases.bring_in import accept_by_itself
 from aiflow.usecases.check_health import require_health
-from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
+from aiflow.usecases.lock_run import holder_shape, take_lock
 from aiflow.usecases.notify import tell_waiting
 from aiflow.usecases.replace_run import close_replaced
-from aiflow.usecases.run_report import add_lines, end_run
-from aiflow.usecases.run_work import Work, trailers_of
+from aiflow.usecases.run_report import add_lines, end_run, keep_unfinished, record
+from aiflow.usecases.run_work import Work, holding, taking_up, trailers_of
 from aiflow.usecases.settle_run import settle_run, work_to_the_end
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
     from aiflow.domain.lock import LockStatus
     from aiflow.domain.run import Run
     from aiflow.ports import Lease
@@ -86,15 +87,14 @@ def recover_run(engine: Engine, request_id: RequestId) -> Run | None:
             tell_waiting(engine, ended)
         return ended
     require_health(engine, request_id, typed="run")
-    lease = engine.locks.acquire_request(request_id, run.run_id)
-    if isinstance(lease, Lock):  # somebody else recovers it already, or runs something else
-        raise in_progress(lease)
+    # Somebody else may recover it already, or run something else.
+    lease = take_lock(engine, request_id, run.run_id)
     return work_to_the_end(_take_over(engine, lease, run))
 
 
 def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
     """Become the owner of an interrupted run; one whose request a person put away meanwhile only stops."""
-    try:
+    with taking_up(lease):
         current = engine.runs.load(run.request_id, run.run_id) or run
         work = Work(engine, lease, current)
         engine.journal.append(
@@ -116,14 +116,11 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
         if refused is not None:
             end_run(work, crashed(owned, engine.clock()))
         elif engine.control.is_cancelled(run.run_id):  # its process died before it could obey
-            end_run(work, stopped(owned, failure(owned, "CANCELLED", ""), engine.clock()))
+            end_run(work, cancelled(owned, engine.clock()))
         else:
             again = recovered(owned, engine.limits, engine.clock())
             again = again if work.workspace.is_intact(again.place) else replace(again, is_prepared=False)
-            work.save(again) if again.is_active else end_run(work, again)
-    except BaseException:
-        lease.release()
-        raise
+            record(work, again)
     return work
 
 
@@ -136,13 +133,9 @@ def _finish_acceptance(engine: Engine, request_id: RequestId) -> Run | None:
     if run is None or not _is_running(engine, request_id):
         return None
     lease = take_lock(engine, request_id, run.run_id, beside_others=True)
-    try:
+    with taking_up(lease):
         work = Work(engine, lease, engine.runs.load(request_id, run.run_id) or run)
-        accept_by_itself(work)
-        settle_run(work, work.run)
-    finally:
-        lease.release()
-    return work.run
+    return work_to_the_end(work)
 
 
 def _is_running(engine: Engine, request_id: RequestId) -> bool:
@@ -154,19 +147,13 @@ def _is_running(engine: Engine, request_id: RequestId) -> bool:
 
 def keep_interrupted(work: Work) -> None:
     """Keep what the interrupted step had changed as a patch (RUN-11)."""
-    run = work.run
-    step_id = run.current_step_id
-    if step_id is None or run.work.is_done or not run.is_prepared:
+    run, step_id = work.run, work.run.current_step_id
+    if step_id is None or run.work.is_done:
         return
-    trailers = trailers_of(run, step_id)
-    # Trouble with git must not keep a run from being taken over, cancelled or marked: what comes next meets it too.
-    with contextlib.suppress(AiflowError, OSError):
-        if not work.workspace.is_intact(run.place):
-            return
-        if work.workspace.find_commit(run.place, run.step_base, trailers) is not None:
-            return
-        unfinished = work.workspace.keep_unfinished(run.place, run.step_base, wip_ref(run.run_id, step_id))
-        work.engine.runs.write_patch(run, step_id, unfinished.patch)
+    unfinished = keep_unfinished(work, run, trailers_of(run, step_id))
+    if unfinished is not None:
+        with contextlib.suppress(AiflowError, OSError):  # the ref has it too
+            work.engine.runs.write_patch(run, step_id, unfinished.patch)
 
 
 def mark_crashed(engine: Engine, request_id: RequestId) -> Run | None:
@@ -176,16 +163,16 @@ def mark_crashed(engine: Engine, request_id: RequestId) -> Run | None:
         settle_orphan(engine, request_id)
         return None
     lease = engine.locks.acquire_request(request_id, run.run_id)
-    if isinstance(lease, Lock):
-        return None
-    try:
-        work = Work(engine, lease, engine.runs.load(request_id, run.run_id) or run)
+    return None if isinstance(lease, Lock) else stop_interrupted(engine, lease, run, crashed)
+
+
+def stop_interrupted(engine: Engine, lease: Lease, run: Run, end: Callable[[Run, datetime], Run]) -> Run:
+    """Stop a run that nobody works on any more, its request with it."""
+    with holding(engine, lease, run) as work:
         keep_interrupted(work)
-        engine.source.claim(request_id, run.run_id)
-        end_run(work, crashed(work.run, engine.clock()))
+        engine.source.claim(RequestId(run.request_id), run.run_id)
+        end_run(work, end(work.run, engine.clock()))
         settle_run(work, work.run)
-    finally:
-        lease.release()
     return work.run
 
 

@@ -9,15 +9,15 @@ from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.place import retry_ref
 from aiflow.domain.request import RequestId
 from aiflow.domain.resume import Goal, GoOn, Refused, ResumeMode, StartAnew, decide_resume
-from aiflow.domain.run import Feedback, as_stopped
-from aiflow.domain.run_events import failure, rebased, resumed
+from aiflow.domain.run import as_stopped
+from aiflow.domain.run_events import failure, feedback_of, rebased, resumed
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
 from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
 from aiflow.usecases.recover_runs import mark_crashed, reclaim_locks
 from aiflow.usecases.replace_run import close_replaced
 from aiflow.usecases.run_report import errors_shape
-from aiflow.usecases.run_work import Work
+from aiflow.usecases.run_work import Work, taking_up
 from aiflow.usecases.settle_run import work_to_the_end
 from aiflow.usecases.start_run import Before, begin, fresh_run_id, new_run
 
@@ -55,15 +55,12 @@ def resume_run(engine: Engine, run: Run, wish: Wish) -> Run:
         return work_to_the_end(_go_on(engine, lease, run, way, wish))
     new_id = fresh_run_id(engine, request_id)
     lease = take_lock(engine, request_id, new_id)
-    try:
+    with taking_up(lease):
         answers = run.answers if wish.answer is None else (*run.answers, (_question(run), wish.answer))
-        before = Before(run.run_id, _feedback(run), answers)
+        before = Before(run.run_id, (*run.feedback, *feedback_of(run)), answers)
         new = new_run(engine, engine.source.load(request_id), new_id, facts, before)
         work = begin(engine, lease, new)
         close_replaced(engine, lease, run.request_id, run.run_id, new_id)
-    except BaseException:
-        lease.release()
-        raise
     return work_to_the_end(work)
 
 
@@ -136,14 +133,6 @@ def _question(run: Run) -> str:
     return run.error.question or "" if run.error else ""
 
 
-def _feedback(run: Run) -> tuple[Feedback, ...]:
-    """Tell a new plan what went wrong with the old one."""
-    why = run.error
-    if why is None or why.question is not None or why.reason_code == "CANCELLED":
-        return run.feedback
-    return (*run.feedback, Feedback(why.cause or why.reason_code, why.summary, why.evidence.stderr_snippet))
-
-
 def _explain(engine: Engine, run: Run, error: AiflowError) -> None:
     """Say in `errors.json` why a run does not go on; the run itself stays as it is (RUN-7)."""
     facts = tuple((name, str(fact)) for name, fact in error.context.items() if isinstance(fact, str))
@@ -153,16 +142,13 @@ def _explain(engine: Engine, run: Run, error: AiflowError) -> None:
 
 def _go_on(engine: Engine, lease: Lease, run: Run, way: GoOn, wish: Wish) -> Work:
     """Take a stopped run up again behind its lock."""
-    try:
+    with taking_up(lease):
         work = Work(engine, lease, _look_again(engine, run))
         again, way = _settle_worktree(work, way, wish)
         engine.control.clear(run.run_id)
         claim(engine, run)
         again = replace(again, lock=holder_shape(lease.lock))
         work.save(resumed(again, way, wish.answer, engine.clock()))
-    except BaseException:
-        lease.release()
-        raise
     return work
 
 
@@ -216,11 +202,8 @@ def _without_worktree(work: Work, run: Run, wish: Wish) -> Run:
         return run
     moved = replace(_adopt_commits(work, run, tip, wish), left_tree=None)
     # Laid out again, the unfinished step would undo those commits: it stays reachable under its ref, and as a patch.
-    return (
-        replace(moved, steps={**moved.steps, run.current_step_id: replace(moved.work, kept=None)})
-        if (run.current_step_id)
-        else moved
-    )
+    step_id = run.current_step_id
+    return replace(moved, steps={**moved.steps, step_id: replace(moved.work, kept=None)}) if step_id else moved
 
 
 def _adopt(work: Work, run: Run, way: GoOn, wish: Wish) -> tuple[Run, GoOn]:

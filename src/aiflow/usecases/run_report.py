@@ -29,7 +29,8 @@ _ENDS = {RunEvent.NEEDS_INPUT, RunEvent.FAILED, RunEvent.REPORTED, RunEvent.REPL
 
 def end_run(work: Work, ended: Run) -> None:
     """Write down a run that stops: what its step left, why it stopped, the report; the lock is given back later."""
-    unfinished = _keep(work, ended)
+    is_in_step = ended.stopped_in in (RunState.IMPLEMENTING, RunState.TESTING)
+    unfinished = keep_unfinished(work, ended) if is_in_step else None
     run = left(ended, unfinished) if unfinished is not None else replace(ended, left_tree=_tree(work, ended))
     store, texts = work.engine.runs, work.engine.texts
     try:
@@ -44,6 +45,22 @@ def end_run(work: Work, ended: Run) -> None:
     work.save(run)
 
 
+def record(work: Work, run: Run) -> None:
+    """Write down what came of something: the run goes on, or it ends."""
+    if run.is_active:
+        work.save(run)
+    else:
+        end_run(work, run)
+
+
+def record_verdict(work: Work, run: Run) -> None:
+    """Write down what was decided about a run that had ended, and why."""
+    with work.lease.writing():
+        work.engine.runs.write_errors(run, errors_shape(run, work.engine.texts))
+        add_to_report(work.engine, run, None)
+    work.save(run)
+
+
 def finish_run(work: Work) -> None:
     """Write the report of a run whose last step is done; then it is DONE."""
     run = left(reported(work.run, work.engine.clock()), None)
@@ -53,15 +70,20 @@ def finish_run(work: Work) -> None:
     work.save(run)
 
 
-def _keep(work: Work, run: Run) -> Unfinished | None:
-    """Keep what an unfinished step changed as a ref and a patch; trouble with git must not keep a run from ending."""
-    is_in_step = run.stopped_in in (RunState.IMPLEMENTING, RunState.TESTING) and run.current_step_id is not None
-    if not is_in_step or not run.is_prepared or run.current_step_id is None:
+def keep_unfinished(work: Work, run: Run, trailers: dict[str, str] | None = None) -> Unfinished | None:
+    """Keep what the current step changed under a ref; None if there is nothing, or a commit with these trailers has it.
+
+    Trouble with git must not keep a run from ending, being taken over or cancelled: what comes next meets it too.
+    """
+    step_id = run.current_step_id
+    if step_id is None or not run.is_prepared:
         return None
     try:
         if not work.workspace.is_intact(run.place):
             return None
-        return work.workspace.keep_unfinished(run.place, run.step_base, wip_ref(run.run_id, run.current_step_id))
+        if trailers and work.workspace.find_commit(run.place, run.step_base, trailers) is not None:
+            return None
+        return work.workspace.keep_unfinished(run.place, run.step_base, wip_ref(run.run_id, step_id))
     except (AiflowError, OSError):
         return None
 

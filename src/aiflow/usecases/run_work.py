@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,8 @@ from aiflow.domain.run_events import failure
 from aiflow.errors import ConflictError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from aiflow.domain.place import Changes
     from aiflow.domain.programs import Ended
     from aiflow.domain.run import Brief, Run, RunError
@@ -98,6 +101,25 @@ class Work:
             stderr_snippet=log.tail,
             log_paths=(self.engine.runs.log_path(self.run, self.log_number),),
         )
+
+
+@contextlib.contextmanager
+def taking_up(lease: Lease) -> Iterator[None]:
+    """Give the lock back if a run cannot be taken up; else whoever works on it does."""
+    try:
+        yield
+    except BaseException:
+        lease.release()
+        raise
+
+
+@contextlib.contextmanager
+def holding(engine: Engine, lease: Lease, run: Run) -> Iterator[Work]:
+    """Have a run as it is now behind its lock, which is given back in any case."""
+    try:
+        yield Work(engine, lease, engine.runs.load(run.request_id, run.run_id) or run)
+    finally:
+        lease.release()
 
 
 def trailers_of(run: Run, step_id: str | None = None) -> dict[str, str]:

@@ -17,7 +17,7 @@ from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.recover_runs import reclaim_locks, recover_run
 from aiflow.usecases.replace_run import close_replaced
-from aiflow.usecases.run_work import Work
+from aiflow.usecases.run_work import Work, taking_up
 from aiflow.usecases.settle_run import work_to_the_end
 from aiflow.usecases.shapes import describe
 
@@ -41,15 +41,12 @@ def start_run(engine: Engine, request_id: RequestId, checked: RepositoryFacts | 
     facts = checked or require_health(engine, request_id, typed="run")
     run_id = fresh_run_id(engine, request_id)
     lease = take_lock(engine, request_id, run_id)
-    try:
+    with taking_up(lease):
         _require_unchanged(engine, request)
         run = new_run(engine, request, run_id, facts, _before(engine, request_id))
         work = begin(engine, lease, run)
         if run.replaces:
             close_replaced(engine, lease, request_id, run.replaces, run_id)
-    except BaseException:
-        lease.release()
-        raise
     return work_to_the_end(work)
 
 

@@ -16,7 +16,7 @@ from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import holder_shape, take_lock
 from aiflow.usecases.recover_runs import reclaim_locks
 from aiflow.usecases.resume_run import Wish, claim, resume_run
-from aiflow.usecases.run_work import Work
+from aiflow.usecases.run_work import Work, taking_up
 from aiflow.usecases.settle_run import work_to_the_end
 
 if TYPE_CHECKING:
@@ -40,11 +40,8 @@ def update_run(engine: Engine, run: Run, wish: Wish) -> Run:
         raise ConflictError(reason_code="RUN_NOT_ACCEPTABLE", request_id=run.request_id, detail=detail)
     require_health(engine, request_id)
     lease = take_lock(engine, request_id, run.run_id)
-    try:
+    with taking_up(lease):
         work = _merge_base(engine, lease, engine.runs.load(run.request_id, run.run_id) or run)
-    except BaseException:
-        lease.release()
-        raise
     return work_to_the_end(work)
 
 
