@@ -192,3 +192,15 @@ def test_the_command_may_come_from_the_environment_to_try_it_out(bench: Bench, m
     command = f'printf "%s" "$AIFLOW_NOTE_TITLE" > {mailbox.path}'
     bench.run(env={"AIFLOW_NOTIFY_COMMAND": command, "AIFLOW_LANG": "ja"})
     assert mailbox.path.read_text() == "RQ-1 が完了し、受け入れを待っています"
+
+
+@pytest.mark.spec("AUT-1")
+def test_the_end_of_an_auto_run_is_told_once_behind_what_waits(bench: Bench, mailbox: Mailbox) -> None:
+    bench.agent.does("implementer", ASKS)
+    bench.aiflow.json("auto")
+    assert [(note["kind"], note["reason_code"]) for note in mailbox.notes] == [
+        ("waiting", "NEEDS_CLARIFICATION"),
+        ("auto_ended", "AUTO_NOTHING_RUNNABLE"),
+    ]
+    assert "RQ-1: Red or green?" in mailbox.notes[-1]["text"]
+    assert "queue.lock" not in mailbox.seen.read_text().rpartition("---")[2]

@@ -22,6 +22,7 @@ from aiflow.usecases.auto_recovery import count_begun, find_interrupted, recover
 from aiflow.usecases.auto_shift import Shift, Terms
 from aiflow.usecases.auto_summary import summarize
 from aiflow.usecases.find_interrupted import with_interrupted
+from aiflow.usecases.notify import tell_auto_ended
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.recover_runs import reclaim_locks
 from aiflow.usecases.start_run import start_run
@@ -69,7 +70,9 @@ def auto_run(engine: Engine, terms: Terms) -> Summary:
         with contextlib.suppress(AiflowError):
             lease.release()
     summary = summarize(engine, shift.session, terms.texts)
-    return replace(summary, interrupted=shift.interrupted, findings=shift.findings)
+    summary = replace(summary, interrupted=shift.interrupted, findings=shift.findings)
+    tell_auto_ended(engine, summary)
+    return summary
 
 
 def _work_to_the_end(shift: Shift, last: Session | None) -> None:

@@ -1,0 +1,76 @@
+"""AUT-2: what auto-run costs per request, from the first to the 500th that changes nothing; time and memory.
+
+`python bench/night.py FOLDER` works through the backlog there and prints one JSON document.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from statistics import median
+
+import runs
+
+REQUESTS = 500
+EDGE = 50
+PLAN = '{"steps": [{"id": "S01", "title": "Nothing"}]}'
+AGENT = f"""#!/bin/sh
+case "$AIFLOW_ROLE" in
+planner) echo '{PLAN}' > "$AIFLOW_RESULT" ;;
+implementer) echo '{{"status": "done"}}' > "$AIFLOW_RESULT" ;;
+qa) echo '{{"verdict": "pass"}}' > "$AIFLOW_RESULT" ;;
+esac
+"""
+
+
+def resident_bytes() -> int:
+    """Return how much memory this process holds now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def work_through(folder: Path) -> None:
+    """Let auto-run work through the backlog, and note the time and the memory at each run's end."""
+    from aiflow.messages import Texts
+    from aiflow.usecases.auto_run import AutoRun, auto_run
+    from aiflow.wiring import Voice, auto_records, build_engine, project_at, read_settings
+
+    project = project_at(str(folder))
+    settings = read_settings(str(folder), ("accept=auto",))
+    ends: list[float] = []
+    held: list[int] = []
+
+    def observe(run: object) -> None:
+        if getattr(run, "accepted_as", None):
+            ends.append(time.perf_counter())
+            held.append(resident_bytes())
+
+    engine = build_engine(project, settings, project.journal, Voice(Texts("en"), observe=observe))
+    auto_run(AutoRun(engine, auto_records(project)))
+    print(json.dumps({"ends": ends, "held": held}))
+
+
+def measure(scratch: Path) -> tuple[float, float, int, int]:
+    """Return the median seconds per request and the memory at both ends of the night."""
+    folder = scratch / "night"
+    folder.mkdir()
+    runs.make_repository(folder, files=200)
+    (folder / "agent.sh").write_text(AGENT)
+    runs.git(folder, "commit", "-qam", "an agent that changes nothing")
+    for number in range(REQUESTS):
+        runs.add_request(folder, f"RQ-{number:03}")
+    environ = {**os.environ, "XDG_STATE_HOME": str(scratch / "night-state")}
+    arguments = [sys.executable, __file__, str(folder)]
+    done = subprocess.run(arguments, env=environ, check=True, capture_output=True, text=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    ends, held = found["ends"], found["held"]
+    assert len(ends) == REQUESTS, len(ends)
+    each = [after - before for before, after in zip(ends, ends[1:], strict=False)]
+    return median(each[:EDGE]), median(each[-EDGE:]), max(held[:EDGE]), max(held[-EDGE:])
+
+
+if __name__ == "__main__":
+    work_through(Path(sys.argv[1]))
