@@ -16,7 +16,7 @@ from aiflow.adapters.agents import demo
 from aiflow.domain.agent_call import AgentCall, document
 from aiflow.domain.answers import Asked, Implemented, Planned, Reviewed, Role, Spoiled, read_answer
 from aiflow.domain.plan import PlanStep
-from aiflow.domain.run import Brief
+from aiflow.domain.run import Brief, Feedback
 
 PLANNER, IMPLEMENTER, QA = Role
 STEPS = tuple(PlanStep(f"S{number:02d}", "x") for number in range(1, 4))
@@ -35,14 +35,16 @@ class Demo:
     ) -> subprocess.CompletedProcess[bytes]:
         self.result.unlink(missing_ok=True)
         is_planner = role is PLANNER
+        steps = tuple(replace(each, target_paths=more.get("paths", ())) for each in STEPS)
         call = AgentCall(
             role=role,
             brief=Brief("RQ-1", "A title", body, "P1"),
             run_id="RUN-1",
             cwd=str(self.worktree),
-            step=None if is_planner else STEPS[step - 1],
-            plan=() if is_planner else STEPS,
+            step=None if is_planner else steps[step - 1],
+            plan=() if is_planner else steps,
             attempt=attempt,
+            feedback=more.get("feedback", ()),
             answers=more.get("answers", ()),
         )
         done = subprocess.run(
@@ -189,7 +191,7 @@ def test_every_step_asks_its_own_question(agent: Demo) -> None:
 
 @pytest.mark.spec("AGT-1", "SEC")
 @pytest.mark.parametrize("path", ["../out", "/tmp/aiflow-demo-out", "a/../../out", ".."])
-@pytest.mark.parametrize("kind", ["write", "append", "delete"])
+@pytest.mark.parametrize("kind", ["write", "append", "replace", "delete"])
 def test_a_path_outside_the_worktree_is_a_failure(agent: Demo, kind: str, path: str) -> None:
     (agent.worktree.parent / "out").write_text("mine")
     done = agent.run(IMPLEMENTER, f"```{kind} {path}\nx\n```\n")
@@ -198,6 +200,121 @@ def test_a_path_outside_the_worktree_is_a_failure(agent: Demo, kind: str, path: 
     assert not agent.result.exists()
     assert (agent.worktree.parent / "out").read_text() == "mine"
     assert not os.path.exists("/tmp/aiflow-demo-out")
+
+
+# --- replacing lines -------------------------------------------------------------------------------------------------
+
+SWAP = "```replace a.txt\ntwo\n=>\n2\n2b\n```\n"
+INSERT = "```replace a.txt\none\n=>\none\nhalf\n```\n"
+REMOVE = "```replace a.txt\ntwo\n=>\n```\n"
+
+
+@pytest.mark.spec("AGT-1")
+@pytest.mark.parametrize("eol", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("body", "before", "after"),
+    [
+        (SWAP, "one\ntwo\nthree\n", "one\n2\n2b\nthree\n"),
+        (SWAP, "two\ntwo\n", "2\n2b\ntwo\n"),
+        (SWAP, "fortytwo\ntwo\n", "fortytwo\n2\n2b\n"),  # whole lines only
+        (INSERT, "zero\none\ntwo\n", "zero\none\nhalf\ntwo\n"),
+        (REMOVE, "one\ntwo\nthree\n", "one\nthree\n"),
+        (SWAP.replace("2b", r"\1 \\n"), "two\n", "2\n\\1 \\\\n\n"),
+    ],
+)
+def test_lines_are_replaced(agent: Demo, body: str, before: str, after: str, eol: str) -> None:
+    path = agent.worktree / "a.txt"
+    path.write_bytes(before.replace("\n", eol).encode())
+    assert agent.ask(PLANNER, body).steps[0].target_paths == ("a.txt",)
+    assert agent.ask(IMPLEMENTER, body) == Implemented("A title")
+    assert path.read_bytes() == after.replace("\n", eol).encode()
+
+
+@pytest.mark.spec("AGT-1", "RUN-4")
+@pytest.mark.parametrize("body", [SWAP, INSERT])
+def test_a_second_attempt_finds_the_lines_replaced_already(agent: Demo, body: str) -> None:
+    path = agent.worktree / "a.txt"
+    path.write_text("zero\none\ntwo\n")
+    agent.ask(IMPLEMENTER, body)
+    once = path.read_text()
+    agent.ask(IMPLEMENTER, body, attempt=2)
+    assert path.read_text() == once
+
+
+@pytest.mark.spec("AGT-1")
+@pytest.mark.parametrize(
+    ("body", "before", "said"),
+    [
+        (SWAP, "one\n", "a.txt has no such lines: two"),
+        (SWAP, None, "there is no file a.txt"),
+        ("```replace a.txt\ntwo\n```\n", "two\n", "old lines, a line `=>`, new lines"),
+        ("```replace a.txt\n=>\ntwo\n```\n", "two\n", "old lines, a line `=>`, new lines"),
+    ],
+)
+def test_what_cannot_be_replaced_is_a_failure(agent: Demo, body: str, before: str | None, said: str) -> None:
+    if before is not None:
+        (agent.worktree / "a.txt").write_text(before)
+    done = agent.run(IMPLEMENTER, body)
+    assert done.returncode == 1
+    assert said in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+    assert agent.files() == ({} if before is None else {"a.txt": before})
+
+
+@pytest.mark.spec("AGT-1", "RUN-10")
+def test_an_answer_may_become_a_literal_in_code(agent: Demo) -> None:
+    body = "```ask\nWhich?\n```\n```write a.py\nWHICH = {answer!r}  # {answer}\n```\n"
+    said = 'say "遅い"\\ {answer}'
+    agent.ask(IMPLEMENTER, body, answers=(("Which?", said),))
+    code = agent.files()["a.py"]
+    assert code.endswith(f"# {said}\n")
+    assert eval(code.partition("=")[2]) == said
+
+
+# --- conflicts -------------------------------------------------------------------------------------------------------
+
+TOLD = (Feedback("MERGE_CONFLICT", "both changed it"),)
+PLAIN = "a\n<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> main\nz\n"
+OF_THREE = "<<<<<<< HEAD\nours\n||||||| 1234567\nbase\n=======\ntheirs\n>>>>>>> main\n"
+
+
+@pytest.mark.spec("AGT-1", "GIT-3")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (PLAIN, "a\nours\ntheirs\nz\n"),
+        (OF_THREE, "ours\ntheirs\n"),
+        (PLAIN + OF_THREE, "a\nours\ntheirs\nz\nours\ntheirs\n"),
+        (PLAIN.replace("\n", "\r\n"), "a\r\nours\r\ntheirs\r\nz\r\n"),
+        ("<<<<<<< HEAD\n=======\ntheirs\n>>>>>>> main", "theirs\n"),
+    ],
+)
+@pytest.mark.parametrize("is_told", [True, False])  # also when it is called again after a stop
+def test_in_the_step_of_a_merge_it_keeps_both_sides(agent: Demo, before: str, after: str, is_told: bool) -> None:
+    (agent.worktree / "a.txt").write_bytes(before.encode())
+    (agent.worktree / "b.txt").write_text("untouched\n")
+    body = "```write new.txt\nx\n```\n```reject\nNo.\n```\n"  # what is done already is not done again
+    more: dict[str, Any] = {"paths": ("a.txt", "b.txt", "gone.txt"), "feedback": TOLD if is_told else ()}
+    assert agent.ask(IMPLEMENTER, body, step=2, **more) == Implemented("x")
+    assert (agent.worktree / "a.txt").read_bytes().decode() == after
+    assert sorted(agent.files()) == ["a.txt", "b.txt"]
+    assert "resolve a.txt" in agent.said
+    assert agent.ask(QA, body, step=2, **more).is_passed
+    agent.ask(IMPLEMENTER, body, step=2, **more)  # there is nothing left to resolve
+    assert sorted(agent.files()) == ["a.txt", "b.txt"]
+
+
+@pytest.mark.spec("AGT-1", "GIT-3")
+def test_told_of_a_conflict_in_a_step_of_its_own_it_resolves_it(agent: Demo) -> None:
+    (agent.worktree / "a.txt").write_text(PLAIN)
+    agent.ask(IMPLEMENTER, "```write b.txt\nx\n```\n", paths=("a.txt",), feedback=TOLD)
+    assert agent.files() == {"a.txt": "a\nours\ntheirs\nz\n"}
+
+
+@pytest.mark.spec("AGT-1", "GIT-3")
+def test_a_new_run_that_was_told_of_an_old_conflict_does_its_work(agent: Demo) -> None:
+    agent.ask(IMPLEMENTER, "```write a.txt\nx\n```\n", paths=("a.txt",), feedback=TOLD)
+    assert agent.files() == {"a.txt": "x\n"}
 
 
 @pytest.mark.spec("AGT-1", "AGT-3")

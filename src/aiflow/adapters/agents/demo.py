@@ -6,12 +6,14 @@ fenced blocks, so that a backlog can be written for it:
     ## A step's title              one step per second-level heading, or one step in all
     ```write path/to/file          the file gets this content
     ```append path/to/file         the content is added to the file
+    ```replace path/to/file        the lines above a line `=>` are replaced by those below it
     ```delete path/to/file
-    ```ask                         the question is asked once; `{answer}` in write and append is what the person said
+    ```ask                         the question is asked once; `{answer}` in a block's text is what the person said,
+                                   `{answer!r}` the same as a literal in code
     ```reject                      the reviewer finds this
 
 `attempt=1` or `attempt=2` behind a path keeps a block to that attempt of the step. Without any block the step adds a
-line to `DEMO.md`.
+line to `DEMO.md`. Told of a merge conflict, it keeps the lines of both sides.
 """
 
 from __future__ import annotations
@@ -25,9 +27,18 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-FENCE = re.compile(r"^```(write|append|delete|ask|reject)\b[ \t]*([^\n]*)\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(
+    r"^```(write|append|replace|delete|ask|reject)\b[ \t]*([^\n]*)\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE
+)
 HEADING = re.compile(r"^## +(.+?)[ \t]*$", re.MULTILINE)
 ATTEMPT = re.compile(r"(?:^|\s)attempt=(\d+)\s*$")
+ANSWER = re.compile(r"\{answer(!r)?\}")
+ARROW = re.compile(r"^=>[ \t]*\r?\n", re.MULTILINE)
+# What git writes around the two sides; with `merge.conflictStyle = diff3` what both came from stands between them.
+CONFLICT = re.compile(
+    r"^<{7} [^\n]*\n(?P<ours>.*?)(?:^\|{7}[^\n]*\n.*?)?^={7}\r?\n(?P<theirs>.*?)^>{7} [^\n]*(?:\n|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 class Block(NamedTuple):
@@ -103,15 +114,19 @@ def plan(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def implement(call: dict[str, Any]) -> dict[str, Any]:
-    """Do what a step's blocks say."""
+    """Do what a step's blocks say, or resolve the conflicts it was told of."""
     part = _part_of_step(call)
+    is_told = any(told["reason_code"] == "MERGE_CONFLICT" for told in call["feedback"])
+    if part is None or (is_told and _has_conflicts(call["step"])):
+        _resolve(call["step"])
+        return {"status": "done", "summary": call["step"]["title"]}
     answers = {given["question"]: given["answer"] for given in call["answers"]}
     question = next((block.text.strip() for block in part.blocks if block.kind == "ask"), None)
     if question and question not in answers:
         say(f"asks: {question}")
         return {"status": "needs_input", "question": question}
     answer = answers[question] if question else next(reversed(answers.values()), "")
-    blocks = [block for block in part.blocks if block.kind in ("write", "append", "delete")]
+    blocks = [block for block in part.blocks if block.kind in ("write", "append", "replace", "delete")]
     for block in blocks:
         if block.attempt in (None, call["attempt"]):
             _apply(block, answer)
@@ -121,29 +136,91 @@ def implement(call: dict[str, Any]) -> dict[str, Any]:
     return {"status": "done", "summary": part.title}
 
 
-def _part_of_step(call: dict[str, Any]) -> Part:
+def _part_of_step(call: dict[str, Any]) -> Part | None:
+    """Return what the text says of a step; nothing of one that aiflow added, as for a merge."""
     parts = parts_of(call["request"])
-    return parts[min(int(call["step"]["id"][1:]), len(parts)) - 1]
+    number = int(call["step"]["id"][1:])
+    return parts[number - 1] if number <= len(parts) else None
 
 
 def _apply(block: Block, answer: str) -> None:
-    """Write, extend or delete one file below the worktree."""
-    path = Path(block.path)
-    if path.is_absolute() or ".." in path.parts:
-        raise SystemExit(f"{path} is outside the worktree")
-    text = block.text.replace("{answer}", answer)
+    """Write, extend, change or delete one file below the worktree."""
+    path = _inside(block.path)
+    literal = json.dumps(answer, ensure_ascii=False)
+    text = ANSWER.sub(lambda match: literal if match[1] else answer, block.text)
     say(f"{block.kind} {path}")
     if block.kind == "delete":
         path.unlink(missing_ok=True)
+        return
+    if block.kind == "replace":
+        _replace(path, text)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a" if block.kind == "append" else "w", encoding="utf-8") as file:
         file.write(text)
 
 
+def _inside(name: str) -> Path:
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise SystemExit(f"{path} is outside the worktree")
+    return path
+
+
+def _replace(path: Path, text: str) -> None:
+    """Put new lines in the place of old ones, once; where that is done already nothing changes."""
+    before = _read(path)
+    line_end = "\r\n" if "\r\n" in before else "\n"
+    old, *rest = ARROW.split(text.replace("\n", line_end), maxsplit=1)
+    if not old or not rest:
+        raise SystemExit(f"replace {path}: old lines, a line `=>`, new lines")
+    new = rest[0]
+    if _has(before, new) and (_has(new, old) or not _has(before, old)):
+        return
+    if not _has(before, old):
+        raise SystemExit(f"{path} has no such lines: {old.strip()[:200]}")
+    _write(path, re.sub(f"^{re.escape(old)}", lambda _: new, before, count=1, flags=re.MULTILINE))
+
+
+def _has(text: str, lines: str) -> bool:
+    """Tell whether whole lines stand in a text."""
+    return bool(lines) and bool(re.search(f"^{re.escape(lines)}", text, re.MULTILINE))
+
+
+def _has_conflicts(step: dict[str, Any]) -> bool:
+    return any(CONFLICT.search(_read(path)) for path in _targets(step))
+
+
+def _resolve(step: dict[str, Any]) -> None:
+    """Keep the lines of both sides where a step's files have conflict markers."""
+    for path in _targets(step):
+        before = _read(path)
+        after = CONFLICT.sub(r"\g<ours>\g<theirs>", before)
+        if after != before:
+            say(f"resolve {path}")
+            _write(path, after)
+
+
+def _targets(step: dict[str, Any]) -> list[Path]:
+    return [path for path in map(_inside, step["targets"]["paths"]) if path.is_file()]
+
+
+def _read(path: Path) -> str:
+    """Read a text as it is, its line ends too."""
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise SystemExit(f"there is no file {path}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
 def review(call: dict[str, Any]) -> dict[str, Any]:
     """Pass everything but what a text tells to reject."""
-    blocks = [block for block in _part_of_step(call).blocks if block.kind == "reject"]
+    part = _part_of_step(call)
+    blocks = [block for block in part.blocks if block.kind == "reject"] if part else []
     findings = [block.text.strip() for block in blocks if block.attempt in (None, call["attempt"])]
     say(f"{len(findings)} finding(s)")
     return {"verdict": "fail" if findings else "pass", "findings": findings}
