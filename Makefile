@@ -14,8 +14,8 @@ help: ## List the targets
 
 setup: .venv/.ready ## Make the venv with the program at .venv/bin/aiflow
 
-demo: .venv/.ready ## Show the selection at work on a made-up backlog, and run one request
-	@demo/selection.sh $(BIN)/aiflow
+demo: .venv/.ready ## Work through a small backlog before your eyes, in a repository that stays for you to try
+	@$(BIN)/aiflow demo
 
 test: .venv/.dev ## Run all tests but the long fault tests
 	@$(BIN)/python -m pytest -q -n 2 -m "not faults"

@@ -86,6 +86,10 @@ RUN_PROJECT = {
 }
 INSTANT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?\+00:00")
 RUN_ID = re.compile(r"\bRUN-\d{8}-\d{6}-[0-9a-f]{6}\b")
+SHAPES = """\
+`{root, made, kept}`; `{root, auto, next: [{name, commands}]}`, where `auto` is what `aiflow auto` prints, `null`
+with `--no-run`; `{shell, script}`.
+"""
 LEFT_OUT = ("file_system", "disk")  # they tell about the machine
 
 
@@ -101,7 +105,7 @@ def sections() -> Iterator[str]:
         "## aiflow stop\n\n`{stop_request, request_id, run_id, pid, host, has_ended}`: what was asked, the run that "
         "auto-run is at (or `null`), its process, and whether it has ended (only waited for with `--now`).\n"
     )
-    yield "## aiflow init, aiflow completion\n\n`{root, made, kept}` and `{shell, script}`.\n"
+    yield f"## aiflow init, aiflow demo, aiflow completion\n\n{SHAPES}"
     yield f"## The first project\n\n{_shown(PROJECT)}"
     yield f"## The project with runs\n\n{_shown(RUN_PROJECT)}"
 

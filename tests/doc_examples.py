@@ -4,7 +4,8 @@ On a page that is run,
 
 - a block behind "Save this as `path`:" is a file that the reader saves (an executable one if it begins with `#!`),
 - a `console` block is what they type at the `$ ` and what they see,
-- a comment `<!-- console … -->` is typed too but not shown: what the page says has happened meanwhile.
+- a comment `<!-- console … -->` is typed too but not shown: what the page says has happened meanwhile,
+- `cd …` alone leads to where the rest is typed.
 
 `…` alone on a line stands for any lines, within a line for any text. Some things differ from call to call: run ids,
 commits, times, processes, and so how wide a column is. The page shows an example of each. A run id or commit that a
@@ -86,8 +87,9 @@ NAMED = {
 }
 PASSING = {
     "instant": r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?[+-]\d\d:\d\d",
-    "clock": r"\b\d\d:\d\d:\d\d\b",
+    "clock": r"\b(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d\b",  # with the date where it is not a terminal
     "age": r"\b\d+ (?:s|min|h) ago\b",
+    "length": r"[(（](?:\d+ ?(?:s|min|h|秒|分|時間) ?)+[)）]",
     "holder": r"\b\d+ @ [\w.-]+",
     "process": r"\bpid \d+, [\w.-]+",
 }

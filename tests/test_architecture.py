@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -33,8 +34,10 @@ def test_no_room_for_odds_and_ends() -> None:
 
 
 def test_nothing_is_left_to_do_in_the_code() -> None:
-    words = ("TO" + "DO", "FIX" + "ME", "X" * 3, "NotImplemented" + "Error")
-    assert [path.name for path in SOURCES if any(word in path.read_text(encoding="utf-8") for word in words)] == []
+    # The requests of the demo are numbered: `TODO-1`.
+    words = ("TO" + r"DO(?!-\d)", "FIX" + "ME", "X" * 3, "NotImplemented" + "Error")
+    left = re.compile("|".join(words))
+    assert [path.name for path in SOURCES if left.search(path.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.spec("PRF-6")

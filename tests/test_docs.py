@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -19,7 +18,7 @@ from aiflow.adapters.markdown_requests.scan import read_request
 from aiflow.cli.main import COMMANDS, LATER_COMMANDS
 from aiflow.domain.reasons import ExitCode
 from aiflow.domain.request import Priority, Request, RequestStatus
-from doc_examples import TOKEN, Example, Reader, SavedFile, actions, fenced, without_code
+from doc_examples import Example, Reader, SavedFile, actions, fenced, without_code
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -46,6 +45,7 @@ AUTHOR = {
     for part, value in (("NAME", "Mika"), ("EMAIL", "mika@example.com"))
 }
 ALL_PAGES = sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *DOCS.rglob("*.md")))
+MOVE = re.compile(r"cd (\S+)")
 GENERATED = ("cli", "settings", "reason-codes", "lifecycle", "json")
 
 
@@ -185,15 +185,28 @@ def test_examples_print_what_the_page_shows(name: str, checkout: Path, tmp_path:
     reader = Reader()
     found = actions(read(name))
     assert found
+    here = checkout
     for action in found:
         if isinstance(action, SavedFile):
-            save(checkout, action)
+            save(here, action)
             continue
-        done = type_in(checkout, environ, reader.typed(action.command))
+        if moved := MOVE.fullmatch(action.command):
+            here = (here / moved[1]).resolve(strict=True)
+            continue
+        done = type_in(here, environ, reader.typed(action.command))
         if action.is_hidden:
             assert done.returncode == 0, f"$ {action.command}\n{done.stdout}"
         else:
             assert reader.sees(action.shown, done.stdout), f"$ {action.command}\n{done.stdout}"
+
+
+def test_the_readme_shows_the_demo_as_the_quickstart_does() -> None:
+    """The quickstart is run; tests/e2e/test_demo.py looks at the Japanese one."""
+    first_screen = next(fenced(read("README.md"), "console")).splitlines()
+    assert (first_screen[0], "…" in first_screen) == ("$ make demo", True)
+    ours = next(each for each in actions(read("docs/quickstart.md")) if isinstance(each, Example))
+    assert ours.command.startswith("aiflow demo")
+    assert Reader().sees(first_screen[1:], "".join(f"{line}\n" for line in ours.shown))
 
 
 def save(checkout: Path, file: SavedFile) -> None:
@@ -240,53 +253,3 @@ def test_the_request_file_shown_is_a_valid_request(name: str) -> None:
         assert (request.status, request.priority) == (RequestStatus.READY, Priority.P1)
         assert request.depends_on
         assert request.title != request.id
-
-
-# --- the demo --------------------------------------------------------------------------------------------------------
-
-
-@cache
-def demo(language: str) -> str:
-    """Run the demo as `make demo` does and return what it printed; nothing of it may stay behind."""
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            ["demo/selection.sh", os.path.relpath(PROGRAM, ROOT)],
-            cwd=ROOT,
-            env=clean_environ(AIFLOW_LANG=language, TMPDIR=folder, HOME=folder),
-            capture_output=True,
-            encoding="utf-8",
-            timeout=60,
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        assert not list(Path(folder).iterdir())
-    return done.stdout
-
-
-@pytest.mark.spec("SEL-1", "SEL-2", "SEL-3", "SEL-5", "SEL-6", "REQ-4", "AGT-1")
-@pytest.mark.parametrize("language", READMES)
-def test_the_demo_shows_the_selection_and_a_run(language: str) -> None:
-    output = demo(language)
-    for code in ("DEPENDS_NOT_DONE", "DEPENDS_CYCLE", "REQUEST_INVALID", "NOT_READY"):
-        assert code in output
-    chosen = re.findall(r"^(?:Next|次): (RQ-\d+) ", output, re.MULTILINE)
-    assert chosen == ["RQ-002", "RQ-010"]
-    for command in ("list", "next", "why", "forecast", "set", "-c agent.kind=demo run"):
-        assert re.search(rf"^\$ aiflow {command}\b", output, re.MULTILINE)
-    assert re.search(r"^DONE  AWAITING_ACCEPTANCE", output, re.MULTILINE)
-    assert re.search(r"^ redirect\.py \| 1 \+$", output, re.MULTILINE)
-
-
-def test_the_demo_speaks_the_language_of_the_locale() -> None:
-    command = [str(ROOT / "demo/selection.sh"), str(PROGRAM)]
-    environ = clean_environ(LC_ALL="ja_JP.UTF-8")
-    done = subprocess.run(command, cwd="/", env=environ, capture_output=True, encoding="utf-8", check=True)
-    assert TOKEN.sub("…", done.stdout) == TOKEN.sub("…", demo("ja"))
-
-
-@pytest.mark.parametrize("language", READMES)
-def test_the_readme_shows_the_demo_as_it_is(language: str) -> None:
-    first_screen = next(fenced(read(READMES[language]), "console"))
-    shown = first_screen.partition("$ make demo\n")[2].partition("$ make test\n")[0].splitlines()
-    assert "…" in shown
-    assert Reader().sees(shown, demo(language))

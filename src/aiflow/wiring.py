@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from aiflow.adapters.demo_folder import DemoFolder
     from aiflow.adapters.project_files import ProjectFolder
     from aiflow.domain.run import Run
     from aiflow.messages import Texts
@@ -156,6 +157,13 @@ def project_at(root: str) -> Project:
 def new_project(start: str) -> Project:
     """Put a project together at the root of the repository at or above a folder, for `init`."""
     return project_at(find_repository(start))
+
+
+def new_demo(folder: str | None) -> DemoFolder:
+    """Give a demo its place: the folder that was named, or one below the system's temporary folder."""
+    from aiflow.adapters.demo_folder import DemoFolder
+
+    return DemoFolder(folder, os.environ)
 
 
 def read_settings(root: str, flags: Iterable[str]) -> Settings:

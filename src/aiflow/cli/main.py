@@ -23,7 +23,7 @@ from aiflow.errors import AiflowError
 from aiflow.messages import Texts
 
 COMMANDS = (
-    *("init", "new", "list", "show", "next", "why", "forecast", "set"),
+    *("demo", "init", "new", "list", "show", "next", "why", "forecast", "set"),
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
     *("runs", "logs", "report"),
     *("doctor", "locks", "settings", "completion"),
@@ -33,7 +33,6 @@ COMMANDS = (
 LATER_COMMANDS = frozenset(
     [
         "up",
-        "demo",
         "clean",
         "agents",
         "queue",
