@@ -26,7 +26,7 @@ COMMANDS = (
     *("init", "new", "list", "show", "next", "why", "forecast", "set"),
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
     *("runs", "logs", "report"),
-    *("doctor", "locks", "settings", "completion"),
+    *("doctor", "locks", "clean", "settings", "completion"),
 )
 
 # Commands of the specification that come with later versions: whoever types one is told so.
@@ -34,7 +34,6 @@ LATER_COMMANDS = frozenset(
     [
         "up",
         "demo",
-        "clean",
         "agents",
         "queue",
         "runner",
