@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -363,7 +363,10 @@ class Housekeeping(Protocol):
         """Return how many bytes a thing takes on disk."""
 
     def take_away(self, item: Item) -> None:
-        """Take a thing out of use at once: a ref is deleted, a folder only gets another name."""
+        """Take a file or folder out of use at once: a folder only gets another name."""
+
+    def drop_refs(self, items: Sequence[Item]) -> None:
+        """Delete branches and refs that still stand where they were seen, all of them or none."""
 
     def clear_away(self, run_id: str) -> None:
         """Delete the folders of a run that were taken away; that may take its time."""

@@ -76,6 +76,14 @@ def _half_made(tree: Path) -> None:
     (admin / "locked").write_text("initializing\n")
 
 
+def _submodule(tree: Path) -> None:
+    other = tree.parent.parent / "other"
+    git(tree.parent.parent, "init", "-q", "-b", "main", str(other))
+    git(other, "commit", "-q", "--allow-empty", "-m", "first")
+    git(tree, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "sub")
+    git(tree, "commit", "-qm", "submodule")
+
+
 @pytest.mark.spec("GIT-5")
 @pytest.mark.parametrize(
     "change",
@@ -89,6 +97,7 @@ def _half_made(tree: Path) -> None:
         _hidden_but_as_it_was,
         _pointer_only,
         _half_made,
+        _submodule,
     ],
 )
 def test_a_worktree_is_saved_if_git_has_all_of_it(yard: Yard, run: Run, change: Callable[[Path], None]) -> None:
@@ -139,11 +148,7 @@ def _forced_ignored(tree: Path) -> None:
 
 def _submodule_commit(tree: Path) -> None:
     """A submodule of the worktree with a commit of its own that nobody else has."""
-    other = tree.parent.parent / "other"
-    git(tree.parent.parent, "init", "-q", "-b", "main", str(other))
-    git(other, "commit", "-q", "--allow-empty", "-m", "first")
-    git(tree, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "sub")
-    git(tree, "commit", "-qm", "submodule")
+    _submodule(tree)
     git(tree / "sub", "commit", "-q", "--allow-empty", "-m", "own")
     git(tree, "commit", "-qam", "its own commit")
 
@@ -236,7 +241,9 @@ def test_what_an_unfinished_step_left_is_saved_while_it_is_as_it_was_kept(yard: 
     (tree / "copied").write_text("x")
     place = replace(run.place, copied=("copied",))
     workspace = engine.workspaces(run.run_id)
-    kept = workspace.keep_unfinished(place, yard.git("rev-parse", run.place.branch), f"refs/aiflow/wip/{run.run_id}/S01")
+    kept = workspace.keep_unfinished(
+        place, yard.git("rev-parse", run.place.branch), f"refs/aiflow/wip/{run.run_id}/S01"
+    )
     before = everything_in(yard.root, yard.state)
     assert engine.housekeeping.state_of(place, kept.commit) is TreeState.SAVED
     assert engine.housekeeping.state_of(place, None) is TreeState.UNSAVED
@@ -388,32 +395,46 @@ def test_a_worktree_leaves_at_once_and_is_emptied_later(yard: Yard, run: Run) ->
 
 
 @pytest.mark.spec("GIT-5")
-def test_a_branch_goes_only_from_where_it_was_seen(yard: Yard, run: Run) -> None:
-    keeper, branch = yard.engine.housekeeping, run.place.branch
-    commit = yard.git("rev-parse", branch)
+def test_a_branch_goes_only_from_where_it_was_seen_and_with_its_refs(yard: Yard, run: Run) -> None:
+    keeper, branch, ref = yard.engine.housekeeping, run.place.branch, yard.keep(run)
+    old, commit = yard.git("rev-parse", f"{branch}~1"), yard.git("rev-parse", branch)
+    kept = item(run, Kind.REF, ref, yard.git("rev-parse", ref))
     keeper.take_away(item(run, Kind.WORKTREE, run.place.path))
-    with pytest.raises(EnvironmentProblemError, match="moved"):
-        keeper.take_away(item(run, Kind.BRANCH, branch, yard.git("rev-parse", f"{branch}~1")))
-    yard.git("switch", "-q", branch)  # a person looks at it
-    with pytest.raises(EnvironmentProblemError, match="GIT_FAILED"):
-        keeper.take_away(item(run, Kind.BRANCH, branch, commit))
-    yard.git("switch", "-q", "main")
+    for moved in (
+        [item(run, Kind.BRANCH, branch, old), kept],
+        [item(run, Kind.BRANCH, branch, commit), replace(kept, commit=old)],
+    ):
+        with pytest.raises(EnvironmentProblemError, match="GIT_FAILED"):
+            keeper.drop_refs(moved)
+        assert len(yard.refs()) == 2  # all or none
     Path(yard.root, f".git/refs/heads/{branch}.lock").touch()  # left by a git that was killed
-    keeper.take_away(item(run, Kind.BRANCH, branch, commit))
-    keeper.take_away(item(run, Kind.BRANCH, branch, commit))
+    yard.git("pack-refs", "--all")
+    for _ in range(2):
+        keeper.drop_refs([item(run, Kind.BRANCH, branch, commit), kept])
     assert yard.refs() == []
 
 
+def _looks_at_it(yard: Yard, branch: str) -> None:
+    yard.git("switch", "-q", branch)
+
+
+def _rebases_it(yard: Yard, branch: str) -> None:
+    yard.git("switch", "-q", branch)
+    yard.git(
+        "-c", "sequence.editor=true", "-c", "core.editor=false", "rebase", "-q", "-i", "--exec=false", "HEAD~1", code=1
+    )
+    assert yard.git("symbolic-ref", "-q", "HEAD", code=1) == ""
+
+
 @pytest.mark.spec("GIT-5")
-def test_a_ref_goes_only_from_where_it_was_seen(yard: Yard, run: Run) -> None:
-    keeper, ref = yard.engine.housekeeping, yard.keep(run)
-    commit = yard.git("rev-parse", ref)
-    with pytest.raises(EnvironmentProblemError, match="GIT_FAILED"):
-        keeper.take_away(item(run, Kind.REF, ref, yard.git("rev-parse", "main")))
-    yard.git("pack-refs", "--all")
-    keeper.take_away(item(run, Kind.REF, ref, commit))
-    keeper.take_away(item(run, Kind.REF, ref, commit))
-    assert ref not in yard.refs()
+@pytest.mark.parametrize("uses", [_looks_at_it, _rebases_it])
+def test_a_branch_that_a_person_came_to_use_stays(yard: Yard, run: Run, uses: Callable[[Yard, str], None]) -> None:
+    keeper, branch = yard.engine.housekeeping, run.place.branch
+    keeper.take_away(item(run, Kind.WORKTREE, run.place.path))
+    uses(yard, branch)
+    with pytest.raises(EnvironmentProblemError, match="is used at"):
+        keeper.drop_refs([item(run, Kind.BRANCH, branch, yard.git("rev-parse", branch))])
+    assert yard.refs() == [f"refs/heads/{branch}"]
 
 
 @pytest.mark.spec("GIT-5")

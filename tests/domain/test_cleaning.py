@@ -47,28 +47,29 @@ def told(items: tuple[Item, ...]) -> set[tuple[str, str]]:
 
 @pytest.mark.spec("GIT-5")
 @pytest.mark.parametrize(
-    ("state", "reason", "status", "accepted", "current", "standing"),
+    ("state", "reason", "status", "flags", "standing"),
     [
-        ("DONE", None, "blocked", False, True, "waiting"),
-        ("DONE", None, "done", True, True, "accepted"),
-        ("DONE", None, "ready", True, False, "accepted"),
-        ("DONE", None, "done", False, True, "request_closed"),
-        ("NEEDS_INPUT", "CANCELLED", "blocked", False, True, "waiting"),
-        ("NEEDS_INPUT", "CANCELLED", "draft", False, True, "waiting"),
-        ("NEEDS_INPUT", "CANCELLED", "archived", False, True, "request_closed"),
-        ("NEEDS_INPUT", "CANCELLED", None, False, True, "request_gone"),
-        ("NEEDS_INPUT", "CANCELLED", "blocked", False, False, "superseded"),
-        ("FAILED", "REPLANNED", "blocked", False, False, "replaced"),
-        ("FAILED", "SENT_BACK", "ready", False, True, "sent_back"),
-        ("FAILED", "RUN_LOST", "blocked", False, True, "waiting"),
-        ("FAILED", "INTERNAL_ERROR", "done", False, False, "superseded"),
+        ("DONE", None, "blocked", {"current"}, "waiting"),
+        ("DONE", None, "done", {"accepted", "current"}, "accepted"),
+        ("DONE", None, "ready", {"accepted"}, "accepted"),
+        ("DONE", None, "done", {"current"}, "request_closed"),
+        ("NEEDS_INPUT", "CANCELLED", "blocked", {"current"}, "waiting"),
+        ("NEEDS_INPUT", "CANCELLED", "draft", {"current"}, "waiting"),
+        ("NEEDS_INPUT", "CANCELLED", "archived", {"current"}, "request_closed"),
+        ("NEEDS_INPUT", "CANCELLED", None, {"current"}, "request_gone"),
+        ("NEEDS_INPUT", "CANCELLED", "blocked", set(), "superseded"),
+        ("FAILED", "REPLANNED", "blocked", set(), "replaced"),
+        ("FAILED", "SENT_BACK", "ready", {"current"}, "sent_back"),
+        ("FAILED", "RUN_LOST", "blocked", {"current"}, "waiting"),
+        ("FAILED", "INTERNAL_ERROR", "done", set(), "superseded"),
     ],
 )
 def test_a_run_stands_somewhere(
-    state: str, reason: str | None, status: str | None, accepted: bool, current: bool, standing: str
+    state: str, reason: str | None, status: str | None, flags: set[str], standing: str
 ) -> None:
     known = RequestStatus(status) if status else None
-    assert standing_of(RunState(state), reason, known, is_accepted=accepted, is_current=current) == standing
+    facts = {"is_accepted": "accepted" in flags, "is_current": "current" in flags}
+    assert standing_of(RunState(state), reason, known, **facts) == standing
 
 
 @pytest.mark.spec("GIT-5")

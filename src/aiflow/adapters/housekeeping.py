@@ -13,10 +13,10 @@ import stat
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.checkouts import find_uses, what_rewrites
 from aiflow.adapters.git_cli import Git
 from aiflow.adapters.git_files import clear_ref_lock, common_dir, read_ref
 from aiflow.adapters.remains import GONE, RUN_ID, Places, find_remains
-from aiflow.adapters.repository_facts import commit_of
 from aiflow.adapters.unsaved_work import is_mounted_in, state_of
 from aiflow.adapters.worktree_making import forget_worktree, free_name, remove_tree
 from aiflow.domain.cleaning import Item, Kind
@@ -24,6 +24,8 @@ from aiflow.domain.remains import TreeState
 from aiflow.errors import EnvironmentProblemError, as_problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aiflow.domain.place import Place
     from aiflow.domain.remains import Remains
 
@@ -62,16 +64,26 @@ class LocalHousekeeping:
         return _size(item.name)
 
     def take_away(self, item: Item) -> None:
-        """Take a thing out of use at once: a ref is deleted, a folder only gets another name."""
+        """Take a file or folder out of use at once: a folder only gets another name."""
         try:
-            if item.kind is Kind.BRANCH:
-                self._delete_branch(item)
-            elif item.kind is Kind.REF:
-                self._delete_ref(item)
-            elif not _GONE_NAME.fullmatch(os.path.basename(item.name)):
+            if not _GONE_NAME.fullmatch(os.path.basename(item.name)):
                 self._put_away(item)
+            if item.name.startswith(f"{self._places.runs}/"):
+                self._drop_empty()
         except OSError as error:
             raise as_problem(error, error.filename or item.name) from error
+
+    def drop_refs(self, items: Sequence[Item]) -> None:
+        """Delete branches and refs that still stand where they were seen, all of them or none."""
+        common = self._common
+        there = {ref: item for item in items if read_ref(common, ref := _full_name(item)) != ""}
+        if not there:
+            return
+        self._require_unused(common, frozenset(there))
+        for ref in there:
+            clear_ref_lock(common, ref)
+        lines = [f"delete {ref}\0{item.commit}\0".encode() for ref, item in there.items()]
+        self._git.run("update-ref", "--stdin", "-z", stdin=b"".join(lines))
 
     def clear_away(self, run_id: str) -> None:
         """Delete the folders of a run that were taken away; that may take its time."""
@@ -84,20 +96,13 @@ class LocalHousekeeping:
             except OSError as error:
                 raise as_problem(error, error.filename or folder) from error
 
-    def _delete_branch(self, item: Item) -> None:
-        """Delete a branch that still stands where it was seen; git itself refuses one that is used somewhere."""
-        now = commit_of(self._git, item.name, self._common)
-        if now not in (None, item.commit):
-            command = f"git branch -D {item.name}"
-            raise EnvironmentProblemError(reason_code="GIT_FAILED", command=command, problem="it has moved")
-        if now is not None:
-            clear_ref_lock(self._common, f"refs/heads/{item.name}")
-            self._git.run("branch", "--quiet", "-D", "--", item.name)
-
-    def _delete_ref(self, item: Item) -> None:
-        if read_ref(self._common, item.name) != "":
-            clear_ref_lock(self._common, item.name)
-            self._git.run("update-ref", "-d", item.name, item.commit or "")
+    def _require_unused(self, common: str, refs: frozenset[str]) -> None:
+        """Refuse a branch that a worktree has checked out by now, or will come back to."""
+        for use in find_uses(self._git, common):
+            used = [ref for ref in refs if use.ref == ref or (use.checkout and what_rewrites(use.checkout, ref))]
+            if used:
+                problem = f"{used[0]} is used at {use.path}"
+                raise EnvironmentProblemError(reason_code="GIT_FAILED", command="git update-ref -d", problem=problem)
 
     def _put_away(self, item: Item) -> None:
         """Unlink a file, or give a folder a name that no run has; git forgets a worktree."""
@@ -111,19 +116,26 @@ class LocalHousekeeping:
                 raise EnvironmentProblemError(path=path, problem="something is mounted there")
             name = f"{item.run_id}{GONE}" if parent == trees else f".{item.run_id}{GONE}"
             os.rename(path, free_name(os.path.join(trees if parent == trees else runs, name)))
-            if parent != trees:
-                with contextlib.suppress(OSError):  # it was not the last one
-                    os.rmdir(parent)
         elif parent != trees:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
         if parent == trees:
             forget_worktree(self._common, path)
 
+    def _drop_empty(self) -> None:
+        """Remove the folders of requests without runs; a kill may have left one."""
+        for name in _listed(self._places.runs):
+            with contextlib.suppress(OSError):  # most have some
+                os.rmdir(os.path.join(self._places.runs, name))
+
     @property
     def _common(self) -> str:
         asked = ("rev-parse", "--path-format=absolute", "--git-common-dir")
         return common_dir(self._git.cwd) or self._git.run(*asked).word
+
+
+def _full_name(item: Item) -> str:
+    return f"refs/heads/{item.name}" if item.kind is Kind.BRANCH else item.name
 
 
 def _settled(path: str) -> str:

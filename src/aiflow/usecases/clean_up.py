@@ -17,11 +17,13 @@ from aiflow.errors import AiflowError
 from aiflow.usecases.find_remains import find_runs, is_locked, look_again
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from aiflow.domain.run import Run
     from aiflow.ports import Lease
     from aiflow.usecases.engine import Engine
+
+_HISTORY = (Kind.BRANCH, Kind.REF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +140,29 @@ def _clean_run(engine: Engine, plan: Plan, rules: Rules, cleaned: Cleaned, actor
 
 def _take_away(engine: Engine, plan: Plan, taken: Cleaned) -> None:
     """Take things away in their order: where one stays behind, so does what needs it."""
-    for item in plan.going:
-        if item.kind is not Kind.LEFTOVER and any(each.item.kind is not Kind.LEFTOVER for each in taken.failed):
-            taken.kept.append(replace(item, why=Why.WORKTREE_KEPT))
+    for group in _groups(plan):
+        is_leftover = all(item.kind is Kind.LEFTOVER for item in group)
+        if not is_leftover and any(failure.item.kind is not Kind.LEFTOVER for failure in taken.failed):
+            taken.kept += [replace(item, why=Why.WORKTREE_KEPT) for item in group]
             continue
         try:
-            engine.housekeeping.take_away(item)
-            taken.removed.append(item)
+            if group[0].kind in _HISTORY:
+                engine.housekeeping.drop_refs(group)
+            else:
+                engine.housekeeping.take_away(group[0])
+            taken.removed += group
         except AiflowError as error:
-            taken.failed.append(Failure(item, error))
+            taken.failed += [Failure(item, error) for item in group]
+
+
+def _groups(plan: Plan) -> Iterator[tuple[Item, ...]]:
+    """Go through what goes: the branch and the refs at once, or a kill would leave one without the other."""
+    history = tuple(item for item in plan.going if item.kind in _HISTORY)
+    for item in plan.going:
+        if item.kind not in _HISTORY:
+            yield (item,)
+        elif item is history[0]:
+            yield history
 
 
 def _clear_away(engine: Engine, run_id: str, taken: Cleaned) -> None:
