@@ -102,6 +102,11 @@ def test_of_an_accepted_run_everything_goes_but_its_files_and_the_journal_tells(
             {("worktree", "sent_back")},
             {("branch", "not_merged")},
         ),
+        (
+            {"status": "blocked", "state": "FAILED", "reason": "REPLANNED", "merged": False, "replaced_by": "RUN-9"},
+            {("worktree", "replaced")},
+            {("branch", "not_merged")},
+        ),
         ({"status": None}, {("worktree", "request_gone"), ("branch", "request_gone")}, set()),
         ({"status": "running", "state": "PLANNING"}, set(), {("run", "active")}),
     ],
