@@ -46,7 +46,7 @@ def _state(git: Git, checkout: Checkout, place: Place, kept: str | None) -> Tree
     if checkout.under_way():
         return TreeState.UNDER_WAY
     inside = git.inside(checkout.git_dir, checkout.path)
-    if not _is_on_branch(inside, branch_ref(place)):
+    if checkout.head() != branch_ref(place) and not _is_on_branch(inside, branch_ref(place)):
         return TreeState.OTHER_BRANCH
     copied = [os.fsencode(name) for name in copied_paths(place.copied)]
     is_saved = _has_all(inside, copied, kept) and not any(_has_own_commits(git, each) for each in _modules(checkout))
