@@ -14,6 +14,7 @@ import pytest
 
 from aiflow.adapters import housekeeping
 from aiflow.adapters.housekeeping import LocalHousekeeping
+from aiflow.adapters.lock_lease import LockLease
 from aiflow.domain.activity import Actor
 from aiflow.domain.cleaning import Item, Kind
 from aiflow.domain.request import RequestId
@@ -365,7 +366,7 @@ def test_git_is_not_asked_once_per_run(yard: Yard, monkeypatch: pytest.MonkeyPat
 
 
 def _takes_lock(yard: Yard, run: Run) -> None:
-    assert not isinstance(yard.engine.locks.acquire_request(RequestId(run.request_id), run.run_id), type(None))
+    assert isinstance(yard.engine.locks.acquire_request(RequestId(run.request_id), run.run_id), LockLease)
 
 
 def _goes_on(yard: Yard, run: Run) -> None:
@@ -430,13 +431,14 @@ def test_a_run_whose_request_is_locked_is_not_touched(yard: Yard) -> None:
     run, other = yard.run(), yard.run("RQ-2")
     (yard.trees / f"{run.run_id}.merge").mkdir()
     lease = yard.engine.locks.acquire_request(RequestId("RQ-1"), run.run_id)
+    assert isinstance(lease, LockLease)
     try:
         cleaned = yard.clean(days=0, unmerged=True)
         assert {item.run_id for item in cleaned.removed} == {other.run_id}  # beside a run that is at work
         assert told(cleaned, "kept") == {("run", "locked")}
         assert (yard.trees / f"{run.run_id}.merge").is_dir()
     finally:
-        lease.release()  # type: ignore[union-attr]
+        lease.release()
     assert yard.clean(days=0).kept == []
 
 
@@ -524,7 +526,7 @@ def _clean_until(yard: Yard, monkeypatch: pytest.MonkeyPatch, turn: int) -> bool
 
     with monkeypatch.context() as patch:
         for target, name in (
-            (housekeeping.os, "rename"),
+            (os, "rename"),
             (housekeeping, "forget_worktree"),
             (housekeeping, "remove_tree"),
             (LocalHousekeeping, "drop_refs"),
@@ -559,7 +561,7 @@ def test_who_holds_the_lock_may_clean_after_accepting_and_nobody_else(yard: Yard
     run = yard.run(days=0, accepted_as="abc")
     engine = yard.engine
     lease = engine.locks.acquire_request(RequestId("RQ-1"), run.run_id)
-    assert hasattr(lease, "writing")
+    assert isinstance(lease, LockLease)
     holder: Lease = lease
     assert not clean_after_accept(yard.engine, run)
     assert clean_after_accept(engine, run, holder)

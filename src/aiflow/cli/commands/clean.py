@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +11,7 @@ import click
 from aiflow.cli.clean_view import show_failed, show_going, show_kept, show_ways_back, size
 from aiflow.cli.options import RequestIdType, complete_request, option
 from aiflow.cli.options import command as make_command
-from aiflow.cli.running import catching_signals
+from aiflow.cli.running import catching_signals, telling_once
 from aiflow.cli.session import Session, print_json
 from aiflow.domain.reasons import exit_code
 from aiflow.errors import BadInputError
@@ -42,18 +43,17 @@ def command(
     if flags["now"] and days is not None:
         raise BadInputError(detail=session.texts("clean.days_or_now"), hint="aiflow clean --help")
     wish = Wish(frozenset(names), 0 if flags["now"] else days, flags["unmerged"])
-    texts = session.texts
-    with catching_signals(texts("clean.stopping")) as interrupts:
-        engine = session.engine(interrupts)
-        rules = rules_for(engine, wish)
-        plans = plan_clean_up(engine, wish, rules)
-        going = [item for plan in plans for item in plan.going]
-        cleaned = Cleaned(removed=going, kept=[item for plan in plans for item in plan.kept])
-        if not as_json and going:
-            show_going(going, texts)
-        if not flags["dry_run"]:
-            _ask(session, going, is_sure=flags["yes"] or as_json)
-            cleaned = clean_up(engine, plans, rules)
+    engine, texts = session.engine(), session.texts
+    rules = rules_for(engine, wish)
+    plans = plan_clean_up(engine, wish, rules)
+    going = [item for plan in plans for item in plan.going]
+    cleaned, is_stopped = Cleaned(removed=going, kept=[item for plan in plans for item in plan.kept]), False
+    if not as_json and going:
+        show_going(going, texts)
+    if not flags["dry_run"]:
+        _ask(session, going, is_sure=flags["yes"] or as_json)
+        with catching_signals(telling_once(texts("clean.stopping"))) as interrupts:
+            cleaned, is_stopped = clean_up(replace(engine, interrupted=interrupts), plans, rules), interrupts()
     if as_json:
         print_json(cleaned_shape(cleaned, rules, is_dry_run=flags["dry_run"]))
     else:
@@ -62,7 +62,7 @@ def command(
         show_failed(cleaned.failed)
     if cleaned.failed:
         raise click.exceptions.Exit(int(exit_code(cleaned.failed[0].error.reason_code)))
-    if interrupts.is_set:
+    if is_stopped:
         raise click.Abort
 
 
