@@ -100,8 +100,9 @@ def prose(text: str) -> str:
 CLI_INTRO = """
 Every command takes `--help`, `--json` ([shapes](json.md)) and `--lang`, and leaves with an exit code of the table
 below. `list`, `show`, `next`, `why`, `forecast`, `runs`, `logs`, `report`, `settings` and `completion` only look: they
-never write anything. Nor do `doctor` without `--full` and `locks` without `break`. Commands about a run take a run id,
-or a request id for its latest run. Options of `aiflow` itself stand before the command: `aiflow -C ../shop next`.
+never write anything. Nor do `doctor` without `--full`, `locks` without `break` and `clean --dry-run`. Commands about a
+run take a run id, or a request id for its latest run. Options of `aiflow` itself stand before the command:
+`aiflow -C ../shop next`.
 """
 EXIT_MEANINGS = {
     "OK": "Done. Also when nothing is runnable: that is an answer, not an error. `run`, `resume`, `retry-step` and "

@@ -68,6 +68,12 @@ RUN_CALLS: tuple[tuple[str, str], ...] = (
         "through a crash; `interrupted` names what was found interrupted, `checks` what the doctor found if it stopped "
         "auto-run.",
     ),
+    (
+        "clean GREET --now",
+        "`removed` is what went (with `--dry-run`: would go), `kept` what stayed, `failed` what could not be removed, "
+        "with `reason_code` and `problem`. `kind` is `worktree`, `branch`, `ref`, `run` or `leftover`; `commit` brings a "
+        "branch or ref back.",
+    ),
     ("doctor", "`result` is the worst of the checks: `PASS`, `WARN` or `FAIL`. Some checks are left out here."),
     ("locks", "`verdict` is `held`, `held_expired`, `stale_dead`, `stale_expired` or `stale_damaged`."),
     ("run TOTAL", "While that lock is held. The error names who holds it. Exit code 4."),
@@ -145,6 +151,7 @@ def _settle(text: str, folder: str, runs: list[str]) -> str:
     text = INSTANT.sub(lambda match: match[0] if match[0] in RUN_PROJECT[LOCK] else "2026-11-04T01:30:05+00:00", text)
     text = re.sub(r"\b[0-9a-f]{40}\b", "1dd1e2c29750ac25f7d481c82ce6956a6e3043dd", text)
     text = re.sub(r"shop-[0-9a-f]{8}", "shop-1b95df1c", text)
+    text = re.sub(r'("(?:freed_)?bytes": )[1-9]\d*', r"\g<1>36864", text)
     return text.replace(f"{folder}/state", "~/.local/state").replace(folder, "~")
 
 

@@ -36,6 +36,7 @@ RUN_PAGES = (
     "docs/concepts/auto-run.md",
     "docs/guides/answer-a-question.md",
     "docs/guides/after-a-crash.md",
+    "docs/guides/clean-up.md",
     "docs/guides/notifications.md",
     "docs/guides/use-your-own-agent.md",
 )

@@ -17,7 +17,6 @@ NOT_BUILT_YET = {
     "ISS-1", "ISS-3", "ISS-4", "ISS-6", "ISS-8", "ISS-10",
     "WEB-1", "WEB-2", "WEB-3",
     "AGT-1",  # command and demo are there; claude-code, codex and acp are not
-    "GIT-5",
     "PRF-2", "PRF-3", "PRF-4", "PRF-7",
     "API", "SEC",
 }  # fmt: skip

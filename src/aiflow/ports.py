@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from aiflow.domain.answers import Role
     from aiflow.domain.auto_run import Session, StopRequest
     from aiflow.domain.change import Change
+    from aiflow.domain.cleaning import Item
     from aiflow.domain.lifecycle import RunOutcome
     from aiflow.domain.lock import Lock, LockStatus
     from aiflow.domain.merge import Merge, Update
     from aiflow.domain.notes import Note
     from aiflow.domain.place import Changes, Place, RepositoryFacts, Unfinished
     from aiflow.domain.programs import Ended, Program
+    from aiflow.domain.remains import Remains, TreeState
     from aiflow.domain.request import InvalidRequest, Request, RequestId, RequestStatus, Value
     from aiflow.domain.run import Brief, Run
     from aiflow.domain.run_summary import RunSummary
@@ -175,6 +177,9 @@ class Locks(LockView, Protocol):
 
     def break_lock(self, request_id: RequestId | None) -> LockStatus | None:
         """Remove a lock whoever holds it, a request's or (None) the queue's; None if there is none."""
+
+    def standstill(self) -> AbstractContextManager[Mapping[RequestId, Lock]]:
+        """Let nobody take a lock, nor a holder write, for a moment; gives the request locks that are held."""
 
 
 class Control(Protocol):
@@ -343,6 +348,28 @@ class Notifier(Protocol):
 
     def send(self, note: Note) -> str | None:
         """Send one message; return what went wrong, None if nothing did. Never raises."""
+
+
+class Housekeeping(Protocol):
+    """What runs leave on disk and in git, and taking it away (GIT-5); looking changes nothing."""
+
+    def survey(self, base_branches: frozenset[str]) -> Remains:
+        """Find all that is left of runs, with a few calls of git; merged is what one of these branches has."""
+
+    def state_of(self, place: Place, kept: str | None) -> TreeState:
+        """Tell whether git has all of a worktree: its branch, or the commit that keeps an unfinished step."""
+
+    def size_of(self, item: Item) -> int:
+        """Return how many bytes a thing takes on disk."""
+
+    def take_away(self, item: Item) -> None:
+        """Take a file or folder out of use at once: a folder only gets another name."""
+
+    def drop_refs(self, items: Sequence[Item]) -> None:
+        """Delete branches and refs that still stand where they were seen, all of them or none."""
+
+    def clear_away(self, run_id: str) -> None:
+        """Delete the folders of a run that were taken away; that may take its time."""
 
 
 class AutoRecords(Protocol):

@@ -83,6 +83,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
     from aiflow.adapters.agents.command import Surroundings
     from aiflow.adapters.control_files import ControlFiles
     from aiflow.adapters.file_source import FileSource
+    from aiflow.adapters.housekeeping import LocalHousekeeping
     from aiflow.adapters.lock_taking import LockTaking
     from aiflow.adapters.merging import GitMerging
     from aiflow.adapters.notifications import CommandNotifier
@@ -99,7 +100,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
     processes = GuardedProcesses(f"{root}/.aiflow/guards")
     runs = RunFolders(root, masker, now)
     runs.follow = voice.follow
-    results = str(checkout_folder(root, environ) / "results")
+    state = str(checkout_folder(root, environ))
     hooks, sign = settings.flag("git.hooks"), settings.flag("git.sign")
     return Engine(
         backlog=project.sources,
@@ -111,7 +112,8 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         remote=GitRemote(root, hooks=hooks),
         merging=GitMerging(root, hooks=hooks, sign=sign),
         notifier=CommandNotifier(root, environ, settings, processes, masker, voice.interrupted),
-        agents=ChosenAgents(settings, Surroundings(root, results, environ, processes, masker)),
+        housekeeping=LocalHousekeeping(root, state),
+        agents=ChosenAgents(settings, Surroundings(root, f"{state}/results", environ, processes, masker)),
         workshop=LocalWorkshop(root, environ, settings, processes),
         journal=journal,
         clock=now,

@@ -6,6 +6,7 @@ The guard file's content is the last fence number that was given out.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -25,7 +26,7 @@ from aiflow.domain.lock import LOOPBACK_HOSTS, Lock, LockStatus, LockType, Owner
 from aiflow.domain.request import normalize_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from aiflow.domain.request import RequestId
 
@@ -95,6 +96,16 @@ class LockTaking(LockFiles):
                     self._site.remove(name)
                     return status
         return None
+
+    @contextlib.contextmanager
+    def standstill(self) -> Iterator[Mapping[RequestId, Lock]]:
+        """Let nobody take a lock, nor a holder write, for a moment; gives the request locks that are held."""
+        with contextlib.ExitStack() as stack:
+            with translated(self._folder):
+                state_dir(Path(self._root), FOLDER)
+                stack.enter_context(self._site.guard.entered())
+                held = self.held()[0]
+            yield held
 
     def _acquire(self, name: str, wanted: Lock, *, beside_others: bool = False) -> LockLease | Lock:
         """Write a lock file unless there is one of its kind; its fence is on disk before it is seen."""

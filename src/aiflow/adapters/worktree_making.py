@@ -45,10 +45,15 @@ def lay_out(git: Git, common: str, path: str, commit: str) -> None:
 def remove_worktree(git: Git, common: str, path: str) -> None:
     """Remove a worktree with all that is in it and with git's entry of it; one that is not there is no trouble."""
     _remove(path, (git.cwd, common), keeps_work=False)
+    forget_worktree(common, path)
+
+
+def forget_worktree(common: str, path: str) -> None:
+    """Remove git's entry of a worktree whose folder is gone; `git worktree prune` would remove those of others too."""
     entries = os.path.join(common, "worktrees")
     try:
         for entry in list(_entries_of(entries, path)):
-            _remove_tree(entry)
+            remove_tree(entry)
     except OSError as error:
         raise as_problem(error, error.filename or entries) from error
     with contextlib.suppress(OSError):  # the last one is gone, as git leaves it
@@ -91,27 +96,28 @@ def _remove(path: str, precious: tuple[str, ...], *, keeps_work: bool = True) ->
     try:
         if os.path.islink(path) or os.path.isfile(path):
             os.unlink(path)
-        elif os.path.isdir(path) and keeps_work and _may_hold_work(path):
-            os.rename(path, _free_name(f"{path}.aside"))
+        elif os.path.isdir(path) and keeps_work and may_hold_work(path):
+            os.rename(path, free_name(f"{path}.aside"))
         elif os.path.isdir(path):
-            _remove_tree(path)
+            remove_tree(path)
     except OSError as error:
         raise as_problem(error, error.filename or path) from error
 
 
-def _may_hold_work(path: str) -> bool:
+def may_hold_work(path: str) -> bool:
     """Tell whether a folder that git knows no more has files an agent or a person made: those are only put aside."""
     locked = os.path.join((read_line(os.path.join(path, ".git")) or "").removeprefix("gitdir: "), "locked")
     is_half_made = read_line(locked) == "initializing"
     return not is_half_made and any(name != ".git" for name in os.listdir(path))
 
 
-def _free_name(name: str) -> str:
+def free_name(name: str) -> str:
+    """Return a name that nothing has: this one, or the same with a number."""
     numbered = (f"{name}-{number}" for number in range(2, 10_000))
     return next(each for each in (name, *numbered) if not os.path.lexists(each))
 
 
-def _remove_tree(path: str) -> None:
+def remove_tree(path: str) -> None:
     """Remove a folder, also one that tools made read-only."""
     _open_up(path)
     for folder, folders, _ in os.walk(path):

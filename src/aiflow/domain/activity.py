@@ -23,6 +23,7 @@ class ActivityKind(StrEnum):
     RECOVERY = "recovery"
     REFUSAL = "refusal"
     NOTE_FAILED = "note_failed"
+    CLEANED = "cleaned"
 
 
 class Actor(StrEnum):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Agents,
         Clock,
         Control,
+        Housekeeping,
         Journal,
         Locks,
         Merging,
@@ -47,6 +48,7 @@ class Engine:
     remote: Remote
     merging: Merging
     notifier: Notifier
+    housekeeping: Housekeeping
     agents: Agents
     workshop: Workshop
     journal: Journal

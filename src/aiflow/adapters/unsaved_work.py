@@ -1,0 +1,126 @@
+"""Whether git has all of a worktree (GIT-5); looking writes neither its index nor an object.
+
+Ignored files and what was copied or set up there are nobody's work. Everything else must be in the branch, or in the
+commit that keeps what an unfinished step left.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.git_files import find_checkout
+from aiflow.adapters.repository_facts import path_of_status
+from aiflow.adapters.staging import copied_paths, is_below
+from aiflow.adapters.worktree_making import branch_ref, may_hold_work
+from aiflow.domain.remains import TreeState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiflow.adapters.git_cli import Git
+    from aiflow.adapters.git_files import Checkout
+    from aiflow.domain.place import Place
+
+_STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none")
+_MOUNTS = "/proc/self/mountinfo"
+
+
+def state_of(git: Git, common: str, place: Place, kept: str | None) -> TreeState:
+    """Look at a worktree's folder, which is there, no link and in its place."""
+    if not os.path.isdir(place.path):
+        return TreeState.UNKNOWN
+    if is_mounted_in(place.path):
+        return TreeState.MOUNTED
+    checkout = find_checkout(place.path, common)
+    if checkout is None:
+        return TreeState.UNKNOWN if may_hold_work(place.path) else TreeState.SAVED
+    if os.path.lexists(os.path.join(checkout.git_dir, "locked")):
+        return TreeState.HELD
+    return _state(git, checkout, place, kept)
+
+
+def _state(git: Git, checkout: Checkout, place: Place, kept: str | None) -> TreeState:
+    """Look into a worktree that git knows."""
+    if checkout.under_way():
+        return TreeState.UNDER_WAY
+    inside = git.inside(checkout.git_dir, checkout.path)
+    if checkout.head() != branch_ref(place) and not _is_on_branch(inside, branch_ref(place)):
+        return TreeState.OTHER_BRANCH
+    copied = [os.fsencode(name) for name in copied_paths(place.copied)]
+    is_saved = _has_all(inside, copied, kept) and not any(_has_own_commits(git, each) for each in _modules(checkout))
+    return TreeState.SAVED if is_saved else TreeState.UNSAVED
+
+
+def is_mounted_in(path: str) -> bool:
+    """Tell whether something else is mounted at a path or below it: that must not be emptied."""
+    try:
+        with open(_MOUNTS, "rb") as file:
+            points = [os.fsdecode(_unescaped(line.split()[4])) for line in file]
+    except OSError:  # no Linux
+        return any(os.path.ismount(os.path.join(folder, "")) for folder, _, _ in os.walk(path))
+    real = os.path.realpath(path)
+    return any(point == real or point.startswith(f"{real}/") for point in points)
+
+
+def _unescaped(word: bytes) -> bytes:
+    for code, char in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\012", b"\n"), (b"\\134", b"\\")):
+        word = word.replace(code, char)
+    return word
+
+
+def _is_on_branch(git: Git, ref: str) -> bool:
+    """Tell whether the worktree stands on its branch, or detached at a commit that the branch has."""
+    head = git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1)).word
+    if head:
+        return head == ref
+    return git.run("merge-base", "--is-ancestor", "HEAD", ref, ok=(0, 1, 128)).code == 0
+
+
+def _has_all(git: Git, copied: list[bytes], kept: str | None) -> bool:
+    """Tell whether index and files are as the branch has them, or as the kept commit does."""
+    changed = [item for item in git.run(*_STATUS).items if _is_work(item, copied)]
+    if not changed:
+        return not _hides_changes(git) or _is_laid_out(git, "HEAD", copied)
+    if kept is None:
+        return False
+    is_staged = any(item[:1] in b"1u" and item[2:3] != b"." for item in changed)
+    if is_staged and git.run("diff-index", "--cached", "--quiet", kept, "--", ok=(0, 1)).code:
+        return False
+    return _is_laid_out(git, kept, copied)
+
+
+def _is_work(item: bytes, copied: list[bytes]) -> bool:
+    path = path_of_status(item)
+    return path is not None and not (item.startswith(b"?") and is_below(path, copied))
+
+
+def _hides_changes(git: Git) -> bool:
+    """Tell whether git was told to look away from a file (`update-index --assume-unchanged`)."""
+    return any(entry[:1].islower() for entry in git.run("ls-files", "-v", "-z").items)
+
+
+def _is_laid_out(git: Git, commit: str, copied: list[bytes]) -> bool:
+    """Tell whether the files are those of a commit, by an index of our own that nobody staged anything in."""
+    with tempfile.TemporaryDirectory(prefix="aiflow-") as folder:
+        own = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
+        git.run("-c", "core.splitIndex=false", "read-tree", commit, environ=own)
+        items = git.run(*_STATUS, environ=own).items
+    changed = [item for item in items if _is_work(item, copied)]
+    return not any(item.startswith(b"?") or item[3:4] != b"." for item in changed)
+
+
+def _modules(checkout: Checkout) -> Iterator[str]:
+    """Find the repositories of submodules that only this worktree has."""
+    for folder, folders, files in os.walk(os.path.join(checkout.git_dir, "modules")):
+        if "HEAD" in files and "objects" in folders:
+            folders[:] = [name for name in folders if name == "modules"]
+            yield folder
+
+
+def _has_own_commits(git: Git, module: str) -> bool:
+    """Tell whether a submodule's repository has commits that came from nowhere else."""
+    words = ("rev-list", "-n", "1", "--all", "HEAD", "--not", "--remotes", "--tags")
+    done = git.run(f"--git-dir={module}", *words, ok=(0, 128))
+    return done.code != 0 or bool(done.word)
