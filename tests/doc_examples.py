@@ -86,6 +86,7 @@ NAMED = {
 }
 PASSING = {
     "instant": r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?[+-]\d\d:\d\d",
+    "day": r"\b\d{4}-\d\d-\d\d\b",
     "clock": r"\b\d\d:\d\d:\d\d\b",
     "age": r"\b\d+ (?:s|min|h) ago\b",
     "holder": r"\b\d+ @ [\w.-]+",
