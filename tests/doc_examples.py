@@ -89,6 +89,7 @@ PASSING = {
     "day": r"\b\d{4}-\d\d-\d\d\b",
     "clock": r"\b\d\d:\d\d:\d\d\b",
     "age": r"\b\d+ (?:s|min|h) ago\b",
+    "size": r"\b\d+(?:\.\d)? [kMG]?B\b",
     "holder": r"\b\d+ @ [\w.-]+",
     "process": r"\bpid \d+, [\w.-]+",
 }
