@@ -106,7 +106,8 @@ run take a run id, or a request id for its latest run. Options of `aiflow` itsel
 """
 EXIT_MEANINGS = {
     "OK": "Done. Also when nothing is runnable: that is an answer, not an error. `run`, `resume`, `retry-step` and "
-    "`replan` only if the run is DONE; else they leave with the code of its reason, or of that reason's cause.",
+    "`replan` only if the run is DONE, `accept` only if it is merged; else they leave with the code of the reason, or of "
+    "that reason's cause. `auto` also when it stopped at a limit or was stopped.",
     "BAD_INPUT": "Bad input: an unknown command, id, key or value, a mistake in the settings or in a request file.",
     "ENVIRONMENT": "The environment: no project here, no `requests/`, no agent, an unreadable file, a full disk.",
     "CONFLICT": "A lock or a conflict: somebody else holds it, changed it, or has that id already; a request that "
@@ -159,9 +160,9 @@ An unknown key or a bad value stops with SETTINGS_INVALID, the file, the key and
 environment variable or a flag a list is written as in a shell (`./my-agent --fast`), a boolean as `true` or `false`;
 an empty variable sets nothing. The variable of `agent.kind` is `{ENV_PREFIX}AGENT_KIND`, and so on.
 
-These are read and checked but change nothing yet: `namespace`, `accept`, `commit_requests`, `agent.model`, `[auto]`,
-`[queue]`, `[server]`, `[github]`, and all of `[limits]` but the attempts, retries and sizes of steps. They wait for
-what they are about. So do the agent kinds `claude-code`, `codex` and `acp`.
+These are read and checked but change nothing yet: `namespace`, `commit_requests`, `agent.model`, `[queue]`,
+`[server]`, `[github]`, and of `[limits]` `issue_retries`, `quota_wait_hours`, `run_cost_usd` and `session_cost_usd`.
+They wait for what they are about. So do the agent kinds `claude-code`, `codex` and `acp`.
 """
 
 
@@ -267,8 +268,8 @@ LIFECYCLE_INTRO = """
 All states and all transitions. A transition that is not in these tables does not exist: aiflow refuses it
 (TRANSITION_NOT_ALLOWED). States that no row leads out of are final.
 
-Requests and runs follow these tables today. Those of tasks, issues and auto-run are decided and tested, and go to work
-with the queue, the issues and auto-run.
+Requests, runs and auto-run follow these tables today. Those of tasks and issues are decided and tested, and go to work
+with the queue and the issues.
 """
 
 

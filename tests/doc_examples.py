@@ -88,8 +88,10 @@ NAMED = {
 PASSING = {
     "instant": r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?[+-]\d\d:\d\d",
     "clock": r"\b(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d\b",  # with the date where it is not a terminal
+    "day": r"\b\d{4}-\d\d-\d\d\b",
     "age": r"\b\d+ (?:s|min|h) ago\b",
     "length": r"[(（](?:\d+ ?(?:s|min|h|秒|分|時間) ?)+[)）]",
+    "size": r"\b\d+(?:\.\d)? [kMG]?B\b",
     "holder": r"\b\d+ @ [\w.-]+",
     "process": r"\bpid \d+, [\w.-]+",
 }

@@ -32,12 +32,14 @@ RUN_PAGES = (
     "docs/concepts/selection.md",
     "docs/concepts/requests.md",
     "docs/concepts/runs.md",
+    "docs/concepts/acceptance.md",
     "docs/concepts/locks.md",
     "docs/concepts/auto-run.md",
     "docs/guides/answer-a-question.md",
     "docs/guides/after-a-crash.md",
     "docs/guides/clean-up.md",
     "docs/guides/notifications.md",
+    "docs/guides/overnight.md",
     "docs/guides/use-your-own-agent.md",
 )
 AUTHOR = {
@@ -233,8 +235,8 @@ def type_in(checkout: Path, environ: dict[str, str], command: str) -> subprocess
 
 def test_what_differs_from_call_to_call_is_compared_by_what_it_is() -> None:
     reader = Reader()
-    shown = ["RUN-20261116-023029-6e5290  DONE  3 s ago", "02:30:29  commit b50c58b", "…"]
-    real = "RUN-20991231-235959-abcdef  DONE  12 min ago\n23:59:59  commit 0123456\n\nmore\n"
+    shown = ["RUN-20261116-023029-6e5290  DONE  3 s ago", "02:30:29  commit b50c58b", "on 2026-11-16", "…"]
+    real = "RUN-20991231-235959-abcdef  DONE  12 min ago\n23:59:59  commit 0123456\non 2099-12-31\n\nmore\n"
     assert reader.sees(shown, real)
     assert reader.typed("git show b50c58b RUN-20261116-023029-6e5290") == "git show 0123456 RUN-20991231-235959-abcdef"
     assert reader.sees(["RUN-20261116-023029-6e5290"], "RUN-20991231-235959-abcdef\n")
