@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -35,8 +36,9 @@ def resident_bytes() -> int:
 def work_through(folder: Path) -> None:
     """Let auto-run work through the backlog, and note the time and the memory at each run's end."""
     from aiflow.messages import Texts
-    from aiflow.usecases.auto_run import AutoRun, auto_run
-    from aiflow.wiring import Voice, auto_records, build_engine, project_at, read_settings
+    from aiflow.usecases.auto_run import auto_run, limits_of
+    from aiflow.usecases.auto_shift import Terms
+    from aiflow.wiring import Voice, build_engine, project_at, read_settings
 
     project = project_at(str(folder))
     settings = read_settings(str(folder), ("accept=auto",))
@@ -49,7 +51,7 @@ def work_through(folder: Path) -> None:
             held.append(resident_bytes())
 
     engine = build_engine(project, settings, project.journal, Voice(Texts("en"), observe=observe))
-    auto_run(AutoRun(engine, auto_records(project)))
+    auto_run(engine, Terms(project.auto_records, limits_of(settings), Texts("en")))
     print(json.dumps({"ends": ends, "held": held}))
 
 
@@ -68,7 +70,7 @@ def measure(scratch: Path) -> tuple[float, float, int, int]:
     found = json.loads(done.stdout.splitlines()[-1])
     ends, held = found["ends"], found["held"]
     assert len(ends) == REQUESTS, len(ends)
-    each = [after - before for before, after in zip(ends, ends[1:], strict=False)]
+    each = [after - before for before, after in pairwise(ends)]
     return median(each[:EDGE]), median(each[-EDGE:]), max(held[:EDGE]), max(held[-EDGE:])
 
 

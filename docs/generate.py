@@ -106,8 +106,8 @@ run take a run id, or a request id for its latest run. Options of `aiflow` itsel
 """
 EXIT_MEANINGS = {
     "OK": "Done. Also when nothing is runnable: that is an answer, not an error. `run`, `resume`, `retry-step` and "
-    "`replan` only if the run is DONE, `accept` only if it is merged; else they leave with the code of the reason, or of "
-    "that reason's cause. `auto` also when it stopped at a limit or was stopped.",
+    "`replan` only if the run is DONE, `accept` only if it is merged; else they leave with the code of the reason, or "
+    "of that reason's cause. `auto` also when it stopped at a limit or was stopped.",
     "BAD_INPUT": "Bad input: an unknown command, id, key or value, a mistake in the settings or in a request file.",
     "ENVIRONMENT": "The environment: no project here, no `requests/`, no agent, an unreadable file, a full disk.",
     "CONFLICT": "A lock or a conflict: somebody else holds it, changed it, or has that id already; a request that "

@@ -71,8 +71,8 @@ RUN_CALLS: tuple[tuple[str, str], ...] = (
     (
         "clean GREET --now",
         "`removed` is what went (with `--dry-run`: would go), `kept` what stayed, `failed` what could not be removed, "
-        "with `reason_code` and `problem`. `kind` is `worktree`, `branch`, `ref`, `run` or `leftover`; `commit` brings a "
-        "branch or ref back.",
+        "with `reason_code` and `problem`. `kind` is `worktree`, `branch`, `ref`, `run` or `leftover`; `commit` brings "
+        "a branch or ref back.",
     ),
     ("doctor", "`result` is the worst of the checks: `PASS`, `WARN` or `FAIL`. Some checks are left out here."),
     ("locks", "`verdict` is `held`, `held_expired`, `stale_dead`, `stale_expired` or `stale_damaged`."),

@@ -21,6 +21,7 @@ from aiflow.usecases.auto_attempts import attempt, newest_run_id, wait_for_lock
 from aiflow.usecases.auto_recovery import count_begun, find_interrupted, recover, take_up, to_recover
 from aiflow.usecases.auto_shift import Shift, Terms
 from aiflow.usecases.auto_summary import summarize
+from aiflow.usecases.clean_up import retention
 from aiflow.usecases.find_interrupted import with_interrupted
 from aiflow.usecases.notify import tell_auto_ended
 from aiflow.usecases.read_backlog import read_backlog
@@ -71,6 +72,7 @@ def auto_run(engine: Engine, terms: Terms) -> Summary:
             lease.release()
     summary = summarize(engine, shift.session, terms.texts)
     summary = replace(summary, interrupted=shift.interrupted, findings=shift.findings)
+    retention(engine)
     tell_auto_ended(engine, summary)
     return summary
 
