@@ -71,11 +71,11 @@ class Night:
     def limit_seconds(self, _role: Role) -> float:
         return 60.0
 
-    def engine(self, **ports: Any) -> Engine:
-        """The real engine of the repository, with our agents and these ports."""
+    def engine(self, *flags: str, **ports: Any) -> Engine:
+        """The real engine of the repository, with our agents, these settings and these ports."""
         root = str(self.bench.root)
         project = project_at(root)
-        engine = build_engine(project, read_settings(root, ()), project.journal, Voice(Texts("en")))
+        engine = build_engine(project, read_settings(root, flags), project.journal, Voice(Texts("en")))
         return replace(engine, agents=self, **ports)
 
     def auto(self, engine: Engine | None = None, *, is_watching: bool = False, **limits: Any) -> Summary:

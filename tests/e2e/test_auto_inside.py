@@ -21,6 +21,7 @@ from aiflow.domain.agent_call import AgentCall, AgentReply
 from aiflow.domain.auto_run import AutoStatus, Session, Started, StopRequest, Summary
 from aiflow.domain.lifecycle import AutoRunState, RunState
 from aiflow.domain.lock import Lock
+from aiflow.domain.notes import Note, NoteKind
 from aiflow.domain.request import Request, RequestId, RequestStatus
 from aiflow.domain.run import RunError
 from aiflow.domain.selection import select_next
@@ -201,6 +202,23 @@ def test_it_stops_when_its_minutes_are_over(night: Night) -> None:
     assert night.ran == ["RQ-1", "RQ-2"]
     assert summary.session.reason_code == "AUTO_MINUTES_LIMIT"
     assert_tidy(night, "stopped", "AUTO_MINUTES_LIMIT")
+
+
+@pytest.mark.spec("AUT-3")
+@pytest.mark.parametrize("wish", [StopRequest.AFTER_RUN, StopRequest.NOW])
+def test_a_person_who_is_not_there_is_told_that_it_ended(night: Night, wish: StopRequest) -> None:
+    notes: list[Note] = []
+
+    class Notes:
+        def send(self, note: Note) -> None:
+            assert "queue.lock.json" not in night.bench.locks() or note.kind is NoteKind.WAITING
+            notes.extend([note] if note.kind is NoteKind.AUTO_ENDED else [])
+
+    night.watch = lambda status: ControlFiles(night.bench.root).ask_stop(wish) if status.running else None
+    night.auto(night.engine(notifier=Notes()))
+    done, waiting, left = (0, 1, 3) if wish is StopRequest.NOW else (1, 1, 3)
+    ended = f"Auto-run has ended: {done} done, {waiting} waiting for you, {left} not reached"
+    assert [(note.reason_code, note.title) for note in notes] == [("AUTO_STOPPED_BY_PERSON", ended)]
 
 
 # --- a person's stop -------------------------------------------------------------------------------------------------
@@ -557,6 +575,19 @@ def test_what_it_had_begun_and_ended_meanwhile_counts_once(night: Night, is_orph
         ("PROCESS_CRASHED", "RQ-1", 3)
     ]
     assert night.bench.status("RQ-1") == "blocked"
+
+
+@pytest.mark.spec("AUT-4", "REQ-6")
+def test_what_is_accepted_only_now_counts_as_accepted(night: Night) -> None:
+    run = start_run(night.engine(), RequestId("RQ-1"))
+    night.bench.add_request("RQ-1", status="running")  # killed between the run's end and its acceptance
+    night.bench.add_request("RQ-4", depends_on="[RQ-3]")
+    leave(night, current=Started("RQ-1"))
+    summary = night.auto(night.engine("accept=auto"))
+    assert results(summary) == [(request_id, "accepted", None) for request_id in ALL]
+    assert summary.session.results[0].run_id == run.run_id
+    assert (summary.session.runs, summary.session.done) == (7, 6)
+    assert (summary.waiting, [night.bench.status(request_id) for request_id in ALL]) == ((), ["done"] * 4)
 
 
 @pytest.mark.spec("AUT-4")

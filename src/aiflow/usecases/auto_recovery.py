@@ -45,7 +45,7 @@ def find_interrupted(shift: Shift, last: Session | None) -> Backlog:
     return backlog
 
 
-def count_begun(shift: Shift) -> None:
+def count_begun(shift: Shift, backlog: Backlog) -> None:
     """Count the run that was begun if it has ended meanwhile; one that has not is recovered, and counted then."""
     begun = shift.session.current
     if begun is None:
@@ -54,7 +54,7 @@ def count_begun(shift: Shift) -> None:
     if run is not None and run.is_active and begun.request_id in shift.engine.locks.held()[0]:
         wait_for_lock(shift)  # a person recovers it already
         run = _newer(shift, begun)
-    if run is None or run.is_active:
+    if run is None or run.is_active or begun.request_id in backlog.interrupted:
         shift.session = replace(shift.session, current=None)
     else:
         known = shift.engine.runs.load(begun.request_id, run.run_id)

@@ -95,7 +95,7 @@ def _begin(shift: Shift, last: Session | None) -> str | None:
     shift.move(AutoRunEvent.STARTED, interrupted=shift.interrupted)
     told = {"event": AutoRunEvent.STARTED.value, "is_watching": shift.terms.is_watching}
     _record(shift, ActivityKind.TRANSITION, told)
-    count_begun(shift)
+    count_begun(shift, backlog)
     if not shift.is_healthy():
         return "DOCTOR_FAILED"
     return recover(shift, backlog)
