@@ -91,7 +91,6 @@ PASSING = {
     "day": r"\b\d{4}-\d\d-\d\d\b",
     "age": r"\b\d+ (?:s|min|h) ago\b",
     "length": r"[(（](?:\d+ ?(?:s|min|h|秒|分|時間) ?)+[)）]",
-    "size": r"\b\d+(?:\.\d)? [kMG]?B\b",
     "holder": r"\b\d+ @ [\w.-]+",
     "process": r"\bpid \d+, [\w.-]+",
 }
