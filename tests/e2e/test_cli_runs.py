@@ -28,6 +28,7 @@ RESULT_FIELDS = {
     "warnings",
     "replaces",
     "replaced_by",
+    "accepted_as",
     "created_at",
     "changed_at",
     "steps",
