@@ -203,6 +203,12 @@ class Control(Protocol):
     def clear_stop(self) -> None:
         """Forget what was asked of the auto-run."""
 
+    def waiting_for_turn(self) -> AbstractContextManager[None]:
+        """Let it be known that a person waits for their turn in this checkout."""
+
+    def is_turn_wanted(self) -> bool:
+        """Tell whether somebody who is alive waits for their turn: auto-run lets them go first."""
+
 
 class Processes(Protocol):
     """Running external programs so that nothing of them outlives the call (AGT-5)."""

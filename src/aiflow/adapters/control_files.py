@@ -7,12 +7,18 @@ import json
 import os
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aiflow.adapters.atomic_files import STATE_DIR, create_file, state_dir, translated
+from aiflow.adapters.processes.table import started_at
 from aiflow.domain.auto_run import StopRequest
-from aiflow.errors import NotFoundError
+from aiflow.errors import AiflowError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FOLDER = "control"
+TURN = "turn."
 
 
 class ControlFiles:
@@ -50,6 +56,32 @@ class ControlFiles:
         """Forget what was asked of the auto-run."""
         for wish in (StopRequest.AFTER_RUN, StopRequest.NOW):
             self._forget(self._stop_path(wish))
+
+    @contextlib.contextmanager
+    def waiting_for_turn(self) -> Iterator[None]:
+        """Let it be known that a person waits for their turn in this checkout."""
+        path = f"{self._folder}/{TURN}{os.getpid()}.json"
+        self._ask(path)
+        try:
+            yield
+        finally:
+            self._forget(path)
+
+    def is_turn_wanted(self) -> bool:
+        """Tell whether somebody who is alive waits for their turn; what the dead left is forgotten."""
+        try:
+            names = [name for name in os.listdir(self._folder) if name.startswith(TURN)]
+        except OSError:
+            return False
+        wanted = False
+        for name in names:
+            pid = name.removeprefix(TURN).removesuffix(".json")
+            if pid.isdigit() and started_at(int(pid)) is not None:
+                wanted = True
+            else:
+                with contextlib.suppress(AiflowError):
+                    self._forget(f"{self._folder}/{name}")
+        return wanted
 
     def _ask(self, path: str) -> None:
         """Write a wish down, with who had it; whoever asked first is kept."""

@@ -25,7 +25,7 @@ GUTTER = 8
 # What a terminal shows for Ctrl-C is written behind the last line: it must not begin a new one.
 ECHO = 3
 
-DONE = frozenset({RunOutcome.AWAITING_ACCEPTANCE, RunOutcome.ACCEPTED})
+DONE = frozenset({RunOutcome.ACCEPTED})
 FAILED = frozenset({RunOutcome.FAILED})
 
 # How programs colour their output and name their window (ECMA-48): taken out, what is left of it would be noise.

@@ -28,11 +28,18 @@ LEAST_WHY = 16
 MOST_ID = 24
 EVIDENCE_SHOWN = 10
 EMPTY: Line = ()
+# What is to be done about one request is said where that one is named.
+NO_REQUEST = "<ID>"
 
 
 def summary_lines(summary: Summary, texts: Texts, now: datetime, columns: int | None) -> list[Line]:
     """Return the summary, broken for a terminal of so many columns; whole where there is none."""
-    lines = [EMPTY, *_ending(summary, texts, columns), EMPTY, _totals(summary, texts, now)]
+    return [EMPTY, *_ending(summary, texts, columns), *listed_lines(summary, texts, now, columns)]
+
+
+def listed_lines(summary: Summary, texts: Texts, now: datetime, columns: int | None) -> list[Line]:
+    """Return what is done, what waits and what was not reached, whether it has ended or not."""
+    lines = [EMPTY, _totals(summary, texts, now)]
     if summary.done:
         lines += [EMPTY, _heading("auto.summary.done", summary.done, texts), *_list(summary.done, columns)]
     if summary.waiting:
@@ -47,15 +54,15 @@ def summary_lines(summary: Summary, texts: Texts, now: datetime, columns: int | 
 def _ending(summary: Summary, texts: Texts, columns: int | None) -> list[Line]:
     """Say why it ended and what to do; where nothing could begin, how something can."""
     code = summary.session.reason_code or NOTHING_LEFT
-    message = texts.message(code, {"request_id": "<ID>"})
+    message = texts.message(code, {"request_id": NO_REQUEST})
     is_trouble = summary.session.state is AutoRunState.STOPPED and not code.startswith(_CEILINGS)
     colour = _COLOURS.get(code, "red" if is_trouble else "yellow")
-    text, actions = message.summary, message.actions
+    text, actions = message.summary, tuple(each for each in message.actions if NO_REQUEST not in each)
     if code == NOTHING_LEFT and not summary.session.results:
         colour = "yellow"
         key = "none_could" if summary.unreached else "none_ready"
         text, actions = texts(f"auto.summary.{key}"), tuple(texts(f"auto.summary.{key}.do").splitlines())
-    head = Part(message.title, colour, is_bold=True)
+    head = Part(f"{code}: {message.title}", colour, is_bold=True)
     lines: list[Line] = [(head._replace(text=line[-1].text),) for line in paragraph(head.text, (), columns)]
     lines += paragraph(text, (Part("  "),), columns)
     lines += [line for each in summary.findings for line in _finding(each, texts, columns)]

@@ -15,7 +15,7 @@ import click
 
 from aiflow.cli.auto_area import Scene, draw, last_line
 from aiflow.cli.auto_lines import Teller, Told
-from aiflow.cli.auto_summary_view import summary_lines
+from aiflow.cli.auto_summary_view import listed_lines, summary_lines
 from aiflow.cli.lines import GREY, Line, Part, fitted, painted, plain
 from aiflow.cli.render import is_terminal, terminal_width
 from aiflow.domain.auto_run import Limits
@@ -128,6 +128,15 @@ class AutoView:
         columns = terminal_width() if self._is_watched else None
         with self._unread():
             self._write(summary_lines(summary, self._texts, self._clock(), columns))
+
+    def show_again(self, summary: Summary, standing: str | None) -> None:
+        """Show the summary of an earlier auto-run, or of one that has not ended: then where it stands."""
+        if standing is None:
+            self.finish(summary)
+            return
+        columns = terminal_width() if self._is_watched else None
+        with self._unread():
+            self._write([(Part(standing),), *listed_lines(summary, self._texts, self._clock(), columns)])
 
     def _picture(self, columns: int) -> list[Line]:
         """Return the live area as it is now."""

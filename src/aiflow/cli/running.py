@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from aiflow.usecases.engine import Engine
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.05
+LOOK_AGAIN_SECONDS = 1.0
 
 
 class Interrupts:
@@ -84,12 +86,15 @@ def telling_once(text: str) -> Callable[[Interrupts], None]:
     return tell
 
 
-def run_to_the_end(session: Session, name: str, work: Callable[[Engine], Run], *, as_json: bool) -> None:
+def run_to_the_end(
+    session: Session, name: str, work: Callable[[Engine], Run], *, as_json: bool, wait: bool = False
+) -> None:
     """Let something work on a run in front of the person, and leave with the exit code of its end."""
     view = RunView(session.texts, is_quiet=as_json)
     with catching_signals(telling_once(session.texts("run.cancelling"))) as interrupts:
         try:
-            run = work(session.engine(interrupts, view))
+            engine = session.engine(interrupts, view)
+            run = _wait_for_turn(session, engine, work) if wait else work(engine)
         except AiflowError as error:  # git knows nothing of requests, but the advice does
             error.context.setdefault("request_id", name)
             raise
@@ -101,21 +106,39 @@ def run_to_the_end(session: Session, name: str, work: Callable[[Engine], Run], *
     raise click.exceptions.Exit(exit_code_of(run))
 
 
-def wait_for_turn(session: Session, engine: Engine, start: Callable[[], Run]) -> Run:
-    """Start as soon as no other run is in progress (`--wait`); a dead holder is noticed at the next look."""
-    is_told = False
-    while True:
-        try:
-            return start()
-        except ConflictError as error:
-            if error.reason_code != "RUN_IN_PROGRESS":
-                raise
-            if engine.interrupted():
-                raise click.Abort from None
-            if not is_told:
-                click.echo(session.texts("run.waiting", run_id=error.context.get("run_id")), err=True)
-            is_told = True
-            time.sleep(POLL_SECONDS)
+def _wait_for_turn(session: Session, engine: Engine, work: Callable[[Engine], Run]) -> Run:
+    """Start as soon as no other run is in progress (`--wait`); an auto-run lets whoever waits go first."""
+    try:
+        return work(engine)
+    except ConflictError as error:
+        if error.reason_code != "RUN_IN_PROGRESS":
+            raise
+        click.echo(session.texts("run.waiting", run_id=error.context.get("run_id")), err=True)
+    # Told to auto-run only until the turn is ours: behind that it waits for our lock, as for any other.
+    with contextlib.ExitStack() as turn:
+
+        def observe(run: Run) -> None:
+            turn.close()
+            engine.observe(run)
+
+        begun = replace(engine, observe=observe)
+        turn.enter_context(engine.control.waiting_for_turn())
+        while True:
+            _wait_until_free(engine)
+            try:
+                return work(begun)
+            except ConflictError as error:
+                if error.reason_code != "RUN_IN_PROGRESS":
+                    raise
+
+
+def _wait_until_free(engine: Engine) -> None:
+    """Wait until nobody runs here; a dead holder's lock is seen to again and again, for starting reclaims it."""
+    until = time.monotonic() + LOOK_AGAIN_SECONDS
+    while engine.locks.held()[0] and time.monotonic() < until:
+        if engine.interrupted():
+            raise click.Abort
+        time.sleep(POLL_SECONDS)
 
 
 def find_run(engine: Engine, name: RequestId) -> Run:

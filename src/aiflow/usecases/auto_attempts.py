@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from aiflow.usecases.auto_shift import Shift
 
 LOCK_SECONDS = 0.5
+WAY_SECONDS = 0.1
+# Whoever wants a turn and does not take it in this time has other troubles.
+GIVE_WAY_SECONDS = 5.0
 # Between selection and start somebody was faster: what is next then is another question.
 RACES = frozenset(
     {
@@ -95,6 +99,16 @@ def _skip(shift: Shift, started: Started, code: str) -> None:
         shift.end(record_failed_start(shift.session, started.request_id, code))
     else:
         shift.put_down()
+
+
+def gave_way(shift: Shift) -> bool:
+    """Give way to a person who waits for their turn (`--wait`); True once they have it."""
+    until = time.monotonic() + GIVE_WAY_SECONDS
+    while shift.engine.control.is_turn_wanted() and time.monotonic() < until and shift.why_stop() is None:
+        if shift.engine.locks.held()[0]:
+            return True
+        shift.wait(WAY_SECONDS)
+    return bool(shift.engine.locks.held()[0])
 
 
 def wait_for_lock(shift: Shift) -> None:

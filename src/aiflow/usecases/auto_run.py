@@ -17,7 +17,7 @@ from aiflow.domain.lifecycle import AutoRunEvent
 from aiflow.domain.lock import Lock
 from aiflow.domain.selection import describe_holder, digest, select_next
 from aiflow.errors import AiflowError, ConflictError, as_problem
-from aiflow.usecases.auto_attempts import attempt, newest_run_id, wait_for_lock
+from aiflow.usecases.auto_attempts import attempt, gave_way, newest_run_id, wait_for_lock
 from aiflow.usecases.auto_recovery import count_begun, find_interrupted, recover, take_up, to_recover
 from aiflow.usecases.auto_shift import Shift, Terms
 from aiflow.usecases.auto_summary import summarize
@@ -150,7 +150,7 @@ def _loop(shift: Shift) -> str:
         elif look.chosen is None:
             _decide(shift, look)
             reason = _wait_for_work(shift) if shift.terms.is_watching else NOTHING_RUNNABLE
-        elif look.backlog.locks:
+        elif look.backlog.locks or gave_way(shift):
             wait_for_lock(shift)
         else:
             reason = _start(shift, look, look.chosen)

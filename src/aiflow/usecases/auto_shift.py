@@ -53,6 +53,8 @@ class Shift:
         self.findings: tuple[Finding, ...] = ()
         self.facts: RepositoryFacts | None = None
         self.skipped: list[str] = []
+        self._signalled = StopRequest.NONE
+        self._presses = 0
         self._status = AutoStatus(session)
         self._ttl_seconds = engine.settings.number("locks.ttl_seconds")
 
@@ -60,7 +62,12 @@ class Shift:
         """Keep the queue lock alive and hear what a person wants; asked several times a second, also during a run."""
         self.lease.allow(self._ttl_seconds)
         known = self.session.stop_request
-        wish = strongest(known, self.terms.asked(), self.engine.control.stop_asked())
+        signalled = self.terms.asked()
+        if signalled is StopRequest.AFTER_RUN and self._signalled is StopRequest.NONE and known is signalled:
+            self._presses += 1  # Ctrl-C behind `aiflow stop`: what that asked for is under way already
+        self._signalled = signalled
+        signalled = StopRequest.NOW if self._presses and signalled is StopRequest.AFTER_RUN else signalled
+        wish = strongest(known, signalled, self.engine.control.stop_asked())
         if wish is not known:
             self.session = replace(moved(self.session, AutoRunEvent.STOP_ASKED), stop_request=wish)
             with contextlib.suppress(AiflowError):  # a full disk is no reason to end a run in the middle

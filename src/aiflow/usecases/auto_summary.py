@@ -20,14 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from aiflow.domain.auto_run import Session
+    from aiflow.domain.auto_run import Result, Session
     from aiflow.domain.request import Request
     from aiflow.domain.run import Run
     from aiflow.domain.selection import Backlog
     from aiflow.messages import Texts
     from aiflow.usecases.engine import Engine
 
-_DONE = (RunOutcome.ACCEPTED, RunOutcome.AWAITING_ACCEPTANCE)
 _AT_REST = (RequestStatus.BLOCKED, RequestStatus.RUNNING)
 
 
@@ -37,7 +36,7 @@ def summarize(engine: Engine, session: Session, texts: Texts) -> Summary:
     waiting = tuple(_waiting(engine, backlog, texts))
     shown = {each.request_id for each in waiting}
     unreached = (each for each in _unreached(session, backlog, texts) if each.request_id not in shown)
-    done = dict.fromkeys(result.request_id for result in session.results if result.outcome in _DONE)
+    done = dict.fromkeys(each.request_id for each in session.results if _is_done(backlog, each))
     titles = {request.id: request.title for request in backlog.requests}
     return Summary(
         session,
@@ -45,6 +44,12 @@ def summarize(engine: Engine, session: Session, texts: Texts) -> Summary:
         waiting,
         tuple(unreached),
     )
+
+
+def _is_done(backlog: Backlog, result: Result) -> bool:
+    """Tell whether a request is done, be it accepted by itself or by a person meanwhile; else it waits for one."""
+    request = backlog.by_id.get(RequestId(result.request_id))
+    return result.outcome is RunOutcome.ACCEPTED or (request is not None and request.status is RequestStatus.DONE)
 
 
 def _read(engine: Engine) -> Backlog:

@@ -169,7 +169,7 @@ def _check_notify(engine: Engine) -> Iterator[Finding]:
 
 # Settings of the specification that later versions will heed: who sets one is told that it does nothing yet.
 _LATER = ("commit_requests", "agent.model", "queue.", "server.", "github.", "namespace")
-_LATER_LIMITS = ("limits.issue_retries", "limits.quota_wait_hours", "limits.run_")
+_LATER_LIMITS = ("limits.issue_retries", "limits.quota_wait_hours", "limits.run_", "limits.session_cost")
 
 
 def _check_settings(engine: Engine) -> Iterator[Finding]:

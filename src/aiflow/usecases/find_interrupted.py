@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 
 def with_interrupted(backlog: Backlog, locks: Locks) -> Backlog:
-    """Add to a backlog which requests look as if somebody worked on them, while nobody does."""
+    """Add to a backlog which requests look as if somebody worked on them, while nobody does; nor does an auto-run."""
     alive = {status.lock.request_id for status in locks.survey() if not status.verdict.is_stale}
+    queue_lock = backlog.queue_lock if None in alive else None
     cut = {
         request.id
         for request in backlog.requests
         if request.id not in alive
         and (request.status is RequestStatus.RUNNING or ((run := backlog.runs.get(request.id)) and run.is_active))
     }
-    return replace(backlog, interrupted=frozenset(cut))
+    return replace(backlog, interrupted=frozenset(cut), queue_lock=queue_lock)

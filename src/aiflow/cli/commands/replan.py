@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 @make_command("replan")
 @target_argument()
 @option("-a", "--answer", help="option.resume.answer")
-def command(session: Session, as_json: bool, target: RequestId, answer: str | None) -> None:  # noqa: FBT001
+@option("--wait", is_flag=True, help="option.run.wait")
+def command(session: Session, as_json: bool, target: RequestId, answer: str | None, wait: bool) -> None:  # noqa: FBT001
     """Close a run and start a new one with a new plan."""
     wish = Wish(Goal(ResumeMode.REPLAN), answer)
-    run_to_the_end(session, target, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)
+    run_to_the_end(
+        session,
+        target,
+        lambda engine: resume_run(engine, find_run(engine, target), wish),
+        as_json=as_json,
+        wait=wait,
+    )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @option("--keep-changes", is_flag=True, help="option.resume.keep_changes")
 @option("--update", is_flag=True, help="option.resume.update")
 @option("--force", is_flag=True, help="option.resume.force")
+@option("--wait", is_flag=True, help="option.run.wait")
 def command(
     session: Session,
     as_json: bool,  # noqa: FBT001
@@ -38,7 +39,13 @@ def command(
         answer = _ask(session, target)
     wish = Wish(Goal(ResumeMode.RESUME, is_forced=flags["force"]), answer, flags["keep_changes"])
     resume = update_run if flags["update"] else resume_run
-    run_to_the_end(session, target, lambda engine: resume(engine, find_run(engine, target), wish), as_json=as_json)
+    run_to_the_end(
+        session,
+        target,
+        lambda engine: resume(engine, find_run(engine, target), wish),
+        as_json=as_json,
+        wait=flags["wait"],
+    )
 
 
 def _ask(session: Session, target: RequestId) -> str | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @option("-a", "--answer", help="option.resume.answer")
 @option("--keep-changes", is_flag=True, help="option.retry.keep_changes")
 @option("--force", is_flag=True, help="option.resume.force")
+@option("--wait", is_flag=True, help="option.run.wait")
 def command(
     session: Session,
     as_json: bool,  # noqa: FBT001
@@ -34,4 +35,10 @@ def command(
     """Do a step again from its start."""
     goal = Goal(ResumeMode.RETRY_STEP, step_id.upper() if step_id else None, is_forced=flags["force"])
     wish = Wish(goal, answer, flags["keep_changes"])
-    run_to_the_end(session, target, lambda engine: resume_run(engine, find_run(engine, target), wish), as_json=as_json)
+    run_to_the_end(
+        session,
+        target,
+        lambda engine: resume_run(engine, find_run(engine, target), wish),
+        as_json=as_json,
+        wait=flags["wait"],
+    )

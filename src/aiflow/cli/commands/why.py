@@ -37,10 +37,11 @@ def command(session: Session, as_json: bool, request_id: RequestId) -> None:  # 
 def _show(session: Session, stations: tuple[Station, ...], backlog: Backlog) -> None:
     first = stations[0]
     heading(_headline(session, first, backlog))
-    width = max((len(barrier.reason_code) for barrier in first.barriers), default=0)
+    codes = [barrier.reason_code for barrier in first.barriers]
+    width = max(map(len, (*codes, _waits_with(first) or "")))
     for barrier, invalid in first.explained:
         say(describe(barrier, session.texts, invalid), f"  {paint(barrier.reason_code.ljust(width), 'yellow')}  ")
-    _show_stop(session, first)
+    _show_stop(session, first, width)
     for file in first.invalid:
         say(session.texts("why.edit_file", path=clean(file.path)), "    → ")
     is_archived = first.request is not None and first.request.status is RequestStatus.ARCHIVED
@@ -59,13 +60,18 @@ def _show(session: Session, stations: tuple[Station, ...], backlog: Backlog) -> 
             click.echo(f"{indent}  → {command}")
 
 
-def _show_stop(session: Session, first: Station) -> None:
-    """Say what the request's run waits for, where no barrier says it."""
-    code, run = first.stopped_for, first.run
-    if code is None or run is None or run.is_waiting:
+def _waits_with(first: Station) -> str | None:
+    """Return the reason with which the request's run waits, where no barrier says it."""
+    return None if first.run is None or first.run.is_waiting else first.stopped_for
+
+
+def _show_stop(session: Session, first: Station, width: int) -> None:
+    """Say what the request's run waits for, and since when."""
+    code, run = _waits_with(first), first.run
+    if code is None or run is None:
         return
     when = f", {ago(run.changed_at, session.now(), session.texts)}" if run.changed_at else ""
-    say(session.texts.message(code, {}).title + when, f"  {paint(code, 'yellow')}  ")
+    say(session.texts.message(code, {}).title + when, f"  {paint(code.ljust(width), 'yellow')}  ")
 
 
 def _headline(session: Session, first: Station, backlog: Backlog) -> str:
