@@ -197,3 +197,17 @@ def test_this_machines_own_file_systems_are_found(tmp_path: Path) -> None:
     kind = kind_of(str(tmp_path))
     assert kind is not None
     assert not is_network(kind)
+
+
+@pytest.mark.spec("LCK-7")
+def test_a_turn_is_wanted_while_whoever_wants_it_lives(tmp_path: Path) -> None:
+    control = ControlFiles(tmp_path)
+    assert not control.is_turn_wanted()
+    with control.waiting_for_turn():
+        assert control.is_turn_wanted()
+    assert not control.is_turn_wanted()
+    folder = tmp_path / ".aiflow/control"
+    for name in ("turn.999999999.json", "turn.x.json", "turn..json"):
+        (folder / name).write_text("{}")
+    assert not control.is_turn_wanted()
+    assert list(folder.iterdir()) == []

@@ -256,3 +256,62 @@ def test_after_a_kill_the_next_one_carries_on_and_counts_each_run_once(bench: Be
     shape = bench.aiflow.json("auto")
     assert (shape["runs"], shape["interrupted"]) == (1, [])
     assert [each["request_id"] for each in shape["results"]] == ["RQ-2"]
+
+
+@pytest.mark.spec("LCK-7", "AUT-2")
+def test_whoever_waits_for_their_turn_goes_before_the_next_request(bench: Bench) -> None:
+    bench.agent.does("implementer", "ask('Which one?')")
+    bench.run(code=5)
+    for name in ("RQ-2", "RQ-3"):
+        bench.add_request(name)
+    bench.agent.does("implementer", HELD)
+    process = bench.start("auto", "--json")
+    wait_for(lambda: (bench.agent.folder / "at.RQ-2").exists() or process.poll() is not None)
+    refused = bench.aiflow.json("resume", "RQ-1", "--answer", "This one", code=4)["error"]
+    assert (refused["reason_code"], any("--wait" in each for each in refused["actions"])) == ("RUN_IN_PROGRESS", True)
+    waiting = bench.start("resume", "RQ-1", "--answer", "This one", "--wait", "--json")
+    wait_for(lambda: list((bench.root / ".aiflow/control").glob("turn.*")))
+    let_go(bench)
+    assert end(waiting)["state"] == "DONE"
+    end(process)
+    implementers = [call["request"]["id"] for call in bench.agent.documents if call["role"] == "implementer"]
+    assert implementers == ["RQ-1", "RQ-2", "RQ-1", "RQ-3"]
+    assert_tidy(bench)
+
+
+@pytest.mark.spec("AUT-3")
+def test_ctrl_c_behind_a_stop_cancels_the_run(bench: Bench) -> None:
+    process = begin(bench)
+    bench.aiflow.json("stop")
+    record = bench.root / ".aiflow/auto.json"
+    wait_for(lambda: json.loads(record.read_text())["state"] == "stopping")
+    process.send_signal(signal.SIGINT)
+    shape = end(process)
+    assert [(each["request_id"], each["outcome"]) for each in shape["results"]] == [("RQ-1", "cancelled")]
+    assert_tidy(bench)
+
+
+@pytest.mark.spec("AUT-4", "CLI")
+def test_the_last_summary_can_be_seen_again_and_looking_changes_nothing(bench: Bench) -> None:
+    assert "no auto-run" in bench.aiflow("auto", "--last").stdout
+    assert bench.aiflow.json("auto", "--last") is None
+    bench.agent.does("implementer", "ask('Which one?')")
+    shape = bench.aiflow.json("auto")
+    before = {path: path.stat().st_mtime_ns for path in (bench.root / ".aiflow").rglob("*")}
+    again = bench.aiflow.json("auto", "--last")
+    assert {**again, "checks": []} == {**shape, "checks": []}
+    told = bench.aiflow("auto", "--last").stdout
+    assert "AUTO_NOTHING_RUNNABLE: " in told
+    assert "Which one?" in told
+    assert {path: path.stat().st_mtime_ns for path in (bench.root / ".aiflow").rglob("*")} == before
+    bench.add_request("RQ-2")
+    process = bench.start("auto", "--json")
+    bench.agent.does("implementer", HELD)
+    wait_for(lambda: (bench.agent.folder / "at.RQ-2").exists() or process.poll() is not None)
+    assert "still on" in bench.aiflow("auto", "--last").stdout
+    process.kill()
+    process.wait()
+    assert "was interrupted" in bench.aiflow("auto", "--last").stdout
+    # Nobody says that a dead auto-run will come to anything.
+    bench.add_request("RQ-3")
+    assert "auto-run is on" not in bench.aiflow("list").stdout
