@@ -40,6 +40,7 @@ class TreeState(StrEnum):
     UNKNOWN = "unknown"
     MOUNTED = "mounted"
     ELSEWHERE = "elsewhere"
+    BROKEN = "broken"
 
 
 class LeftoverKind(StrEnum):
