@@ -39,6 +39,7 @@ class TreeState(StrEnum):
     HELD = "held"
     UNKNOWN = "unknown"
     MOUNTED = "mounted"
+    NESTED = "nested"
     ELSEWHERE = "elsewhere"
     BROKEN = "broken"
 
