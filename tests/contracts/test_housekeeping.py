@@ -64,6 +64,16 @@ def _hidden_but_as_it_was(tree: Path) -> None:
     git(tree, "update-index", "--assume-unchanged", "app.txt")
 
 
+def _sparse(tree: Path) -> None:
+    git(tree, "sparse-checkout", "set", "--no-cone", "/app.txt")
+    assert not (tree / ".gitignore").exists()
+
+
+def _worktree_inside_gone(tree: Path) -> None:
+    _worktree_inside(tree)
+    subprocess.run(["rm", "-r", str(tree / "side.ignored")], check=True)
+
+
 def _pointer_only(tree: Path) -> None:
     for path in tree.iterdir():
         if path.name != ".git":
@@ -98,6 +108,8 @@ def _submodule(tree: Path) -> None:
         _pointer_only,
         _half_made,
         _submodule,
+        _sparse,
+        _worktree_inside_gone,
     ],
 )
 def test_a_worktree_is_saved_if_git_has_all_of_it(yard: Yard, run: Run, change: Callable[[Path], None]) -> None:
@@ -136,6 +148,11 @@ def _hidden(tree: Path) -> None:
     (tree / "app.txt").write_text("changed\n")
 
 
+def _skipped(tree: Path) -> None:
+    git(tree, "update-index", "--skip-worktree", "app.txt")
+    (tree / "app.txt").write_text("changed\n")
+
+
 def _nested_repository(tree: Path) -> None:
     git(tree, "init", "-q", "nested")
     (tree / "nested/x").write_text("x")
@@ -163,6 +180,7 @@ def _submodule_commit(tree: Path) -> None:
         _untracked,
         _staged_only,
         _hidden,
+        _skipped,
         _nested_repository,
         _forced_ignored,
         _submodule_commit,
@@ -194,6 +212,10 @@ def _person_locked(tree: Path) -> None:
     git(tree, "worktree", "lock", str(tree))
 
 
+def _worktree_inside(tree: Path) -> None:
+    git(tree, "worktree", "add", "-q", "-b", "side", str(tree / "side.ignored"))
+
+
 def _pointer_lost(tree: Path) -> None:
     (tree / ".git").unlink()
 
@@ -220,6 +242,7 @@ def _missing(tree: Path) -> None:
         (_detached_commit, "other_branch"),
         (_merging, "under_way"),
         (_person_locked, "held"),
+        (_worktree_inside, "nested"),
         (_pointer_lost, "unknown"),
         (_file, "unknown"),
         (_link, "elsewhere"),

@@ -25,10 +25,16 @@ def stop_in_second_step(bench: Bench) -> Any:
     """Let a run stop in S02 because its tests fail; it leaves `half.txt` there."""
     bench.agent.plans("S01", "S02")
     bench.configure(GREEN)
-    bench.agent.does("implementer", "write('half.txt', 'half\\n'); done()", "S02")
+    bench.agent.does("implementer", "write('half.txt', 'half\\n'); write('rest.txt', 'rest\\n'); done()", "S02")
     result = bench.run(code=7)
     bench.agent.forget()
     return result
+
+
+def take_over(bench: Bench, run: Any) -> None:
+    """Merge a run by hand: unlike `accept`, that leaves everything where it is."""
+    bench.git("merge", "-q", "--no-edit", run["branch"])
+    bench.aiflow("set", run["request_id"], "status=done")
 
 
 def clean(bench: Bench, *args: str, code: int = 0) -> Any:
@@ -53,7 +59,7 @@ def test_a_night_s_work_is_cleaned_away_and_a_dry_run_says_so_before(bench: Benc
     for number in (2, 3):
         bench.add_request(f"RQ-{number}")
     first, second, third = (bench.run(f"RQ-{number}") for number in (1, 2, 3))
-    bench.aiflow("accept", "RQ-1")
+    take_over(bench, first)
     bench.aiflow("set", "RQ-2", "status=done")  # without taking it over
     (Path(third["worktree"]) / "mine.txt").write_text("mine\n")
     young = clean(bench)
@@ -133,7 +139,7 @@ def test_a_person_is_asked_before_unmerged_work_goes_and_told_what_brings_it_bac
 @pytest.mark.spec("GIT-5")
 def test_what_cannot_be_removed_is_told_with_the_exit_code_of_its_reason(bench: Bench) -> None:
     run = bench.run()
-    bench.aiflow("accept", "RQ-1")
+    take_over(bench, run)
     script = (
         "import os, sys\n"
         "real = os.rename\n"
@@ -178,6 +184,8 @@ def test_a_run_that_waits_goes_on_after_its_worktree_was_cleaned_away(bench: Ben
     assert len(bench.commits(result["branch"])) == 2
     bench.aiflow("accept", "RQ-1")
     assert bench.status() == "done"
+    assert not worktree.exists()
+    assert kinds(clean(bench, "--now")) == [("branch", "accepted"), ("ref", "accepted")]
 
 
 @pytest.mark.spec("GIT-5", "RUN-7")
@@ -207,16 +215,17 @@ def test_a_step_is_done_again_after_the_worktree_was_cleaned_away(bench: Bench) 
 
 @pytest.mark.spec("GIT-5", "RUN-7")
 def test_a_persons_commits_on_the_branch_count_without_the_worktree(bench: Bench) -> None:
-    bench.agent.does("implementer", "ask('Which colour?')")
-    stopped = bench.run(code=5)
+    stopped = stop_in_second_step(bench)
     worktree = Path(stopped["worktree"])
-    (worktree / "mine.txt").write_text("mine\n")
+    git(worktree, "add", "half.txt")
+    git(worktree, "commit", "-qm", "half of it")  # resume would go on from here, with the rest as it lies there
+    assert kinds(clean(bench, "--now"), "kept") == [("worktree", "unsaved")]
     git(worktree, "add", "-A")
-    git(worktree, "commit", "-qm", "mine")
+    git(worktree, "commit", "-qm", "the rest")
     assert kinds(clean(bench, "--now")) == [("worktree", "waiting")]
-    bench.agent.forget()
-    result = bench.aiflow.json("resume", "RQ-1", "--answer", "blue")
-    assert {"mine.txt", "S01.txt"} <= set(bench.files_at(result["branch"]))
+    bench.agent.does("implementer", MADE_GREEN)
+    result = bench.aiflow.json("resume", "RQ-1")
+    assert {"half.txt", "rest.txt", "green.txt"} <= set(bench.files_at(result["branch"]))
 
 
 # --- at the same time ------------------------------------------------------------------------------------------------
@@ -225,8 +234,7 @@ def test_a_persons_commits_on_the_branch_count_without_the_worktree(bench: Bench
 @pytest.mark.spec("GIT-5", "LCK-7")
 def test_a_run_that_is_at_work_is_not_touched_and_not_disturbed(bench: Bench) -> None:
     bench.add_request("RQ-2")
-    bench.run("RQ-2")
-    bench.aiflow("accept", "RQ-2")
+    take_over(bench, bench.run("RQ-2"))
     process = bench.start_hanging()
     answer = clean(bench, "--now", "--unmerged")
     assert kinds(answer) == [("branch", "accepted"), ("worktree", "accepted")]
@@ -256,7 +264,7 @@ def test_a_run_goes_on_while_it_is_being_cleaned(bench: Bench) -> None:
 @pytest.mark.spec("GIT-5")
 def test_killed_while_it_empties_a_worktree_the_next_one_goes_on(bench: Bench) -> None:
     run = bench.run()
-    bench.aiflow("accept", "RQ-1")
+    take_over(bench, run)
     for folder in range(40):
         many = Path(run["worktree"], f"{folder}.ignored")
         many.mkdir()

@@ -17,11 +17,14 @@ from aiflow.adapters.housekeeping import LocalHousekeeping
 from aiflow.adapters.lock_lease import LockLease
 from aiflow.domain.activity import Actor
 from aiflow.domain.cleaning import Item, Kind
+from aiflow.domain.lock import Lock, LockType
+from aiflow.domain.remains import Found, Standing
 from aiflow.domain.request import RequestId
 from aiflow.domain.run import Run
 from aiflow.errors import EnvironmentProblemError, NotFoundError
 from aiflow.ports import Lease
 from aiflow.usecases.clean_up import Wish, clean_after_accept, clean_up, plan_clean_up, retention, rules_for
+from aiflow.usecases.find_remains import is_locked
 from builders import write_request
 from clean_yard import Yard, everything_in, git, told
 
@@ -442,7 +445,28 @@ def test_a_run_whose_request_is_locked_is_not_touched(yard: Yard) -> None:
     assert yard.clean(days=0).kept == []
 
 
+@pytest.mark.spec("GIT-5")
+def test_a_lock_counts_by_the_request_by_the_run_and_where_nobody_knows_whose_it_is() -> None:
+    locks = {RequestId("RQ-1"): Lock(LockType.REQUEST, "RQ-1", "RUN-1")}
+    found = Found("RUN-9", "RQ-1", Standing.ACCEPTED)
+    assert is_locked(found, locks)
+    assert not is_locked(replace(found, request_id="RQ-2"), locks)
+    assert is_locked(replace(found, request_id="RQ-2", run_id="RUN-1"), locks)
+    assert is_locked(replace(found, request_id=None), locks)
+    assert not is_locked(replace(found, request_id=None), {})
+
+
 # --- trouble ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("GIT-5")
+def test_a_worktree_that_git_cannot_read_stays_and_keeps_no_other(yard: Yard) -> None:
+    broken, other = yard.run(), yard.run("RQ-2")
+    (yard.root / f".git/worktrees/{broken.run_id}/index").write_bytes(b"spoiled")
+    cleaned = yard.clean(unmerged=True)
+    assert told(cleaned, "kept") == {("worktree", "broken"), ("branch", "worktree_kept")}
+    assert {item.run_id for item in cleaned.removed} == {other.run_id}
+    assert cleaned.failed == []
 
 
 @pytest.mark.spec("GIT-5")

@@ -197,7 +197,11 @@ def _names(folder: str) -> list[str]:
 
 
 def _is_empty(folder: str) -> bool:
-    return not os.path.islink(folder) and os.path.isdir(folder) and set(os.listdir(folder)) <= {".git"}
+    """Tell whether surely nothing but git's own file is in a folder."""
+    try:
+        return set(os.listdir(folder)) <= {".git"}
+    except OSError:
+        return False
 
 
 def _is_torn(path: str) -> bool:

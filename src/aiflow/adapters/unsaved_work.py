@@ -10,7 +10,7 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.git_files import find_checkout
+from aiflow.adapters.git_files import find_checkout, read_line
 from aiflow.adapters.repository_facts import path_of_status
 from aiflow.adapters.staging import copied_paths, is_below
 from aiflow.adapters.worktree_making import branch_ref, may_hold_work
@@ -31,8 +31,8 @@ def state_of(git: Git, common: str, place: Place, kept: str | None) -> TreeState
     """Look at a worktree's folder, which is there, no link and in its place."""
     if not os.path.isdir(place.path):
         return TreeState.UNKNOWN
-    if is_mounted_in(place.path):
-        return TreeState.MOUNTED
+    if (foreign := _what_is_foreign(place.path, common)) is not None:
+        return foreign
     checkout = find_checkout(place.path, common)
     if checkout is None:
         return TreeState.UNKNOWN if may_hold_work(place.path) else TreeState.SAVED
@@ -53,6 +53,13 @@ def _state(git: Git, checkout: Checkout, place: Place, kept: str | None) -> Tree
     return TreeState.SAVED if is_saved else TreeState.UNSAVED
 
 
+def _what_is_foreign(path: str, common: str) -> TreeState | None:
+    """Name what in a worktree's folder is no part of it, and must not go with it."""
+    if is_mounted_in(path):
+        return TreeState.MOUNTED
+    return TreeState.NESTED if _has_nested(path, common) else None
+
+
 def is_mounted_in(path: str) -> bool:
     """Tell whether something else is mounted at a path or below it: that must not be emptied."""
     try:
@@ -62,6 +69,16 @@ def is_mounted_in(path: str) -> bool:
         return any(os.path.ismount(os.path.join(folder, "")) for folder, _, _ in os.walk(path))
     real = os.path.realpath(path)
     return any(point == real or point.startswith(f"{real}/") for point in points)
+
+
+def _has_nested(path: str, common: str) -> bool:
+    """Tell whether another worktree of the repository is inside this one: agents make some, in ignored folders."""
+    entries = os.path.join(common, "worktrees")
+    for name in os.listdir(entries) if os.path.isdir(entries) else ():
+        other = os.path.dirname(read_line(os.path.join(entries, name, "gitdir")) or "")
+        if other.startswith(f"{path}/") and os.path.isdir(other):
+            return True
+    return False
 
 
 def _unescaped(word: bytes) -> bytes:
@@ -97,8 +114,12 @@ def _is_work(item: bytes, copied: list[bytes]) -> bool:
 
 
 def _hides_changes(git: Git) -> bool:
-    """Tell whether git was told to look away from a file (`update-index --assume-unchanged`)."""
-    return any(entry[:1].islower() for entry in git.run("ls-files", "-v", "-z").items)
+    """Tell whether git was told to look away from a file that is there (`update-index --assume-unchanged`)."""
+    entries = git.run("ls-files", "-v", "-z").items
+    is_there = (
+        entry[:1] == b"S" and os.path.lexists(os.path.join(os.fsencode(git.cwd), entry[2:])) for entry in entries
+    )
+    return any(entry[:1].islower() for entry in entries) or any(is_there)
 
 
 def _is_laid_out(git: Git, commit: str, copied: list[bytes]) -> bool:

@@ -39,7 +39,9 @@ class TreeState(StrEnum):
     HELD = "held"
     UNKNOWN = "unknown"
     MOUNTED = "mounted"
+    NESTED = "nested"
     ELSEWHERE = "elsewhere"
+    BROKEN = "broken"
 
 
 class LeftoverKind(StrEnum):

@@ -92,17 +92,21 @@ def with_worktree(engine: Engine, found: Found, run: Run | None) -> Found:
     """Look into a run's worktree, if there is one."""
     own = Place(found.run_id, "", branch_name(found.request_id or "", found.run_id), "", "")
     place = replace(run.place, branch=own.branch) if run is not None else own
-    if run is not None and run.place.path != engine.workshop.worktree_path(run.run_id):
-        # Made elsewhere, or the file was edited: if anything is there, it is not ours to judge.
-        state = engine.housekeeping.state_of(place, None)
-        if state is not TreeState.MISSING:
-            return replace(found, worktree=place.path, tree_state=TreeState.ELSEWHERE)
+    is_elsewhere = run is not None and run.place.path != engine.workshop.worktree_path(run.run_id)
+    # Made elsewhere, or the file was edited: if anything is there, it is not ours to judge.
+    if is_elsewhere and _state(engine, place, None) is not TreeState.MISSING:
+        return replace(found, worktree=place.path, tree_state=TreeState.ELSEWHERE)
     if found.worktree is None:
         return found
-    return replace(
-        found,
-        tree_state=engine.housekeeping.state_of(replace(place, path=found.worktree), _restorable(found, run)),
-    )
+    return replace(found, tree_state=_state(engine, replace(place, path=found.worktree), _restorable(found, run)))
+
+
+def _state(engine: Engine, place: Place, kept: str | None) -> TreeState:
+    """Look into a worktree; one that cannot be looked into keeps the others from nothing."""
+    try:
+        return engine.housekeeping.state_of(place, kept)
+    except AiflowError:
+        return TreeState.BROKEN
 
 
 def _restorable(found: Found, run: Run | None) -> str | None:
