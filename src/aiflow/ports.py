@@ -161,10 +161,7 @@ class Locks(LockView, Protocol):
     """Taking, judging and giving back locks (LCK); only the engine calls this."""
 
     def acquire_request(self, request_id: RequestId, run_id: str, *, beside_others: bool = False) -> Lease | Lock:
-        """Take a request's lock, or return the lock of whoever runs in this checkout, stale or not (LCK-7).
-
-        What starts no run may work beside those of other requests.
-        """
+        """Take a request's lock, or return the lock of who runs here, or (beside others) of who runs that (LCK-7)."""
 
     def acquire_queue(self) -> Lease | Lock:
         """Take the queue lock, or return its holder's lock."""
@@ -334,10 +331,7 @@ class Merging(Protocol):
         """Remove such a worktree; one that is not there is no trouble."""
 
     def move_base(self, place: Place, merge: Merge) -> bool:
-        """Move the base branch to a merge commit; False if it moved by itself meanwhile, then nothing was done.
-
-        Where the base is checked out that is a fast-forward there; if git refuses: CHECKOUT_IN_THE_WAY with the files.
-        """
+        """Move the base branch to a merge commit, in a checkout by fast-forward; False if it moved by itself before."""
 
     def update(self, place: Place, keep_as: str) -> Update:
         """Merge the base branch into a run's branch as a commit kept under a ref; the branch itself stays."""

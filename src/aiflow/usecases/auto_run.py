@@ -61,7 +61,7 @@ def auto_run(engine: Engine, terms: Terms) -> Summary:
     lease = engine.locks.acquire_queue()
     if isinstance(lease, Lock):
         told = {"pid": lease.pid, "host": lease.host, "detail": describe_holder(lease)}
-        raise ConflictError(reason_code="QUEUE_IN_PROGRESS", **told)
+        raise ConflictError(reason_code="QUEUE_IN_PROGRESS", commands=("aiflow stop", "aiflow locks"), **told)
     try:
         engine.control.clear_stop()  # what was asked of an earlier one
         last = terms.records.load()
