@@ -115,6 +115,10 @@ class Scene:
         assert merge.commit
         return merge
 
+    def at(self, path: Path) -> Place:
+        """Name another place of the run."""
+        return replace(self.place, path=str(path))
+
     def base(self) -> str:
         return git(self.root, "rev-parse", "refs/heads/main")
 
@@ -245,7 +249,7 @@ def test_bits_links_binaries_and_submodules_are_merged(scene: Scene, tmp_path: P
     assert (scene.root / "x.bin").read_bytes() == b"\0\1\2\xff"
     assert (scene.root / "sub/m.txt").read_text() == "m\n"
     assert git(scene.root, "status", "--porcelain") == ""
-    scene.git.check_out(merge.commit or "", str(scene.state / "merged"))
+    scene.git.check_out(merge.commit or "", scene.at(scene.state / "merged"))
     assert (scene.state / "merged/run.sh").stat().st_mode & 0o111
     scene.git.discard(str(scene.state / "merged"))
 
@@ -375,14 +379,14 @@ def test_a_merge_is_laid_out_and_taken_away_again(scene: Scene) -> None:
     before = everything_in(scene.root, scene.state)
     merge = scene.merged()
     path = scene.state / "merged RUN-1"
-    scene.git.check_out(merge.commit or "", str(path))
+    scene.git.check_out(merge.commit or "", scene.at(path))
     assert (path / "new.txt").read_text() == "new\n"
     assert git(path, "rev-parse", "HEAD") == merge.commit
     git(path, "symbolic-ref", "-q", "HEAD", code=1)
     write(path / "made/by/tests.txt").chmod(0o444)
     for folder in (path / "made/by", path / "made"):
         folder.chmod(0o555)
-    scene.git.check_out(merge.commit or "", str(path))
+    scene.git.check_out(merge.commit or "", scene.at(path))
     assert git(path, "status", "--porcelain") == ""
     (path / "lib").chmod(0o555)
     scene.git.discard(str(path))
@@ -414,9 +418,9 @@ def _a_file(scene: Scene, path: Path, entry: Path) -> None:
 def test_what_a_killed_checkout_left_is_no_hindrance(scene: Scene, damage: Callable[[Scene, Path, Path], None]) -> None:
     before = everything_in(scene.root, scene.state)
     path, entry = scene.state / "merged", scene.root / ".git/worktrees/merged"
-    scene.git.check_out(scene.start, str(path))
+    scene.git.check_out(scene.start, scene.at(path))
     damage(scene, path, entry)
-    scene.git.check_out(scene.start, str(path))
+    scene.git.check_out(scene.start, scene.at(path))
     assert git(path, "status", "--porcelain") == ""
     damage(scene, path, entry)
     scene.git.discard(str(path))
@@ -431,8 +435,8 @@ def test_nothing_of_the_users_is_ever_discarded(scene: Scene, tmp_path: Path) ->
         with pytest.raises(AiflowError):
             scene.git.discard(str(path))
         with pytest.raises(AiflowError):
-            scene.git.check_out(scene.start, str(path))
-    scene.git.check_out(scene.start, str(scene.state / "linked"))
+            scene.git.check_out(scene.start, scene.at(path))
+    scene.git.check_out(scene.start, scene.at(scene.state / "linked"))
     scene.git.discard(str(scene.state / "linked"))
     assert everything_in(scene.root, linked) == before
 
@@ -621,7 +625,7 @@ def test_hooks_run_only_if_asked_for(scene: Scene, hooks: bool) -> None:
     (scene.root / ".git/called").unlink(missing_ok=True)
     merging = GitMerging(str(scene.root), hooks=hooks)
     merge = merging.merge(scene.place, "x")
-    merging.check_out(merge.commit or "", str(scene.state / "merged"))
+    merging.check_out(merge.commit or "", scene.at(scene.state / "merged"))
     merging.discard(str(scene.state / "merged"))
     assert merging.move_base(scene.place, merge)
     called = (scene.root / ".git/called").read_text().split() if (scene.root / ".git/called").exists() else []

@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from aiflow.adapters.atomic_files import translated
 from aiflow.domain.markers import GIT_MARK
 from aiflow.errors import AiflowError, EnvironmentProblemError, as_problem
 
@@ -98,10 +99,10 @@ class Git:
         It has no mark, no time limit, no terminal and no pipe that could break. As long as it lives it keeps a file
         open, and with that a lock of ours on it.
         """
-        with tempfile.TemporaryFile() as said:
+        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        with translated(tempfile.gettempdir()), tempfile.TemporaryFile() as said:
             alone = replace(self, run_id=None)
-            given: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": said}
-            done = alone._call(args, environ, **given, start_new_session=True, pass_fds=(held,))
+            done = alone._call(args, environ, **streams, stderr=said, start_new_session=True, pass_fds=(held,))
             said.seek(0)
             return Done(done.returncode, b"", said.read())
 

@@ -90,10 +90,11 @@ def send_back(engine: Engine, run: Run, comment: str) -> Run:
         work = Work(engine, lease, engine.runs.load(run.request_id, run.run_id) or run)
         _require_returnable(engine, work.run)
         _decide(engine, run, "send_back")
-        if not _is_sent_back(work.run):
-            _close(work, comment.strip())
-        heading = engine.texts("send_back.heading", date=f"{engine.clock():%Y-%m-%d}")
-        engine.source.send_back(request_id, run.run_id, f"## {heading}\n\n{comment.strip()}")
+        if not _is_told(engine, work.run, comment.strip()):
+            if not _is_sent_back(work.run):
+                _close(work, comment.strip())
+            heading = engine.texts("send_back.heading", date=f"{engine.clock():%Y-%m-%d}")
+            engine.source.send_back(request_id, run.run_id, f"## {heading}\n\n{comment.strip()}")
     finally:
         lease.release()
     return work.run
@@ -117,6 +118,12 @@ def _require_newest(engine: Engine, run: Run) -> None:
 
 def _is_sent_back(run: Run) -> bool:
     return run.error is not None and run.error.reason_code == "SENT_BACK"
+
+
+def _is_told(engine: Engine, run: Run, comment: str) -> bool:
+    """Tell whether the request has this very comment: it comes with the status `ready`, in one write."""
+    is_ready = engine.source.load(RequestId(run.request_id)).status is RequestStatus.READY
+    return is_ready and _is_sent_back(run) and run.error is not None and run.error.summary == comment
 
 
 def _close(work: Work, comment: str) -> None:
