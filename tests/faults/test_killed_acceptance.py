@@ -35,8 +35,7 @@ def type_again(scene: Scene, *command: str, refusals: tuple[str, ...] = ()) -> D
 
 
 @pytest.mark.spec("REQ-6", "GIT-3", "RUN-11")
-@pytest.mark.parametrize("is_on_base", [True, False])
-def test_a_run_accepted_by_itself_is_in_the_base_once(tmp_path: Path, is_on_base: bool) -> None:
+def test_a_run_accepted_by_itself_is_in_the_base_once(tmp_path: Path) -> None:
     def whole(scene: Scene, done: Done) -> None:
         assert (done.code, done.answer["state"], done.answer["reason_code"]) == (0, "DONE", None)
         scene.check_journal(check_accepted(scene))
@@ -49,7 +48,7 @@ def test_a_run_accepted_by_itself_is_in_the_base_once(tmp_path: Path, is_on_base
         check_accepted(scene)
         scene.check_calls([*ONE_STEP, "check merge"])
 
-    kills = Kills(AUTO, lambda _: None, afterwards, is_on_base=is_on_base)
+    kills = Kills(AUTO, lambda _: None, afterwards, is_on_base=True)
     assert kill_everywhere(tmp_path, kills, whole) > 100
 
 

@@ -143,6 +143,9 @@ class _Move:
 
     def refusal(self, checkout: Checkout | None, done: Done) -> AiflowError:
         """Name why git did not move the branch."""
+        if checkout is not None and done.code < 0:
+            problem = f"killed by signal {-done.code}; git status shows what it had written in {checkout.path}"
+            return EnvironmentProblemError(reason_code="GIT_FAILED", command="git merge --ff-only", problem=problem)
         if checkout is not None:
             files = _files_of(done)
             if files or any(saying in done.err for saying in _REFUSALS):

@@ -91,7 +91,8 @@ def _refusal(run: Run, way: Refused, wish: Wish) -> AiflowError:
     if way.reason_code == "REPLAN_REQUIRED" or (run.state is RunState.FAILED and run.replaced_by is None):
         commands.append(f"{_typed(run, wish)} --force")
     if run.state is RunState.DONE:
-        commands = [f"aiflow show {run.run_id}"]
+        accept = [] if run.accepted_as else [f"aiflow accept {run.request_id}"]
+        commands = [*accept, f"aiflow show {run.run_id}"]
     newer = run.replaced_by
     commands = [f"aiflow show {newer}"] if newer else commands
     refuse = BadInputError if way.reason_code == "INPUT_INVALID" else ConflictError
