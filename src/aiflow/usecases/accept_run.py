@@ -57,10 +57,10 @@ def require_done(engine: Engine, run: Run) -> None:
     """Refuse what is not finished, was replaced by a newer run, or whose request a person took elsewhere."""
     status = engine.source.load(RequestId(run.request_id)).status
     if run.state is not RunState.DONE:
-        raise _refused(run, f"{run.run_id} is {run.state}")
+        raise refused(run, f"{run.run_id} is {run.state}")
     _require_newest(engine, run)
     if status not in ACCEPTABLE:
-        raise _refused(run, f"status is {status}")
+        raise refused(run, f"status is {status}")
 
 
 def require_saved(engine: Engine, run: Run) -> None:
@@ -104,16 +104,16 @@ def _require_returnable(engine: Engine, run: Run) -> None:
     status = engine.source.load(RequestId(run.request_id)).status
     if run.is_active or run.accepted_as or run.replaced_by:
         state = "accepted" if run.accepted_as else "replaced" if run.replaced_by else run.state
-        raise _refused(run, f"{run.run_id} is {state}")
+        raise refused(run, f"{run.run_id} is {state}")
     _require_newest(engine, run)
     if status not in RETURNABLE:
-        raise _refused(run, f"status is {status}")
+        raise refused(run, f"status is {status}")
 
 
 def _require_newest(engine: Engine, run: Run) -> None:
     newest = next((other.run_id for other in engine.runs.all_of(RequestId(run.request_id))), run.run_id)
     if newest > run.run_id:
-        raise _refused(run, f"{newest} is newer than {run.run_id}")
+        raise refused(run, f"{newest} is newer than {run.run_id}")
 
 
 def _is_sent_back(run: Run) -> bool:
@@ -136,7 +136,8 @@ def _close(work: Work, comment: str) -> None:
     engine.control.clear(closed.run_id)
 
 
-def _refused(run: Run, detail: str) -> ConflictError:
+def refused(run: Run, detail: str) -> ConflictError:
+    """Say why a run cannot be accepted, sent back or brought in line."""
     return ConflictError(reason_code="RUN_NOT_ACCEPTABLE", request_id=run.request_id, run_id=run.run_id, detail=detail)
 
 

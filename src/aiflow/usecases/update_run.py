@@ -11,7 +11,7 @@ from aiflow.domain.plan import merging_step
 from aiflow.domain.request import RequestId
 from aiflow.domain.run_events import updated
 from aiflow.errors import ConflictError
-from aiflow.usecases.accept_run import require_done, require_saved
+from aiflow.usecases.accept_run import refused, require_done, require_saved
 from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import holder_shape, take_lock
 from aiflow.usecases.recover_runs import reclaim_locks
@@ -67,5 +67,4 @@ def _require_waiting(engine: Engine, run: Run) -> None:
     """Refuse what is not finished, or is in the base branch already."""
     require_done(engine, run)
     if run.accepted_as:
-        detail = f"{run.run_id} is accepted"
-        raise ConflictError(reason_code="RUN_NOT_ACCEPTABLE", request_id=run.request_id, detail=detail)
+        raise refused(run, f"{run.run_id} is accepted")
