@@ -324,8 +324,8 @@ class Merging(Protocol):
     def merge(self, place: Place, message: str) -> Merge:
         """Merge a run's branch into the base branch as both stand now, with git's `merge-tree`; nothing is moved."""
 
-    def check_out(self, commit: str, path: str) -> None:
-        """Lay a commit out in a worktree of its own, detached, in place of whatever is left there."""
+    def check_out(self, commit: str, place: Place) -> None:
+        """Lay a commit out in a worktree of a run's own, detached, in place of whatever is left there."""
 
     def discard(self, path: str) -> None:
         """Remove such a worktree; one that is not there is no trouble."""

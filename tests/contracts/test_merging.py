@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 
 from aiflow.adapters.merging import GitMerging
+from aiflow.adapters.processes.table import marked
 from aiflow.adapters.worktrees import GitWorkspaces
+from aiflow.domain.markers import GIT_MARK
 from aiflow.domain.merge import Merge, Update, merge_ref
 from aiflow.domain.place import Place, branch_name
-from aiflow.errors import AiflowError, ConflictError
+from aiflow.errors import AiflowError, ConflictError, EnvironmentProblemError
 from aiflow.ports import Merging, Workspaces
 
 pytestmark = pytest.mark.spec("GIT-3")
@@ -114,6 +116,10 @@ class Scene:
         merge = self.git.merge(self.place, "Accept RQ-1\n")
         assert merge.commit
         return merge
+
+    def at(self, path: Path) -> Place:
+        """Name another place of the run."""
+        return replace(self.place, path=str(path))
 
     def base(self) -> str:
         return git(self.root, "rev-parse", "refs/heads/main")
@@ -245,7 +251,7 @@ def test_bits_links_binaries_and_submodules_are_merged(scene: Scene, tmp_path: P
     assert (scene.root / "x.bin").read_bytes() == b"\0\1\2\xff"
     assert (scene.root / "sub/m.txt").read_text() == "m\n"
     assert git(scene.root, "status", "--porcelain") == ""
-    scene.git.check_out(merge.commit or "", str(scene.state / "merged"))
+    scene.git.check_out(merge.commit or "", scene.at(scene.state / "merged"))
     assert (scene.state / "merged/run.sh").stat().st_mode & 0o111
     scene.git.discard(str(scene.state / "merged"))
 
@@ -375,14 +381,14 @@ def test_a_merge_is_laid_out_and_taken_away_again(scene: Scene) -> None:
     before = everything_in(scene.root, scene.state)
     merge = scene.merged()
     path = scene.state / "merged RUN-1"
-    scene.git.check_out(merge.commit or "", str(path))
+    scene.git.check_out(merge.commit or "", scene.at(path))
     assert (path / "new.txt").read_text() == "new\n"
     assert git(path, "rev-parse", "HEAD") == merge.commit
     git(path, "symbolic-ref", "-q", "HEAD", code=1)
     write(path / "made/by/tests.txt").chmod(0o444)
     for folder in (path / "made/by", path / "made"):
         folder.chmod(0o555)
-    scene.git.check_out(merge.commit or "", str(path))
+    scene.git.check_out(merge.commit or "", scene.at(path))
     assert git(path, "status", "--porcelain") == ""
     (path / "lib").chmod(0o555)
     scene.git.discard(str(path))
@@ -414,9 +420,9 @@ def _a_file(scene: Scene, path: Path, entry: Path) -> None:
 def test_what_a_killed_checkout_left_is_no_hindrance(scene: Scene, damage: Callable[[Scene, Path, Path], None]) -> None:
     before = everything_in(scene.root, scene.state)
     path, entry = scene.state / "merged", scene.root / ".git/worktrees/merged"
-    scene.git.check_out(scene.start, str(path))
+    scene.git.check_out(scene.start, scene.at(path))
     damage(scene, path, entry)
-    scene.git.check_out(scene.start, str(path))
+    scene.git.check_out(scene.start, scene.at(path))
     assert git(path, "status", "--porcelain") == ""
     damage(scene, path, entry)
     scene.git.discard(str(path))
@@ -431,8 +437,8 @@ def test_nothing_of_the_users_is_ever_discarded(scene: Scene, tmp_path: Path) ->
         with pytest.raises(AiflowError):
             scene.git.discard(str(path))
         with pytest.raises(AiflowError):
-            scene.git.check_out(scene.start, str(path))
-    scene.git.check_out(scene.start, str(scene.state / "linked"))
+            scene.git.check_out(scene.start, scene.at(path))
+    scene.git.check_out(scene.start, scene.at(scene.state / "linked"))
     scene.git.discard(str(scene.state / "linked"))
     assert everything_in(scene.root, linked) == before
 
@@ -621,7 +627,7 @@ def test_hooks_run_only_if_asked_for(scene: Scene, hooks: bool) -> None:
     (scene.root / ".git/called").unlink(missing_ok=True)
     merging = GitMerging(str(scene.root), hooks=hooks)
     merge = merging.merge(scene.place, "x")
-    merging.check_out(merge.commit or "", str(scene.state / "merged"))
+    merging.check_out(merge.commit or "", scene.at(scene.state / "merged"))
     merging.discard(str(scene.state / "merged"))
     assert merging.move_base(scene.place, merge)
     called = (scene.root / ".git/called").read_text().split() if (scene.root / ".git/called").exists() else []
@@ -888,6 +894,70 @@ def test_an_unfinished_command_in_the_checkout_is_not_disturbed(
     is_lock = begin in (_index_locked, _head_locked, _branch_locked)
     assert error.context["files"] == files
     assert (".lock" in str(error.context["detail"])) is is_lock
+
+
+def _filter(scene: Scene, path: str, smudge: str) -> None:
+    """Let git run a command when it writes a file in a checkout."""
+    write(scene.root / ".git/info/attributes", f"{path} filter=slow\n")
+    git(scene.root, "config", "filter.slow.smudge", f"{smudge}; cat")
+
+
+def _leave_alone(scene: Scene, merge: Merge) -> int:
+    """Have somebody begin a fast-forward who is killed while git writes the files; return that git."""
+    begun, go = scene.state / "begun", scene.state / "go"
+    _filter(scene, "new.txt", f"echo $PPID > {begun}; until test -e {go}; do sleep 0.02; done")
+    mover = multiprocessing.get_context("fork").Process(target=scene.git.move_base, args=(scene.place, merge))
+    mover.start()
+    while not (begun.exists() and begun.read_text().strip()):
+        time.sleep(0.01)
+    mover.kill()
+    mover.join()
+    return int(begun.read_text())
+
+
+def test_a_fast_forward_whose_aiflow_was_killed_is_waited_for(scene: Scene) -> None:
+    scene.run({"new.txt": "run\n"})
+    merge = scene.merged()
+    left = _leave_alone(scene, merge)
+    assert left not in marked(GIT_MARK, scene.place.run_id)  # so that whoever takes the run over does not end it
+    timer = threading.Timer(0.3, (scene.state / "go").touch)
+    timer.start()
+    assert scene.git.move_base(scene.place, merge)
+    timer.join()
+    assert (scene.base(), git(scene.root, "status", "--porcelain")) == (merge.commit, "")
+
+
+def test_a_fast_forward_that_does_not_end_is_left_alone(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_MOVE_SECONDS", "_LOCK_SECONDS"):
+        monkeypatch.setattr(f"aiflow.adapters.base_moving.{name}", 0.1)
+    scene.run({"new.txt": "run\n"})
+    merge = scene.merged()
+    _leave_alone(scene, merge)
+    assert "index.lock exists" in str(scene.refused(merge).context["detail"])
+    (scene.state / "go").touch()
+    monkeypatch.undo()
+    assert scene.git.move_base(scene.place, merge)
+    assert (scene.base(), git(scene.root, "status", "--porcelain")) == (merge.commit, "")
+
+
+def test_a_fast_forward_that_was_killed_in_the_middle_is_told_and_not_made_worse(scene: Scene) -> None:
+    scene.run({"a.txt": "run\n", "new.txt": "run\n", "z.txt": "run\n"})
+    write(scene.root / "lib/b.txt", "mine\n")
+    merge = scene.merged()
+    _filter(scene, "z.txt", "kill -9 $PPID")
+    with pytest.raises(EnvironmentProblemError, match="GIT_FAILED") as caught:
+        scene.git.move_base(scene.place, merge)
+    assert "signal 9" in str(caught.value.context["problem"])
+    assert scene.base() == scene.start
+    detail = str(scene.refused(merge).context["detail"])
+    assert f"{scene.root}/.git/index.lock exists" in detail
+    (scene.root / ".git/index.lock").unlink()
+    (scene.root / ".git/info/attributes").unlink()
+    assert "already as in the merge (a.txt, new.txt)" in str(scene.refused(merge).context["detail"])
+    git(scene.root, "restore", "a.txt")
+    (scene.root / "new.txt").unlink()
+    assert scene.git.move_base(scene.place, merge)
+    assert git(scene.root, "status", "--porcelain") == "M lib/b.txt"
 
 
 def test_a_lock_that_goes_away_is_waited_for(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

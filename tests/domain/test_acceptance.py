@@ -41,6 +41,12 @@ def test_a_run_that_is_not_accepted_stays_done_with_the_reason_and_the_way_on() 
     assert outcome_of(run.state, "MERGE_CONFLICT") is RunOutcome.AWAITING_ACCEPTANCE
 
 
+@pytest.mark.spec("GIT-3", "RUN-8")
+@pytest.mark.parametrize("code", ["GIT_FAILED", "DISK_FULL", "SETUP_FAILED", "CHECKOUT_IN_THE_WAY", "SETTINGS_CHANGED"])
+def test_what_is_done_is_accepted_once_its_trouble_is_mended_for_it_cannot_be_resumed(code: str) -> None:
+    assert recommended(not_accepted(done(), why(code), at(60))) is WayOn.ACCEPT
+
+
 @pytest.mark.spec("REQ-6")
 def test_a_run_that_waits_is_closed_when_it_is_sent_back() -> None:
     waiting = [stopped(in_step(), why(code), at(50)) for code in ("NEEDS_CLARIFICATION", "INTERNAL_ERROR")]

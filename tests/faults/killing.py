@@ -44,6 +44,8 @@ with open(world + "/orders.json") as file:
 with open(f"{root}/runs/{owner}/{run_id}/stage.json") as file:
     stage = json.load(file)
 step = os.environ.get("AIFLOW_STEP_ID") or stage["current_step_id"] or ""
+if os.getcwd().endswith(".merge"):
+    step = "merge"
 name = f"{role} {step}".strip()
 done = [each["id"] for each in stage["steps"] if each["state"] == "done"]
 calls = os.open(world + "/calls.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -88,12 +90,17 @@ def plant():
     time.sleep(1000)
 
 call = json.load(sys.stdin) if role in ("planner", "implementer", "qa") else {}
-note("began", attempt=int(os.environ.get("AIFLOW_ATTEMPT", "0")), was_done=step in done, answers=call.get("answers"))
+wanted = (call.get("step") or {}).get("targets", {}).get("paths", [])
+is_merging = (call.get("step") or {}).get("title", "").startswith("Merge ")
+found = {path: open(path).read() for path in ["base", *wanted] if os.path.exists(path)}
+note("began", attempt=int(os.environ.get("AIFLOW_ATTEMPT", "0")), was_done=step in done, answers=call.get("answers"),
+     found=found)
 sys.stdout.write(f"{name} is at work\n")
 sys.stdout.flush()
 if role == "implementer":
-    with open(step + ".txt", "w") as file:
-        file.write("half")
+    for path in wanted:
+        with open(path, "w") as file:
+            file.write("half")
 if once("kill"):
     with open(f"{root}/.aiflow/locks/request.{owner}.lock.json") as file:
         os.kill(json.load(file)["pid"], signal.SIGKILL)
@@ -114,16 +121,18 @@ if name in orders.get("hold", ()):
         time.sleep(0.02)
 answer = None
 if role == "planner":
-    ids = [f"S{n:02d}" for n in range(1, orders["steps"] + 1)]
-    answer = {"steps": [{"id": i, "title": f"Do {i}", "instructions": i, "targets": {"paths": [i + ".txt"]}} for i in ids]}
+    ids, whose = [f"S{n:02d}" for n in range(1, orders["steps"] + 1)], owner + "-" if orders.get("own_files") else ""
+    answer = {"steps": [{"id": i, "title": f"Do {i}", "instructions": i, "targets": {"paths": [f"{whose}{i}.txt"]}}
+                        for i in ids]}
 elif role == "implementer" and step in orders.get("ask", ()) and not call["answers"]:
     answer = {"status": "needs_input", "question": "Which colour?"}
 elif role == "implementer":
     # Whole or not at all: killed in the middle of a write of its own, an agent leaves half a file, and rightly so.
     draft = os.environ["AIFLOW_RESULT"] + ".draft"
-    with open(draft, "w") as file:
-        file.write(step + " is done\n")
-    os.replace(draft, step + ".txt")
+    for path in wanted:
+        with open(draft, "w") as file:
+            file.write("both\n" if is_merging else step + " is done\n")
+        os.replace(draft, path)
     answer = {"status": "done", "summary": "did " + step}
 elif role == "qa":
     answer = {"verdict": "pass", "findings": []}
@@ -289,10 +298,11 @@ class Done(NamedTuple):
         return str(code) if code else None
 
 
-def git(folder: Path, *args: str) -> str:
+def git(folder: Path, *args: str, environ: dict[str, str] | None = None) -> str:
     """Call git as a user would, and return what it says."""
-    environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_OPTIONAL_LOCKS": "0"}
-    done = subprocess.run(["git", *args], cwd=folder, env=environ, capture_output=True, text=True, check=True)
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_OPTIONAL_LOCKS": "0", **(environ or {})}
+    done = subprocess.run(["git", *args], cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"git {' '.join(args)}: {done.stderr}"
     return done.stdout
 
 
@@ -304,9 +314,12 @@ def blob(text: str) -> str:
 class Scene:
     """A project to run aiflow in."""
 
-    def __init__(self, folder: Path, *, steps: int = 2, has_setup: bool = False, requests: int = 1) -> None:
+    def __init__(
+        self, folder: Path, *, steps: int = 2, has_setup: bool = False, requests: int = 1, is_on_base: bool = False
+    ) -> None:
         self.folder = folder
         self.steps = steps
+        self.is_on_base = is_on_base
         self.world = folder / "world"
         self.root = self.world / "repository"
         self._nursery: subprocess.Popen[str] | None = None
@@ -329,7 +342,10 @@ class Scene:
             path.write_text(f"---\ntitle: Request {number}\nstatus: ready\npriority: P2\n---\n\nDo it.\n")
 
     def _make_repository(self, *, has_setup: bool) -> None:
-        """Make a repository with a person at work in it: staged, changed, untracked and stashed files, own branch."""
+        """Make a repository with a person at work in it: staged, changed, untracked and stashed files.
+
+        They are on a branch of their own, or on the base branch itself.
+        """
         root = self.root
         setup = f"{sys.executable} -I -S {self.world}/agent.py setup" if has_setup else ""
         settings = SETTINGS.format(python=sys.executable, world=self.world, setup=setup)
@@ -340,9 +356,11 @@ class Scene:
         (root / ".gitignore").write_text("runs/\nrequests/\n.aiflow/\ncopied.env\n")
         (root / "aiflow.toml").write_text(settings)
         (root / "README").write_text("readme\n")
+        (root / "base").write_text("old\n")
         git(root, "add", "-A")
         git(root, "commit", "-q", "-m", "Begin")
-        git(root, "checkout", "-q", "-b", "mine")
+        if not self.is_on_base:
+            git(root, "checkout", "-q", "-b", "mine")
         (root / "README").write_text("stashed\n")
         git(root, "stash", "-q")
         (root / "README").write_text("changed\n")
@@ -350,6 +368,7 @@ class Scene:
         git(root, "add", "staged")
         (root / "untracked").write_text("untracked\n")
         (root / "copied.env").write_text("SECRET=1\n")
+        self.start = git(root, "rev-parse", "main").strip()
         self.checkout = self.look_at_checkout()
 
     def order(self, **orders: object) -> None:
@@ -464,25 +483,32 @@ class Scene:
         return None
 
     def look_at_checkout(self) -> dict[str, object]:
-        """Return everything in the repository that is the person's, byte for byte."""
+        """Return everything in the repository that is the person's, byte for byte.
+
+        The index of a checkout that aiflow fast-forwards is what it lists, for its times are new.
+        """
         ours = {".git", ".aiflow", "runs", "requests"}
         files = [path for path in self.root.iterdir() if path.name not in ours]
-        files += [self.root / ".git" / name for name in ("HEAD", "index", "config", "logs/refs/stash")]
+        names = ["HEAD", "config", "logs/refs/stash", *([] if self.is_on_base else ["index"])]
+        files += [self.root / ".git" / name for name in names]
         found: dict[str, object] = {str(path.relative_to(self.root)): path.read_bytes() for path in files}
+        listed = [line.split() for line in git(self.root, "ls-files", "-s").splitlines()]
+        found["tracked"] = {name: blob for _, blob, _, name in listed}
+        found["status"] = git(self.root, "status", "--porcelain")
         refs = git(self.root, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
         found["refs"] = [line for line in refs if not line.startswith(("refs/heads/aiflow/", "refs/aiflow/"))]
         return found
 
     # What must hold whenever nobody is at work.
 
-    def check_tidy(self) -> None:
+    def check_tidy(self, checkout: dict[str, object] | None = None) -> None:
         """Check that nothing is left of a kill: no lock, no process, no half-done thing of the person's."""
         assert self.lock_files() == []
         assert survivors(run for request in self.requests() for run in self.run_ids(request)) == {}
         assert self.calls("survived") == []
         guards = self.root / ".aiflow/guards"
         assert not guards.exists() or os.listdir(guards) == []
-        assert self.look_at_checkout() == self.checkout
+        assert self.look_at_checkout() == (checkout or self.checkout)
 
     def check_files(self, run: Run) -> None:
         """Check a run's own files against each other."""
@@ -505,12 +531,12 @@ class Scene:
             planning = json.loads((folder / "planning.json").read_text())
             assert [step["id"] for step in planning["steps"]] == [step.id for step in run.plan]
 
-    def check_commits(self, run: Run) -> None:
+    def check_commits(self, run: Run, since: str = "main") -> None:
         """Check that the branch has one commit for each finished step, with its trailers and its content."""
         done = [step.id for step in run.plan if step.id in run.steps and run.steps[step.id].is_done]
         shape = "%x01%H%x02%s%x02%(trailers:only,unfold)%x02"
         text = git(
-            self.root, "log", "--reverse", "--raw", "--abbrev=40", f"--format={shape}", f"main..{run.place.branch}"
+            self.root, "log", "--reverse", "--raw", "--abbrev=40", f"--format={shape}", f"{since}..{run.place.branch}"
         )
         commits = [part.split("\x02") for part in text.split("\x01")[1:]]
         expected = [
@@ -607,6 +633,7 @@ class Kills(NamedTuple):
     afterwards: Callable[[Scene], None]
     steps: int = 1
     has_setup: bool = False
+    is_on_base: bool = False
 
 
 def kill_everywhere(folder: Path, kills: Kills, whole: Callable[[Scene, Done], None]) -> int:
@@ -637,7 +664,8 @@ class _Killing:
 
     def work(self, folder: Path) -> None:
         """Take one write after the other until there are no more, or enough went wrong."""
-        scene = Scene(folder, steps=self.kills.steps, has_setup=self.kills.has_setup)
+        steps, has_setup, is_on_base = self.kills[3:]
+        scene = Scene(folder, steps=steps, has_setup=has_setup, is_on_base=is_on_base)
         try:
             self._count(scene)
             while len(self.failures) < MAX_FAILURES:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -18,25 +16,14 @@ import pytest
 from aiflow.adapters.processes import table
 from aiflow.domain.markers import GUARD_MARK
 
-pytest.register_assert_rewrite("faults.killing")
+pytest.register_assert_rewrite("faults.killing", "faults.racing")
 from faults.killing import KILLED, Scene, survivors, until  # noqa: E402
+from faults.racing import Race, finish, refusals  # noqa: E402
 
 pytestmark = pytest.mark.faults
 
 ONE_STEP = ["planner", "implementer S01", "check S01", "qa S01"]
 CONFLICT = 4
-
-# Everything is ready before anybody starts; the end of the standard input, the same for all, is the shot.
-RACER = """
-import importlib, pkgutil, sys
-import aiflow, aiflow.cli.main
-for module in pkgutil.walk_packages(aiflow.__path__, "aiflow."):
-    if not module.name.endswith("__main__"):
-        importlib.import_module(module.name)
-print("ready", flush=True)
-sys.stdin.read()
-aiflow.cli.main.main(sys.argv[1:])
-"""
 
 MakeScene = Callable[..., Scene]
 
@@ -64,50 +51,6 @@ def make_scene(tmp_path: Path) -> Iterator[MakeScene]:
 def scene(make_scene: MakeScene) -> Scene:
     """Give a project with one step to do."""
     return make_scene()
-
-
-class Race:
-    """Processes of aiflow that begin at the same moment."""
-
-    def __init__(self, scene: Scene, commands: list[tuple[str, ...]]) -> None:
-        shot, trigger = os.pipe()
-        self.racers = [
-            subprocess.Popen(
-                [sys.executable, "-c", RACER, *command, "--json"],
-                cwd=scene.root,
-                env=scene.environ,
-                stdin=shot,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for command in commands
-        ]
-        os.close(shot)
-        for racer in self.racers:
-            assert racer.stdout is not None
-            assert racer.stdout.readline() == "ready\n"
-        os.close(trigger)
-
-    def running(self) -> list[subprocess.Popen[str]]:
-        return [racer for racer in self.racers if racer.poll() is None]
-
-    def results(self) -> list[tuple[int, dict[str, Any]]]:
-        """Wait for all, and return how each ended and what it said."""
-        return [finish(racer) for racer in self.racers]
-
-
-def finish(process: subprocess.Popen[str], seconds: float = 120) -> tuple[int, dict[str, Any]]:
-    """Wait for a process of aiflow, and return its exit code and what it said."""
-    out, err = process.communicate(timeout=seconds)
-    assert "Traceback" not in err, err
-    return process.returncode, json.loads(out) if out else {}
-
-
-def refusals(results: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, str, str]]:
-    """Return how the losers were refused: exit code, reason, and the run that is in their way."""
-    errors = [(code, answer["error"]) for code, answer in results if "error" in answer]
-    return [(code, error["reason_code"], error["context"]["run_id"]) for code, error in errors]
 
 
 def let_one_win(scene: Scene, commands: list[tuple[str, ...]]) -> dict[str, Any]:

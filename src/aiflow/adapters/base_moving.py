@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # Editors and prompts ask git for the status all the time; their locks are gone in a moment.
 _LOCK_SECONDS = 2.0
+# How long to wait for another move, also for a git whose aiflow was killed; behind that its own locks tell.
+_MOVE_SECONDS = 10.0
 _NAMED_FILES = 20
 _ANY = (0, 1, 2, 128)
 # Most of these undo settings of the user's: `merge.*`, `pull.twohead`.
@@ -42,8 +44,8 @@ _REFUSALS = (b"unmerged files", b"have not concluded your", b"not uptodate. Cann
 
 def move_base(git: Git, common: str, place: Place, old: str, new: str) -> bool:
     """Move the base branch from a commit to a merge on top of it; True if it has that, False if it is elsewhere."""
-    move = _Move(git, common, place, old, new)
-    with _alone(common):
+    with _alone(common) as held:
+        move = _Move(git, common, place, old, new, held)
         return move.is_there() or (move.is_at_old() and move.perform())
 
 
@@ -56,6 +58,7 @@ class _Move:
     place: Place
     old: str
     new: str
+    held: int
 
     @property
     def ref(self) -> str:
@@ -116,7 +119,8 @@ class _Move:
         until = time.monotonic() + _LOCK_SECONDS
         while held := [name for name in names if os.path.lexists(name)]:
             if time.monotonic() > until:
-                raise _in_the_way(checkout.path, f"another git seems to be at work: {held[0]} exists")
+                why = f"{held[0]} exists: another git is at work, or one that was killed left it"
+                raise _in_the_way(checkout.path, why)
             time.sleep(0.05)
 
     def swap(self) -> Done:
@@ -124,24 +128,37 @@ class _Move:
         return self.git.run("update-ref", "-m", self.reason, self.ref, self.new, self.old, ok=_ANY)
 
     def fast_forward(self, there: Git) -> Done:
-        """Let git fast-forward a checkout; if it refuses, nothing has changed."""
+        """Let git fast-forward a checkout; if it refuses, nothing has changed.
+
+        Ended in the middle it would leave half of the files and a lock behind, so nothing of ours may end it.
+        """
         # In the environment, for a branch may have a name that cannot stand in front of `=`.
         own_options = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_VALUE_0": "", "GIT_REFLOG_ACTION": self.reason}
         own_options["GIT_CONFIG_KEY_0"] = f"branch.{self.place.base_branch}.mergeOptions"
         before = _orig_head(there)
-        done = there.run(*_FAST_FORWARD, self.new, ok=_ANY, environ=own_options)
+        done = there.run_to_the_end(*_FAST_FORWARD, self.new, environ=own_options, held=self.held)
         if done.code and _orig_head(there) != before:  # git notes it before it looks whether it can
             there.run("update-ref", *(("ORIG_HEAD", before) if before else ("-d", "ORIG_HEAD")))
         return done
 
     def refusal(self, checkout: Checkout | None, done: Done) -> AiflowError:
         """Name why git did not move the branch."""
+        if checkout is not None and done.code < 0:
+            problem = f"killed by signal {-done.code}; git status shows what it had written in {checkout.path}"
+            return EnvironmentProblemError(reason_code="GIT_FAILED", command="git merge --ff-only", problem=problem)
         if checkout is not None:
             files = _files_of(done)
             if files or any(saying in done.err for saying in _REFUSALS):
                 files = files or _unmerged(replace(self.git, cwd=checkout.path))
-                return _in_the_way(checkout.path, "" if files else os.fsdecode(done.err.strip())[-300:], files)
+                why = self.what_is_known(checkout, files) if files else os.fsdecode(done.err.strip())[-300:]
+                return _in_the_way(checkout.path, why, files)
         return self.git.problem(("merge" if checkout else "update-ref", self.ref, self.new), done)
+
+    def what_is_known(self, checkout: Checkout, files: list[str]) -> str:
+        """Tell which of the files in the way are what the merge would write: a git that was killed left them so."""
+        there = replace(self.git, cwd=checkout.path)
+        same = [name for name in files[:_NAMED_FILES] if _is_written(there, name, self.new)]
+        return f"already as in the merge ({', '.join(same)})" if same else ""
 
     @property
     def reason(self) -> str:
@@ -150,15 +167,28 @@ class _Move:
 
 
 @contextlib.contextmanager
-def _alone(common: str) -> Iterator[None]:
-    """Let one aiflow at a time move branches of a repository: two fast-forwards in one checkout would mix."""
+def _alone(common: str) -> Iterator[int]:
+    """Let one aiflow at a time move branches of a repository: two fast-forwards in one checkout would mix.
+
+    Gives the open file whose lock that is: a git that keeps it open is waited for, also when its aiflow is gone.
+    """
     folder = os.open(common, os.O_RDONLY | os.O_CLOEXEC)
+    until = time.monotonic() + _MOVE_SECONDS
     try:
         with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
+            while not _lock(folder) and time.monotonic() < until:
+                time.sleep(0.05)
+        yield folder
     finally:
         os.close(folder)
+
+
+def _lock(folder: int) -> bool:
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _orig_head(git: Git) -> str:
@@ -168,6 +198,12 @@ def _orig_head(git: Git) -> str:
 def _files_of(done: Done) -> list[str]:
     """Return the files that git names, one behind a tab on each line; a name may have a line break."""
     return sorted({readable(name) for block in _FILES.findall(done.err) for name in block.split(b"\n\t")})
+
+
+def _is_written(git: Git, name: str, commit: str) -> bool:
+    """Tell whether a file of a checkout has the content that a commit has."""
+    wanted = git.run("rev-parse", "-q", "--verify", f"{commit}:{name}", ok=(0, 1, 128)).word
+    return bool(wanted) and git.run("hash-object", "--", name, ok=(0, 128)).word == wanted
 
 
 def _unmerged(git: Git) -> list[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from aiflow.adapters.atomic_files import translated
 from aiflow.domain.markers import GIT_MARK
 from aiflow.errors import AiflowError, EnvironmentProblemError, as_problem
 
@@ -79,32 +81,44 @@ class Git:
         self, *args: str, stdin: bytes = b"", ok: tuple[int, ...] = (0,), environ: Mapping[str, str] | None = None
     ) -> Done:
         """Call git and wait for it; an exit code that is not `ok` is an error."""
-        argv = ["git", *self.where, *self._options(), *args]
+        # Ctrl-C in the terminal is ours to judge, git may finish; but who signs may be asked something there.
+        group = None if self.sign else 0
+        given: dict[str, Any] = {"input": stdin} if stdin else {"stdin": subprocess.DEVNULL}
         try:
-            done = subprocess.run(
-                argv,
-                cwd=self.cwd,
-                env=_environment(self.run_id) | dict(environ or {}),
-                input=stdin or None,
-                stdin=None if stdin else subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_LIMIT_SECONDS,
-                check=False,
-                # Ctrl-C in the terminal is ours to judge, git may finish; but who signs may be asked something there.
-                process_group=None if self.sign else 0,
-            )
+            done = self._call(args, environ, **given, capture_output=True, timeout=_LIMIT_SECONDS, process_group=group)
         except subprocess.TimeoutExpired as error:
             raise _failed(args, f"no end after {_LIMIT_SECONDS:.0f} s") from error
+        answer = Done(done.returncode, done.stdout, done.stderr)
+        if answer.code not in ok:
+            raise self.problem(args, answer)
+        return answer
+
+    def run_to_the_end(self, *args: str, environ: Mapping[str, str], held: int) -> Done:
+        """Call git for what must not stop half way: nobody ends it, and if we are killed it goes on without us.
+
+        It has no mark, no time limit, no terminal and no pipe that could break. As long as it lives it keeps a file
+        open, and with that a lock of ours on it.
+        """
+        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        with translated(tempfile.gettempdir()), tempfile.TemporaryFile() as said:
+            alone = replace(self, run_id=None)
+            done = alone._call(args, environ, **streams, stderr=said, start_new_session=True, pass_fds=(held,))
+            said.seek(0)
+            return Done(done.returncode, b"", said.read())
+
+    def _call(
+        self, args: tuple[str, ...], environ: Mapping[str, str] | None, **how: Any
+    ) -> subprocess.CompletedProcess[bytes]:
+        argv = ["git", *self.where, *self._options(), *args]
+        env = _environment(self.run_id) | dict(environ or {})
+        try:
+            return subprocess.run(argv, cwd=self.cwd, env=env, check=False, **how)
         except FileNotFoundError as error:
             if os.path.isdir(self.cwd):
                 raise EnvironmentProblemError(reason_code="GIT_NOT_FOUND") from error
             raise as_problem(error, self.cwd) from error
         except OSError as error:
             raise as_problem(error, error.filename or self.cwd) from error
-        answer = Done(done.returncode, done.stdout, done.stderr)
-        if answer.code not in ok:
-            raise self.problem(args, answer)
-        return answer
 
     def problem(self, args: tuple[str, ...], done: Done) -> AiflowError:
         """Name what git refused with a reason code."""

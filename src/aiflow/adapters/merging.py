@@ -49,9 +49,9 @@ class GitMerging:
         commit = make_commit(git, merged.tree, (base.commit, tip.commit), message)
         return Merge(base.commit, tip.commit, paths, commit)
 
-    def check_out(self, commit: str, path: str) -> None:
+    def check_out(self, commit: str, place: Place) -> None:
         """Lay a commit out in a worktree of its own, detached, in place of whatever is left there."""
-        lay_out(self._git, self._common, path, commit)
+        lay_out(self._git_for(place), self._common, place.path, commit)
 
     def discard(self, path: str) -> None:
         """Remove such a worktree; one that is not there is no trouble."""

@@ -134,7 +134,8 @@ def stopped_for(request: Request, run: RunSummary | None) -> str | None:
         return None
     if run.state is RunState.NEEDS_INPUT:
         return run.reason_code or "LATEST_RUN_NEEDS_INPUT"
-    if request.status is not RequestStatus.BLOCKED:
+    # Sent back and still blocked: a kill came between, and nothing is left to do but to make it ready.
+    if request.status is not RequestStatus.BLOCKED or run.reason_code == "SENT_BACK":
         return None
     return run.reason_code or ("AWAITING_ACCEPTANCE" if run.state is RunState.DONE else "RUN_LOST")
 

@@ -233,9 +233,15 @@ def as_stopped(run: Run, newer_run_id: str | None) -> StoppedRun:
 
 
 def recommended(run: Run) -> WayOn | None:
-    """Return the way on that is open: a new plan where the step's stops call for one, else what its reason says."""
+    """Return the way on that is open: a new plan where the step's stops call for one, else what its reason says.
+
+    What is done can only be accepted, or brought in line with its base first.
+    """
     if run.error is None:
         return None
+    if run.state is RunState.DONE:
+        way = way_on(run.error.reason_code, run.error.cause)
+        return way if way is WayOn.UPDATE else WayOn.ACCEPT
     step = run.current_step
     if step is not None and not run.work.is_done and replan_signal(run.work.stops, step.target_paths) is not None:
         return WayOn.REPLAN

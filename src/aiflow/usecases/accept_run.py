@@ -55,10 +55,10 @@ def require_done(engine: Engine, run: Run) -> None:
     """Refuse what is not finished, was replaced by a newer run, or whose request a person took elsewhere."""
     status = engine.source.load(RequestId(run.request_id)).status
     if run.state is not RunState.DONE:
-        raise _refused(run, f"{run.run_id} is {run.state}")
+        raise refused(run, f"{run.run_id} is {run.state}")
     _require_newest(engine, run)
     if status not in ACCEPTABLE:
-        raise _refused(run, f"status is {status}")
+        raise refused(run, f"status is {status}")
 
 
 def require_saved(engine: Engine, run: Run) -> None:
@@ -87,10 +87,11 @@ def send_back(engine: Engine, run: Run, comment: str) -> Run:
     with holding(engine, lease, run) as work:
         _require_returnable(engine, work.run)
         _decide(engine, run, "send_back")
-        if not _is_sent_back(work.run):
-            _close(work, comment.strip())
-        heading = engine.texts("send_back.heading", date=f"{engine.clock():%Y-%m-%d}")
-        engine.source.send_back(request_id, run.run_id, f"## {heading}\n\n{comment.strip()}")
+        if not _is_told(engine, work.run, comment.strip()):
+            if not _is_sent_back(work.run):
+                _close(work, comment.strip())
+            heading = engine.texts("send_back.heading", date=f"{engine.clock():%Y-%m-%d}")
+            engine.source.send_back(request_id, run.run_id, f"## {heading}\n\n{comment.strip()}")
     return work.run
 
 
@@ -98,20 +99,26 @@ def _require_returnable(engine: Engine, run: Run) -> None:
     status = engine.source.load(RequestId(run.request_id)).status
     if run.is_active or run.accepted_as or run.replaced_by:
         state = "accepted" if run.accepted_as else "replaced" if run.replaced_by else run.state
-        raise _refused(run, f"{run.run_id} is {state}")
+        raise refused(run, f"{run.run_id} is {state}")
     _require_newest(engine, run)
     if status not in RETURNABLE:
-        raise _refused(run, f"status is {status}")
+        raise refused(run, f"status is {status}")
 
 
 def _require_newest(engine: Engine, run: Run) -> None:
     newest = next((other.run_id for other in engine.runs.all_of(RequestId(run.request_id))), run.run_id)
     if newest > run.run_id:
-        raise _refused(run, f"{newest} is newer than {run.run_id}")
+        raise refused(run, f"{newest} is newer than {run.run_id}")
 
 
 def _is_sent_back(run: Run) -> bool:
     return run.error is not None and run.error.reason_code == "SENT_BACK"
+
+
+def _is_told(engine: Engine, run: Run, comment: str) -> bool:
+    """Tell whether the request has this very comment: it comes with the status `ready`, in one write."""
+    is_ready = engine.source.load(RequestId(run.request_id)).status is RequestStatus.READY
+    return is_ready and _is_sent_back(run) and run.error is not None and run.error.summary == comment
 
 
 def _close(work: Work, comment: str) -> None:
@@ -119,7 +126,8 @@ def _close(work: Work, comment: str) -> None:
     work.engine.control.clear(work.run.run_id)
 
 
-def _refused(run: Run, detail: str) -> ConflictError:
+def refused(run: Run, detail: str) -> ConflictError:
+    """Say why a run cannot be accepted, sent back or brought in line."""
     return ConflictError(reason_code="RUN_NOT_ACCEPTABLE", request_id=run.request_id, run_id=run.run_id, detail=detail)
 
 

@@ -56,6 +56,7 @@ def bring_in(work: Work, *, is_automatic: bool) -> None:
 def _try(work: Work, *, is_automatic: bool) -> str | RunError | None:
     """Return the base's commit that has the work, or why there is none; None if it was stopped."""
     run, merging = work.run, work.engine.merging
+    merging.discard(_merged_place(run).path)  # an earlier one that was killed may have left it
     for _ in range(ROUNDS):
         merge = merging.merge(run.place, _message(run))
         if merge.conflicts:
@@ -101,13 +102,12 @@ def _not_for(work: Work, error: AiflowError) -> RunError:
 
 def _test(work: Work, commit: str) -> RunError | None:
     """Test the merged tree in a worktree of its own, set up as every other; None if nothing is wrong with it."""
-    engine, run = work.engine, work.run
+    engine, place = work.engine, _merged_place(work.run)
     commands = engine.test_commands
-    place = replace(run.place, path=f"{run.place.path}.merge")
+    if not commands:
+        return None
     try:
-        if not commands:
-            return None
-        engine.merging.check_out(commit, place.path)
+        engine.merging.check_out(commit, place)
         engine.workshop.copy(engine.settings.texts("worktree.copy"), place.path)
         setup = engine.settings.text("worktree.setup")
         every = ([("SETUP_FAILED", "set-up", setup)] if setup.strip() else []) + [
@@ -118,8 +118,14 @@ def _test(work: Work, commit: str) -> RunError | None:
             if why is not None or work.should_stop():
                 return why
     finally:
-        engine.merging.discard(place.path)
+        if not work.lease.is_lost:  # else whoever took it may test there already
+            engine.merging.discard(place.path)
     return None
+
+
+def _merged_place(run: Run) -> Place:
+    """Name where a run's merge is tested."""
+    return replace(run.place, path=f"{run.place.path}.merge")
 
 
 def _run_command(work: Work, place: Place, wanted: tuple[str, str, str]) -> RunError | None:
@@ -144,6 +150,7 @@ def _record_accepted(work: Work, commit: str) -> None:
     with work.lease.writing():
         engine.runs.write_errors(run, None)
         told = engine.texts("report.accepted", base=run.place.base_branch, commit=commit[:12])
-        add_lines(engine, run, [f"{run.changed_at.isoformat(timespec='seconds')} {told}", ""])
+        if told not in (engine.runs.report(run) or ""):  # a kill may have come before the record
+            add_lines(engine, run, [f"{run.changed_at.isoformat(timespec='seconds')} {told}", ""])
     work.save(run)
     clean_after_accept(engine, run, work.lease)

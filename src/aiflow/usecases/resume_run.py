@@ -88,7 +88,8 @@ def _refusal(run: Run, way: Refused, wish: Wish) -> AiflowError:
     if way.reason_code == "REPLAN_REQUIRED" or (run.state is RunState.FAILED and run.replaced_by is None):
         commands.append(f"{_typed(run, wish)} --force")
     if run.state is RunState.DONE:
-        commands = [f"aiflow show {run.run_id}"]
+        accept = [] if run.accepted_as else [f"aiflow accept {run.request_id}"]
+        commands = [*accept, f"aiflow show {run.run_id}"]
     newer = run.replaced_by
     commands = [f"aiflow show {newer}"] if newer else commands
     refuse = BadInputError if way.reason_code == "INPUT_INVALID" else ConflictError
@@ -209,13 +210,19 @@ def _without_worktree(work: Work, run: Run, wish: Wish) -> Run:
 def _adopt(work: Work, run: Run, way: GoOn, wish: Wish) -> tuple[Run, GoOn]:
     """Take what a person did in the worktree since the stop, as far as they want that."""
     tip = work.workspace.tip(run.place)
-    committed = tip if tip != run.tip else None
+    committed = tip if tip != run.tip and not _is_before_merge(work, run, tip) else None
     if committed is not None:
         run = _adopt_commits(work, run, committed, wish)
     is_as_left = run.left_tree is None or _is_as_left(work, run.left_tree, committed)
     if not is_as_left and not wish.keeps_changes:
         _refuse_dirty(work, run, wish)
     return _adopt_edits(run, way) if not is_as_left and not way.is_from_start else (run, way)
+
+
+def _is_before_merge(work: Work, run: Run, tip: str | None) -> bool:
+    """Tell whether the branch still stands where it was before the base was merged in: that is laid out next."""
+    is_next = bool(run.work.merges) and not run.is_prepared
+    return is_next and tip is not None and work.workspace.is_ancestor(run.place, tip, run.tip)
 
 
 def _is_as_left(work: Work, left_tree: str, committed: str | None) -> bool:

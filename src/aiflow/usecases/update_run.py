@@ -11,7 +11,7 @@ from aiflow.domain.plan import merging_step
 from aiflow.domain.request import RequestId
 from aiflow.domain.run_events import updated
 from aiflow.errors import ConflictError
-from aiflow.usecases.accept_run import require_done, require_saved
+from aiflow.usecases.accept_run import refused, require_done, require_saved
 from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import holder_shape, take_lock
 from aiflow.usecases.recover_runs import reclaim_locks
@@ -34,10 +34,7 @@ def update_run(engine: Engine, run: Run, wish: Wish) -> Run:
         return resume_run(engine, run, wish)
     request_id = RequestId(run.request_id)
     reclaim_locks(engine)
-    require_done(engine, run)
-    if run.accepted_as:
-        detail = f"{run.run_id} is accepted"
-        raise ConflictError(reason_code="RUN_NOT_ACCEPTABLE", request_id=run.request_id, detail=detail)
+    _require_waiting(engine, run)
     require_health(engine, request_id)
     lease = take_lock(engine, request_id, run.run_id)
     with taking_up(lease):
@@ -47,7 +44,7 @@ def update_run(engine: Engine, run: Run, wish: Wish) -> Run:
 
 def _merge_base(engine: Engine, lease: Lease, run: Run) -> Work:
     """Make the merge and enter its step; it is laid out when the worktree is prepared, also after a kill."""
-    require_done(engine, run)
+    _require_waiting(engine, run)
     require_saved(engine, run)
     free = merging_step(run.plan, run.place.base_branch, ())
     if free is None:
@@ -58,6 +55,13 @@ def _merge_base(engine: Engine, lease: Lease, run: Run) -> Work:
     work = Work(engine, lease, run)
     claim(engine, run)
     again = replace(updated(run, step, update, engine.clock()), lock=holder_shape(lease.lock))
-    work.save(again)
     engine.runs.write_planning(again)
+    work.save(again)
     return work
+
+
+def _require_waiting(engine: Engine, run: Run) -> None:
+    """Refuse what is not finished, or is in the base branch already."""
+    require_done(engine, run)
+    if run.accepted_as:
+        raise refused(run, f"{run.run_id} is accepted")
