@@ -197,8 +197,8 @@ class Control(Protocol):
     def stop_asked(self) -> StopRequest:
         """Return what was asked of the auto-run; one look at a file name, for this is asked several times a second."""
 
-    def clear_stop(self) -> None:
-        """Forget what was asked of the auto-run."""
+    def clear_stop(self, before: datetime | None = None) -> None:
+        """Forget what was asked of the auto-run, or only what was asked before a moment."""
 
     def waiting_for_turn(self) -> AbstractContextManager[None]:
         """Let it be known that a person waits for their turn in this checkout."""
@@ -346,7 +346,7 @@ class Merging(Protocol):
 class Notifier(Protocol):
     """Tells a person who is not there (a command from the settings)."""
 
-    def send(self, note: Note) -> str | None:
+    def send(self, note: Note, interrupted: Callable[[], bool] = lambda: False) -> str | None:
         """Send one message; return what went wrong, None if nothing did. Never raises."""
 
 

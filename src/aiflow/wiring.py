@@ -98,7 +98,8 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
     root, environ = project.root, os.environ
     masker = Masker(environ)
     processes = GuardedProcesses(f"{root}/.aiflow/guards")
-    runs = RunFolders(root, masker, now)
+    workshop = LocalWorkshop(root, environ, settings, processes)
+    runs = RunFolders(root, masker, now, workshop.worktree_path)
     runs.follow = voice.follow
     state = str(checkout_folder(root, environ))
     hooks, sign = settings.flag("git.hooks"), settings.flag("git.sign")
@@ -111,10 +112,10 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         workspaces=lambda run_id: GitWorkspaces(root, run_id, hooks=hooks, sign=sign),
         remote=GitRemote(root, hooks=hooks),
         merging=GitMerging(root, hooks=hooks, sign=sign),
-        notifier=CommandNotifier(root, environ, settings, processes, masker, voice.interrupted),
+        notifier=CommandNotifier(root, environ, settings, processes, masker),
         housekeeping=LocalHousekeeping(root, state),
         agents=ChosenAgents(settings, Surroundings(root, f"{state}/results", environ, processes, masker)),
-        workshop=LocalWorkshop(root, environ, settings, processes),
+        workshop=workshop,
         journal=journal,
         clock=now,
         new_run_id=new_run_id,

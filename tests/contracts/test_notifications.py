@@ -8,7 +8,7 @@ import shutil
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +45,9 @@ class Place:
         self.environ = {"PATH": os.environ["PATH"], "DISPLAY": ":7", "SLACK_TOKEN": SECRET}
         self.processes: Processes = GuardedProcesses(str(root / ".aiflow/guards"), grace_seconds=0.2)
 
-    def notifier(
-        self, command: str, timeout: int = 30, interrupted: Callable[[], bool] = lambda: False
-    ) -> CommandNotifier:
+    def notifier(self, command: str, timeout: int = 30) -> CommandNotifier:
         settings = settle({Source.FILE: {"notify.command": command, "notify.timeout_seconds": timeout}})
-        return CommandNotifier(
-            str(self.root), self.environ, settings, self.processes, Masker(self.environ), interrupted
-        )
+        return CommandNotifier(str(self.root), self.environ, settings, self.processes, Masker(self.environ))
 
     def send(self, command: str, note: Note = NOTE, timeout: int = 30) -> str | None:
         notifier: Notifier = self.notifier(command, timeout)
@@ -213,9 +209,9 @@ def _cwd(pid: int) -> str | None:
 
 def test_a_signal_while_the_command_runs_ends_it(place: Place) -> None:
     came = threading.Event()
-    notifier = place.notifier("touch started; sleep 60", interrupted=came.is_set)
+    notifier = place.notifier("touch started; sleep 60")
     said: list[str | None] = []
-    thread = threading.Thread(target=lambda: said.append(notifier.send(NOTE)))
+    thread = threading.Thread(target=lambda: said.append(notifier.send(NOTE, came.is_set)))
     thread.start()
     until = time.monotonic() + 10
     while not (place.root / "started").exists() and time.monotonic() < until:
@@ -226,7 +222,7 @@ def test_a_signal_while_the_command_runs_ends_it(place: Place) -> None:
 
 
 def test_a_signal_that_came_before_does_not_keep_the_note_back(place: Place) -> None:
-    assert place.notifier("sleep 0.5; touch sent", interrupted=lambda: True).send(NOTE) is None
+    assert place.notifier("sleep 0.5; touch sent").send(NOTE, lambda: True) is None
     assert (place.root / "sent").exists()
 
 

@@ -91,6 +91,7 @@ RUN_ROWS = """
     FAILED        REPLACED             FAILED
     FAILED        SENT_BACK            FAILED
 
+    DONE          ACCEPTING            DONE
     DONE          ACCEPTED             DONE
     DONE          NOT_ACCEPTED         DONE
     DONE          SENT_BACK            FAILED

@@ -55,6 +55,7 @@ class Night:
     ran: list[str] = field(default_factory=list)
     seen: list[AutoStatus] = field(default_factory=list)
     watch: Callable[[AutoStatus], None] = lambda _status: None
+    finish: Callable[[Summary], None] = lambda _summary: None
 
     def call(self, call: AgentCall, _output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
         """Be the agents."""
@@ -87,6 +88,7 @@ class Night:
             engine.texts,
             is_watching=is_watching,
             observe=self._observe,
+            finish=self.finish,
         )
         return auto_run(engine, terms)
 

@@ -59,7 +59,7 @@ def test_accept_merges_tests_and_sets_done(bench: Bench) -> None:
     assert f"Aiflow-Run: {done['run_id']}" in bench.git("log", "-1", "--format=%b")
     assert bench.status() == "done"
     assert (bench.root / "app.txt").read_text() == "ours\n"
-    assert bench.git("status", "--porcelain", "--untracked-files=no") == "M requests/RQ-1.md"
+    assert bench.git("status", "--porcelain", "--untracked-files=no") == "M aiflow.toml\n M requests/RQ-1.md"
     assert bench.locks() == []
     assert not list(bench.state.glob("aiflow/*/worktrees/*.merge"))
     assert "acceptance, unit tests" in bench.log(1)
@@ -468,3 +468,65 @@ def test_tests_of_a_merge_that_leave_something_running_leave_nothing(bench: Benc
         )
         == 0
     )
+
+
+# --- what somebody changed behind our back ---------------------------------------------------------------------------
+
+
+@pytest.mark.spec("GIT-3", "GIT-1")
+def test_an_edited_run_file_leads_nowhere_else(bench: Bench, tmp_path: Path) -> None:
+    bench.configure('[tests]\nunit = "true"')
+    finish(bench)
+    for name in ("docs", "docs.merge"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "precious").write_text("mine")
+    stage = bench.folder() / "stage.json"
+    before = bench.worktree()
+    text = stage.read_text().replace(str(before), str(tmp_path / "docs")).replace("aiflow/RQ-1/", "precious/")
+    stage.write_text(text)
+    bench.git("branch", "precious/x")
+    accepted = bench.aiflow.json("accept", "RQ-1")
+    assert accepted["accepted_as"] == bench.git("rev-parse", "main")
+    assert [(tmp_path / name / "precious").read_text() for name in ("docs", "docs.merge")] == ["mine", "mine"]
+    assert not before.exists()
+
+
+@pytest.mark.spec("GIT-3", "GIT-5")
+@pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged"])
+def test_changes_that_git_was_told_to_look_away_from_are_not_lost(bench: Bench, flag: str) -> None:
+    finish(bench)
+    tree = bench.worktree()
+    git(tree, "update-index", flag, "aiflow.toml")
+    (tree / "aiflow.toml").write_text("mine")
+    refused = bench.aiflow.json("accept", "RQ-1", code=6)["error"]
+    assert (refused["reason_code"], "aiflow.toml" in json.dumps(refused)) == ("WORKTREE_DIRTY", True)
+    assert (tree / "aiflow.toml").read_text() == "mine"
+
+
+@pytest.mark.spec("GIT-3")
+def test_a_branch_that_was_set_back_is_not_taken_for_work_that_is_in(bench: Bench) -> None:
+    done = finish(bench)
+    bench.git("worktree", "remove", "--force", str(bench.worktree()))
+    bench.git("branch", "-f", done["branch"], "main")
+    refused = bench.aiflow.json("accept", "RQ-1", code=4)
+    assert (refused["reason_code"], bench.status()) == ("RUN_NOT_ACCEPTABLE", "blocked")
+    bench.git("branch", "-f", done["branch"], done["steps"][-1]["commit"])
+    assert bench.aiflow.json("accept", "RQ-1")["accepted_as"]
+
+
+@pytest.mark.spec("GIT-3")
+def test_what_is_committed_on_the_branch_while_the_merge_is_tested_comes_in_too(bench: Bench) -> None:
+    bench.configure(
+        '[tests]\nunit = "case $PWD in *.merge) touch ../testing; while ! test -e ../go; do sleep 0.02; done;; esac"'
+    )
+    finish(bench)
+    tree = bench.worktree()
+    process = bench.start("accept", "RQ-1", "--json")
+    wait_for((tree.parent / "testing").exists)
+    (tree / "late.txt").write_text("late\n")
+    git(tree, "add", "late.txt")
+    git(tree, "commit", "-qm", "late")
+    (tree.parent / "go").touch()
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert bench.git("show", "main:late.txt") == "late"

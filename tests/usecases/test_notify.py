@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, fields, replace
 from typing import Any, cast
 
@@ -32,7 +33,7 @@ class Person:
         self.problem = problem
         self.notes: list[Note] = []
 
-    def send(self, note: Note) -> str | None:
+    def send(self, note: Note, interrupted: Callable[[], bool] = lambda: False) -> str | None:
         self.notes.append(note)
         return self.problem
 

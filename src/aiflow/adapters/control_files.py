@@ -52,10 +52,12 @@ class ControlFiles:
         wishes = (StopRequest.NOW, StopRequest.AFTER_RUN)
         return next((wish for wish in wishes if os.path.exists(self._stop_path(wish))), StopRequest.NONE)
 
-    def clear_stop(self) -> None:
-        """Forget what was asked of the auto-run."""
+    def clear_stop(self, before: datetime | None = None) -> None:
+        """Forget what was asked of the auto-run, or only what was asked before a moment."""
         for wish in (StopRequest.AFTER_RUN, StopRequest.NOW):
-            self._forget(self._stop_path(wish))
+            path = self._stop_path(wish)
+            if before is None or _written_at(path) < before.timestamp():
+                self._forget(path)
 
     @contextlib.contextmanager
     def waiting_for_turn(self) -> Iterator[None]:
@@ -100,6 +102,13 @@ class ControlFiles:
 
     def _stop_path(self, request: StopRequest) -> str:
         return f"{self._folder}/stop.{request.value}.json"
+
+
+def _written_at(path: str) -> float:
+    try:
+        return os.lstat(path).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _user() -> str:

@@ -15,6 +15,7 @@ from aiflow.adapters.git_files import clear_ref_lock, common_dir, find_checkout
 from aiflow.adapters.merge_trees import Side, merge_trees, without_label
 from aiflow.adapters.repository_facts import commit_of, readable
 from aiflow.adapters.staging import changed_beside, copied_paths, differing
+from aiflow.adapters.unsaved_work import hidden_changes
 from aiflow.adapters.worktree_making import lay_out, remove_worktree
 from aiflow.domain.merge import Merge, Update, has_markers
 from aiflow.errors import EnvironmentProblemError, as_problem
@@ -93,7 +94,8 @@ class GitMerging:
         checkout = find_checkout(place.path, self._common)
         if checkout is None:
             return ()
-        return changed_beside(self._git_for(place).inside(checkout.git_dir, place.path), copied_paths(place.copied))
+        inside = self._git_for(place).inside(checkout.git_dir, place.path)
+        return changed_beside(inside, copied_paths(place.copied)) or hidden_changes(inside)
 
     def marked(self, place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
         """Return which of these files of a run's worktree still hold conflict markers."""

@@ -40,21 +40,20 @@ class CommandNotifier:
     settings: Settings
     processes: Processes
     masker: Masker
-    interrupted: Callable[[], bool] = lambda: False
 
-    def send(self, note: Note) -> str | None:
+    def send(self, note: Note, interrupted: Callable[[], bool] = lambda: False) -> str | None:
         """Send one message; return what went wrong, None if nothing did."""
         command = self.settings.text("notify.command")
         if not command.strip():
             return None
         try:
-            return self._start(command, self._fields(note))
+            return self._start(command, self._fields(note), interrupted)
         except AiflowError as error:
             return f"{error.reason_code}: {error.context.get('problem', '')}"
         except (OSError, ValueError) as error:
             return str(error)
 
-    def _start(self, command: str, fields: Mapping[str, str | None]) -> str | None:
+    def _start(self, command: str, fields: Mapping[str, str | None], interrupted: Callable[[], bool]) -> str | None:
         """Start the command and say what went wrong with it."""
         limit = self.settings.number("notify.timeout_seconds")
         document = json.dumps({"version": VERSION, **fields}, ensure_ascii=False)
@@ -76,8 +75,8 @@ class CommandNotifier:
             said = (said + data)[-MAX_SAID_BYTES:]
 
         # A signal that came before is why there is this note; one that comes now is meant for the command.
-        was_interrupted = self.interrupted()
-        ended = self.processes.run(program, listen, lambda: not was_interrupted and self.interrupted())
+        was_interrupted = interrupted()
+        ended = self.processes.run(program, listen, lambda: not was_interrupted and interrupted())
         problem = _problem(ended, limit)
         last_line = self._clean(said.decode("utf-8", "replace")).rpartition("\n")[2]
         # The end of it: its beginning may be the rest of a secret that was cut in two.

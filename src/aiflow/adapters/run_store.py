@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from aiflow.adapters.atomic_files import create_file, read_regular, replace_file
 from aiflow.adapters.run_files import FOLDER, RUN_PREFIX, STAGE, RunFiles
 from aiflow.adapters.run_log import StepLogFile
 from aiflow.adapters.stage_file import run_of, stage_of
+from aiflow.domain.place import branch_name
 from aiflow.domain.plan import PLANNING_VERSION, plan_shape
 from aiflow.domain.request import is_valid_id
 from aiflow.domain.run import Brief
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.adapters.secrets import Masker
+    from aiflow.domain.place import Place
     from aiflow.domain.run import Run
 
 REQUEST, PLANNING, ERRORS, REPORT, LOGS = "request.json", "planning.json", "errors.json", "report.md", "logs"
@@ -30,11 +33,18 @@ DRAFT_SUFFIX = ".new"
 class RunFolders(RunFiles):
     """Reads and writes the runs below one root."""
 
-    def __init__(self, root: str, masker: Masker, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        root: str,
+        masker: Masker,
+        clock: Callable[[], datetime],
+        worktree_path: Callable[[str], str] | None = None,
+    ) -> None:
         super().__init__(root)
         self._root = Path(root)
         self._masker = masker
         self._clock = clock
+        self._worktree_path = worktree_path
         self.follow: Callable[[bytes], None] | None = None
 
     def folder(self, request_id: str, run_id: str) -> Path:
@@ -66,7 +76,14 @@ class RunFolders(RunFiles):
         stage = self._read(request_id, run_id, STAGE)
         run = run_of(stage) if stage is not None else None
         # The folder's names are the truth about whose run this is.
-        return run if run is not None and (run.request_id, run.run_id) == (request_id, run_id) else None
+        if run is None or (run.request_id, run.run_id) != (request_id, run_id):
+            return None
+        return replace(run, place=self._own_place(run))
+
+    def _own_place(self, run: Run) -> Place:
+        """Return where a run works by its names alone: a file that somebody edited must not lead anywhere else."""
+        path = self._worktree_path(run.run_id) if self._worktree_path else run.place.path
+        return replace(run.place, path=path, branch=branch_name(run.request_id, run.run_id))
 
     def set_aside(self, request_id: str, run_id: str) -> None:
         """Put a damaged `stage.json` aside, so that its run counts as lost and nothing of it is."""

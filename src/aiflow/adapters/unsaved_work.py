@@ -6,12 +6,13 @@ commit that keeps what an unfinished step left.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.git_files import find_checkout, read_line
-from aiflow.adapters.repository_facts import path_of_status
+from aiflow.adapters.repository_facts import path_of_status, readable
 from aiflow.adapters.staging import copied_paths, is_below
 from aiflow.adapters.worktree_making import branch_ref, may_hold_work
 from aiflow.domain.remains import TreeState
@@ -122,11 +123,28 @@ def _hides_changes(git: Git) -> bool:
     return any(entry[:1].islower() for entry in entries) or any(is_there)
 
 
-def _is_laid_out(git: Git, commit: str, copied: list[bytes]) -> bool:
-    """Tell whether the files are those of a commit, by an index of our own that nobody staged anything in."""
+def hidden_changes(git: Git) -> tuple[str, ...]:
+    """Return the changed files of a worktree from which git was told to look away."""
+    if not _hides_changes(git):
+        return ()
+    with _own_index(git, "HEAD") as own:
+        items = git.run(*_STATUS, environ=own).items
+    changed = (path_of_status(item) for item in items if item.startswith(b"1") and item[3:4] != b".")
+    return tuple(sorted(readable(path) for path in changed if path is not None))
+
+
+@contextlib.contextmanager
+def _own_index(git: Git, commit: str) -> Iterator[dict[str, str]]:
+    """Give an index of our own, filled from a commit, in which nobody staged or hid anything."""
     with tempfile.TemporaryDirectory(prefix="aiflow-") as folder:
         own = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
         git.run("-c", "core.splitIndex=false", "read-tree", commit, environ=own)
+        yield own
+
+
+def _is_laid_out(git: Git, commit: str, copied: list[bytes]) -> bool:
+    """Tell whether the files are those of a commit, by an index of our own that nobody staged anything in."""
+    with _own_index(git, commit) as own:
         items = git.run(*_STATUS, environ=own).items
     changed = [item for item in items if _is_work(item, copied)]
     return not any(item.startswith(b"?") or item[3:4] != b"." for item in changed)

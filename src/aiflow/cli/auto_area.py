@@ -11,7 +11,7 @@ from aiflow.cli.layout import display_width, wrap
 from aiflow.cli.lines import GREY, Line, Part, clock_text, fitted, width_of
 from aiflow.cli.render import clean
 from aiflow.domain.auto_run import Limits
-from aiflow.domain.lifecycle import RunOutcome
+from aiflow.domain.lifecycle import RunEvent, RunOutcome
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -100,7 +100,8 @@ def _run_lines(scene: Scene, running: Upcoming, texts: Texts, now: datetime) -> 
 def _doing(run: Run, texts: Texts) -> Line:
     """Say which step it is, who is called, and for which time."""
     if not run.is_active:
-        return (Part(texts("auto.doing.ended")),)
+        is_accepting = bool(run.history) and run.history[-1].event == RunEvent.ACCEPTING
+        return (Part(texts("auto.doing.accepting" if is_accepting else "auto.doing.ended")),)
     step, role = run.current_step, run.visit.calling
     place = f"{step.id} {(run.current_index or 0) + 1}/{len(run.plan)}  " if step else ""
     who = texts(f"role.{role}") if role else texts(f"auto.doing.{run.state}")

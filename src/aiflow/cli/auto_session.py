@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 def run_auto(session: Session, limits: Limits, *, as_json: bool, watch: bool = False) -> Summary:
     """Work through the backlog and tell how it ended; as JSON that is left to the caller."""
     view = AutoView(session.texts, is_quiet=as_json, limits=limits)
-    summary = _work(session, view, limits, as_json=as_json, watch=watch)
-    if not as_json:
-        with contextlib.suppress(OSError):  # that nobody reads it does not change how it ended
-            view.finish(summary)
-    return summary
+    return _work(session, view, limits, as_json=as_json, watch=watch)
 
 
 def _work(session: Session, view: AutoView, limits: Limits, *, as_json: bool, watch: bool) -> Summary:
@@ -34,6 +30,10 @@ def _work(session: Session, view: AutoView, limits: Limits, *, as_json: bool, wa
         is_now = interrupts.wish() is StopRequest.NOW
         view.stopping(session.texts("auto.stops_now" if is_now else "auto.stops_after_run"))
 
+    def finish(summary: Summary) -> None:
+        with contextlib.suppress(OSError):  # that nobody reads it does not change how it ended
+            view.finish(summary)
+
     with catching_signals(heard) as interrupts, view:
         terms = Terms(
             session.project.auto_records,
@@ -42,5 +42,6 @@ def _work(session: Session, view: AutoView, limits: Limits, *, as_json: bool, wa
             is_watching=watch,
             asked=interrupts.wish,
             observe=view.observe_auto,
+            finish=finish,
         )
         return auto_run(session.engine(lambda: interrupts.wish() is StopRequest.NOW, view), terms)

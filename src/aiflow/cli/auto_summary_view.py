@@ -54,7 +54,7 @@ def listed_lines(summary: Summary, texts: Texts, now: datetime, columns: int | N
 def _ending(summary: Summary, texts: Texts, columns: int | None) -> list[Line]:
     """Say why it ended and what to do; where nothing could begin, how something can."""
     code = summary.session.reason_code or NOTHING_LEFT
-    message = texts.message(code, {"request_id": NO_REQUEST})
+    message = texts.message(code, {"request_id": NO_REQUEST, **dict(summary.facts)})
     is_trouble = summary.session.state is AutoRunState.STOPPED and not code.startswith(_CEILINGS)
     colour = _COLOURS.get(code, "red" if is_trouble else "yellow")
     text, actions = message.summary, tuple(each for each in message.actions if NO_REQUEST not in each)

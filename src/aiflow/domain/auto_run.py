@@ -159,7 +159,7 @@ class Unreached:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a person finds in the morning; `findings` are the doctor's if it stopped auto-run."""
+    """What a person finds in the morning; `findings` are the doctor's if it stopped auto-run, `facts` its trouble's."""
 
     session: Session
     done: tuple[Upcoming, ...] = ()
@@ -167,6 +167,7 @@ class Summary:
     unreached: tuple[Unreached, ...] = ()
     interrupted: tuple[Upcoming, ...] = ()
     findings: tuple[Finding, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 def carry_on(session: Session, now: datetime) -> Session:

@@ -107,6 +107,7 @@ class RunEvent(StrEnum):
     RESUMED_AT_REPORT = "RESUMED_AT_REPORT"
     REPLACED = "REPLACED"
     SENT_BACK = "SENT_BACK"
+    ACCEPTING = "ACCEPTING"
     ACCEPTED = "ACCEPTED"
     NOT_ACCEPTED = "NOT_ACCEPTED"
 
@@ -137,7 +138,7 @@ RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
     **{(state, _V.REPLACED): _S.FAILED for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.SENT_BACK): _S.FAILED for state in (_S.NEEDS_INPUT, _S.FAILED, _S.DONE)},
     # What is done is accepted, or not yet; its base is merged into it (`resume --update`) in a step of its own.
-    **{(_S.DONE, event): _S.DONE for event in (_V.ACCEPTED, _V.NOT_ACCEPTED)},
+    **{(_S.DONE, event): _S.DONE for event in (_V.ACCEPTING, _V.ACCEPTED, _V.NOT_ACCEPTED)},
     (_S.DONE, _V.RESUMED_AT_STEP): _S.IMPLEMENTING,
     (_S.DONE, _V.RESUMED_AT_TESTS): _S.TESTING,
 }

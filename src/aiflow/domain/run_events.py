@@ -244,6 +244,11 @@ def replaced(run: Run, by: str, now: datetime) -> Run:
     return _happen(replace(run, replaced_by=by, error=error), RunEvent.REPLACED, now, "REPLANNED", by)
 
 
+def accepting(run: Run, now: datetime) -> Run:
+    """The run's work is merged, and the tests of that begin."""
+    return _happen(run, RunEvent.ACCEPTING, now)
+
+
 def accepted(run: Run, commit: str, now: datetime) -> Run:
     """The run's work is in the base branch, brought in by a commit (REQ-6)."""
     return _happen(replace(run, accepted_as=commit, error=None), RunEvent.ACCEPTED, now, note=commit)

@@ -43,6 +43,7 @@ def accept_run(engine: Engine, run: Run) -> Run:
     lease = take_lock(engine, request_id, run.run_id, beside_others=True)
     with holding(engine, lease, run) as work:
         require_done(engine, work.run)
+        engine.observe(work.run)
         if not work.run.accepted_as:
             require_saved(engine, work.run)
             bring_in(work, is_automatic=False)

@@ -20,7 +20,7 @@ from aiflow.errors import AiflowError, ConflictError, as_problem
 from aiflow.usecases.auto_attempts import attempt, gave_way, newest_run_id, wait_for_lock
 from aiflow.usecases.auto_recovery import count_begun, find_interrupted, recover, take_up, to_recover
 from aiflow.usecases.auto_shift import Shift, Terms
-from aiflow.usecases.auto_summary import summarize
+from aiflow.usecases.auto_summary import summarize, summarize_alone
 from aiflow.usecases.clean_up import retention
 from aiflow.usecases.find_interrupted import with_interrupted
 from aiflow.usecases.notify import tell_auto_ended
@@ -63,30 +63,44 @@ def auto_run(engine: Engine, terms: Terms) -> Summary:
         told = {"pid": lease.pid, "host": lease.host, "detail": describe_holder(lease)}
         raise ConflictError(reason_code="QUEUE_IN_PROGRESS", commands=("aiflow stop", "aiflow locks"), **told)
     try:
-        engine.control.clear_stop()  # what was asked of an earlier one
+        engine.control.clear_stop(before=lease.lock.created_at)  # what was asked of an earlier one
         last = terms.records.load()
         shift = Shift(engine, terms, lease, take_up(last, engine.clock()))
         _work_to_the_end(shift, last)
     finally:
         with contextlib.suppress(AiflowError):
             lease.release()
-    summary = summarize(engine, shift.session, terms.texts)
-    summary = replace(summary, interrupted=shift.interrupted, findings=shift.findings)
-    retention(engine)
+    summary = _sum_up(engine, shift)
+    terms.finish(summary)
+    with contextlib.suppress(AiflowError):
+        retention(engine)
     tell_auto_ended(engine, summary)
     return summary
 
 
+def _sum_up(engine: Engine, shift: Shift) -> Summary:
+    """Sum up what a person finds; where the backlog cannot be read any more, what the session itself knows."""
+    try:
+        summary = summarize(engine, shift.session, shift.terms.texts)
+    except AiflowError:
+        summary = summarize_alone(shift.session, shift.terms.texts)
+    return replace(summary, interrupted=shift.interrupted, findings=shift.findings, facts=shift.facts_of_end)
+
+
 def _work_to_the_end(shift: Shift, last: Session | None) -> None:
-    """Work, and write down why it ended, also if that is a defect of aiflow."""
+    """Work, and write down why it ended, be that trouble with the machine or a defect of aiflow."""
     try:
         reason = _begin(shift, last) or _loop(shift)
-    except BaseException as error:
-        known = as_problem(error, "") if isinstance(error, OSError) else error
+    except (AiflowError, OSError) as error:
+        known = as_problem(error, error.filename or "") if isinstance(error, OSError) else error
+        shift.facts_of_end = tuple((name, str(fact)) for name, fact in known.context.items() if fact is not None)
+        reason = known.reason_code
+    except BaseException:
         with contextlib.suppress(AiflowError):
-            _end(shift, known.reason_code if isinstance(known, AiflowError) else "INTERNAL_ERROR")
+            _end(shift, "INTERNAL_ERROR")
         raise
-    _end(shift, reason)
+    with contextlib.suppress(AiflowError):  # a full disk may be why it ended
+        _end(shift, reason)
 
 
 def _begin(shift: Shift, last: Session | None) -> str | None:

@@ -16,7 +16,7 @@ from aiflow.usecases.check_health import check_quick
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from aiflow.domain.auto_run import Limits, Session, Started
+    from aiflow.domain.auto_run import Limits, Session, Started, Summary
     from aiflow.domain.health import Finding
     from aiflow.domain.place import RepositoryFacts
     from aiflow.messages import Texts
@@ -30,7 +30,8 @@ POLL_SECONDS = 0.2
 class Terms:
     """How one auto-run is to go.
 
-    `texts` are the words of its summary, `asked` tells what signals ask for, `observe` is told of everything it does.
+    `texts` are the words of its summary, `asked` tells what signals ask for, `observe` is told of everything it does,
+    `finish` of the end, before the notification that may take its time.
     """
 
     records: AutoRecords
@@ -39,6 +40,7 @@ class Terms:
     is_watching: bool = False
     asked: Callable[[], StopRequest] = lambda: StopRequest.NONE
     observe: Callable[[AutoStatus], None] = lambda _status: None
+    finish: Callable[[Summary], None] = lambda _summary: None
 
 
 class Shift:
@@ -51,6 +53,7 @@ class Shift:
         self.session = session
         self.interrupted: tuple[Upcoming, ...] = ()
         self.findings: tuple[Finding, ...] = ()
+        self.facts_of_end: tuple[tuple[str, str], ...] = ()
         self.facts: RepositoryFacts | None = None
         self.skipped: list[str] = []
         self._signalled = StopRequest.NONE

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aiflow.domain.auto_run import Summary, Unreached, Upcoming, Waiting, worn_out
 from aiflow.domain.explanation import mending_commands, stopped_for
 from aiflow.domain.lifecycle import RunOutcome
+from aiflow.domain.reasons import mending_command
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.selection import queue_order, select_next
 from aiflow.usecases.find_interrupted import with_interrupted
@@ -27,13 +28,16 @@ if TYPE_CHECKING:
     from aiflow.messages import Texts
     from aiflow.usecases.engine import Engine
 
+MOST_WORDS = 160
 _AT_REST = (RequestStatus.BLOCKED, RequestStatus.RUNNING)
 
 
 def summarize(engine: Engine, session: Session, texts: Texts) -> Summary:
     """Sum up a session that has ended, with the backlog as it is now."""
     backlog = _read(engine)
-    waiting = tuple(_waiting(engine, backlog, texts))
+    found = tuple(_waiting(engine, backlog, texts))
+    known = {each.request_id for each in found}
+    waiting = (*found, *(each for each in _lost(session, backlog, texts) if each.request_id not in known))
     shown = {each.request_id for each in waiting}
     unreached = (each for each in _unreached(session, backlog, texts) if each.request_id not in shown)
     done = dict.fromkeys(each.request_id for each in session.results if _is_done(backlog, each))
@@ -44,6 +48,32 @@ def summarize(engine: Engine, session: Session, texts: Texts) -> Summary:
         waiting,
         tuple(unreached),
     )
+
+
+def summarize_alone(session: Session, texts: Texts) -> Summary:
+    """Sum up a session behind which the backlog cannot be read any more: what it did, and what of that waits."""
+    waiting = tuple(
+        Waiting(
+            each.request_id,
+            "",
+            code,
+            texts.message(code, {"request_id": each.request_id}).title,
+            mending_command(code, each.request_id),
+        )
+        for each in session.results
+        if each.outcome is not RunOutcome.ACCEPTED and (code := each.reason_code or "AWAITING_ACCEPTANCE")
+    )
+    done = (Upcoming(each.request_id, "") for each in session.results if each.outcome is RunOutcome.ACCEPTED)
+    return Summary(session, tuple(done), waiting)
+
+
+def _lost(session: Session, backlog: Backlog, texts: Texts) -> Iterator[Waiting]:
+    """Yield what was lost with its run's files: nothing of it is left to say so but this session (REQ-7)."""
+    for each in session.results:
+        request = backlog.by_id.get(RequestId(each.request_id))
+        if each.reason_code == "RUN_LOST" and request is not None and request.status is RequestStatus.BLOCKED:
+            title = texts.message("RUN_LOST", {"request_id": request.id}).title
+            yield Waiting(request.id, request.title, "RUN_LOST", title, mending_command("RUN_LOST", request.id))
 
 
 def _is_done(backlog: Backlog, result: Result) -> bool:
@@ -85,8 +115,10 @@ def _reason(request: Request, run: Run | None, code: str, texts: Texts) -> str:
         return texts.message(code, {"request_id": request.id, "branch": ""}).title
     facts = message_facts(run, why)
     first_line = next(iter(why.summary.splitlines()), "")
+    last_words = next((line.strip() for line in reversed(why.evidence.stderr_snippet.splitlines()) if line.strip()), "")
     codes = (code, why.cause) if why.cause else (code,)
-    return ": ".join(filter(None, (*(texts.message(each, facts).title for each in codes), first_line)))
+    said = (*(texts.message(each, facts).title for each in codes), first_line, last_words[:MOST_WORDS])
+    return ": ".join(dict.fromkeys(filter(None, said)))
 
 
 def _unreached(session: Session, backlog: Backlog, texts: Texts) -> Iterator[Unreached]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.programs import End
 from aiflow.domain.request import RequestId, RequestStatus
-from aiflow.domain.run_events import accepted, failure, not_accepted
+from aiflow.domain.run_events import accepted, accepting, failure, not_accepted
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.settings import FILE_NAME
 from aiflow.usecases.clean_up import clean_after_accept
@@ -64,17 +64,24 @@ def _try(work: Work, *, is_automatic: bool) -> str | RunError | None:
         if is_automatic and FILE_NAME in merge.paths:
             return _why(run, "SETTINGS_CHANGED", FILE_NAME)
         if merge.commit is None:
-            return merge.base
+            return merge.base if _has_work(work, merge.base) else _why(run, "RUN_NOT_ACCEPTABLE", run.place.branch)
         refused = _test(work, merge.commit)
         if work.should_stop():
             work.require_lock()
             return None
         if refused is not None:
             return refused
-        if _move(work, merge):
+        is_whole = work.workspace.tip(run.place) == merge.tip  # nobody has committed there meanwhile
+        if is_whole and _move(work, merge):
             return merge.commit
     problem = f"{run.place.base_branch} kept moving while the merge was tested"
     raise EnvironmentProblemError(reason_code="GIT_FAILED", command="git merge", problem=problem)
+
+
+def _has_work(work: Work, base: str) -> bool:
+    """Tell whether the base has what the run committed: its branch may have been set back by hand."""
+    run = work.run
+    return not run.has_commits or work.workspace.is_ancestor(run.place, run.tip, base)
 
 
 def _move(work: Work, merge: Merge) -> bool:
@@ -106,6 +113,7 @@ def _test(work: Work, commit: str) -> RunError | None:
     commands = engine.test_commands
     if not commands:
         return None
+    work.save(accepting(work.run, engine.clock()))
     try:
         engine.merging.check_out(commit, place)
         engine.workshop.copy(engine.settings.texts("worktree.copy"), place.path)

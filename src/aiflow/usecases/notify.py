@@ -88,7 +88,7 @@ def _told(why: RunError, summary: str, texts: Texts) -> str:
 
 
 def _send(engine: Engine, note: Note) -> None:
-    problem = engine.notifier.send(note)
+    problem = engine.notifier.send(note, engine.interrupted)
     if problem is None:
         return
     data = {"note": note.kind.value, "problem": problem}

@@ -30,7 +30,6 @@ def command(session: Session, as_json: bool, target: RequestId) -> None:  # noqa
     if as_json:
         print_json(run_result(run))
     else:
-        view.observe(run)  # the name of what was accepted before
         view.finish(run)
     if run.accepted_as is None:
         if run.error is None:
