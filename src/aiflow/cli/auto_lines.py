@@ -27,7 +27,14 @@ _MARKS = {
     RunOutcome.FAILED: ("✗", "red"),
 }
 # The end of a run is told with its outcome; that a step is being tested is no news.
-_UNTOLD = {RunEvent.PLANNING_STARTED, RunEvent.IMPLEMENTED, RunEvent.REPORTED, RunEvent.NEEDS_INPUT, RunEvent.FAILED}
+_UNTOLD = {
+    RunEvent.ACCEPTED,
+    RunEvent.PLANNING_STARTED,
+    RunEvent.IMPLEMENTED,
+    RunEvent.REPORTED,
+    RunEvent.NEEDS_INPUT,
+    RunEvent.FAILED,
+}
 _TROUBLE = {RunEvent.ATTEMPT_FAILED, RunEvent.REVIEW_FAILED, RunEvent.NOT_ACCEPTED}
 
 
