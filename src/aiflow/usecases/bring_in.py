@@ -56,7 +56,7 @@ def bring_in(work: Work, *, is_automatic: bool) -> None:
 def _try(work: Work, *, is_automatic: bool) -> str | RunError | None:
     """Return the base's commit that has the work, or why there is none; None if it was stopped."""
     run, merging = work.run, work.engine.merging
-    merging.discard(_merged_place(run).path)  # an earlier one that was killed may have left it
+    discard_merge(work)
     for _ in range(ROUNDS):
         merge = merging.merge(run.place, _message(run))
         if merge.conflicts:
@@ -118,13 +118,17 @@ def _test(work: Work, commit: str) -> RunError | None:
             if why is not None or work.should_stop():
                 return why
     finally:
-        if not work.lease.is_lost:  # else whoever took it may test there already
-            engine.merging.discard(place.path)
+        discard_merge(work)
     return None
 
 
+def discard_merge(work: Work) -> None:
+    """Remove the worktree in which the merge is tested, also one that an acceptance left that was killed."""
+    if not work.lease.is_lost:  # else whoever took the lock may test there already
+        work.engine.merging.discard(_merged_place(work.run).path)
+
+
 def _merged_place(run: Run) -> Place:
-    """Name where a run's merge is tested."""
     return replace(run.place, path=f"{run.place.path}.merge")
 
 
