@@ -15,7 +15,6 @@ from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_events import accepted, failure, not_accepted
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.settings import FILE_NAME
-from aiflow.usecases.clean_up import clean_after_accept
 from aiflow.usecases.run_report import add_lines, record_verdict
 from aiflow.usecases.run_work import SECONDS_OVER, end_of, trailers_of, with_trailers
 
@@ -148,7 +147,7 @@ def _run_command(work: Work, place: Place, wanted: tuple[str, str, str]) -> RunE
 
 
 def _record_accepted(work: Work, commit: str) -> None:
-    """Write down that the work is in, and take away the worktree that nobody needs any more (GIT-5)."""
+    """Write down that the work is in."""
     engine = work.engine
     run = accepted(work.run, commit, engine.clock())
     with work.lease.writing():
@@ -157,4 +156,3 @@ def _record_accepted(work: Work, commit: str) -> None:
         if told not in (engine.runs.report(run) or ""):  # a kill may have come before the record
             add_lines(engine, run, [f"{run.changed_at.isoformat(timespec='seconds')} {told}", ""])
     work.save(run)
-    clean_after_accept(engine, run, work.lease)
