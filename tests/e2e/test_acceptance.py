@@ -272,6 +272,25 @@ def test_killed_in_the_middle_of_accepting_it_goes_on_with_that(bench: Bench) ->
     assert not list(bench.state.glob("aiflow/*/worktrees/*.merge"))
 
 
+@pytest.mark.spec("REQ-6", "RUN-11")
+@pytest.mark.parametrize("flags", [(), AUTO])
+def test_killed_in_the_middle_of_accepting_it_can_be_sent_back(bench: Bench, flags: tuple[str, ...]) -> None:
+    bench.configure('[tests]\nunit = "case $PWD in *.merge) touch ../testing; sleep 60;; esac"')
+    bench.agent.does("implementer", "write('app.txt', 'ours\\n'); done()")
+    if not flags:
+        bench.run()
+    process = bench.start("run" if flags else "accept", "RQ-1", "--json", *flags)
+    wait_for(lambda: list(bench.state.glob("aiflow/*/worktrees/testing")))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    base = bench.git("rev-parse", "main")
+    for _ in range(2):  # typed twice it is told once
+        assert bench.aiflow.json("send-back", "RQ-1", "-m", "Not like this")["reason_code"] == "SENT_BACK"
+    assert (bench.root / "requests/RQ-1.md").read_text().count("Not like this") == 1
+    assert (bench.git("rev-parse", "main"), bench.status(), bench.locks()) == (base, "ready", [])
+    assert not list(bench.state.glob("aiflow/*/worktrees/*.merge"))
+
+
 @pytest.mark.spec("REQ-6")
 def test_a_stop_while_the_merge_is_tested_leaves_it_for_later(bench: Bench) -> None:
     bench.configure('[tests]\nunit = "case $PWD in *.merge) touch ../testing; sleep 60;; esac"')

@@ -81,7 +81,7 @@ def after_fast_forward(scene: Scene) -> dict[str, object]:
     now = git(scene.root, "rev-parse", "main").strip()
     looks["refs"] = [f"refs/heads/main {now}" if line.startswith("refs/heads/main ") else line for line in refs]
     if scene.is_on_base:
-        for line in git(scene.root, "diff", "--name-only", scene.start, "main").splitlines():
+        for line in git(scene.root, "diff", "--name-only", scene.first_commit, "main").splitlines():
             looks[line] = git(scene.root, "show", f"main:{line}").encode()
             looks["tracked"] = {**looks["tracked"], line: git(scene.root, "ls-tree", "main", line).split()[2]}  # type: ignore[dict-item]
     return looks

@@ -368,7 +368,7 @@ class Scene:
         git(root, "add", "staged")
         (root / "untracked").write_text("untracked\n")
         (root / "copied.env").write_text("SECRET=1\n")
-        self.start = git(root, "rev-parse", "main").strip()
+        self.first_commit = git(root, "rev-parse", "main").strip()
         self.checkout = self.look_at_checkout()
 
     def order(self, **orders: object) -> None:

@@ -62,7 +62,7 @@ def test_an_accept_killed_behind_any_write_is_ended_by_the_next(tmp_path: Path, 
 
     def afterwards(scene: Scene) -> None:
         assert type_again(scene, *ACCEPT).answer["accepted_as"]
-        check_accepted(scene)
+        assert not Path(check_accepted(scene).place.path).exists()
         scene.check_calls(["check merge"])
 
     kills = Kills(ACCEPT, finish, afterwards, is_on_base=is_on_base)

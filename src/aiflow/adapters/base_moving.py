@@ -119,7 +119,7 @@ class _Move:
         until = time.monotonic() + _LOCK_SECONDS
         while held := [name for name in names if os.path.lexists(name)]:
             if time.monotonic() > until:
-                why = f"{held[0]} exists: another git is at work, or one that was killed left it"
+                why = f"another git is at work, or one that was killed left its locks: {', '.join(held)}"
                 raise _in_the_way(checkout.path, why)
             time.sleep(0.05)
 

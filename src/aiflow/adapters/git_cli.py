@@ -84,8 +84,9 @@ class Git:
         # Ctrl-C in the terminal is ours to judge, git may finish; but who signs may be asked something there.
         group = None if self.sign else 0
         given: dict[str, Any] = {"input": stdin} if stdin else {"stdin": subprocess.DEVNULL}
+        env = _environment(self.run_id) | dict(environ or {})
         try:
-            done = self._call(args, environ, **given, capture_output=True, timeout=_LIMIT_SECONDS, process_group=group)
+            done = self._call(args, env, **given, capture_output=True, timeout=_LIMIT_SECONDS, process_group=group)
         except subprocess.TimeoutExpired as error:
             raise _failed(args, f"no end after {_LIMIT_SECONDS:.0f} s") from error
         answer = Done(done.returncode, done.stdout, done.stderr)
@@ -101,16 +102,13 @@ class Git:
         """
         streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
         with translated(tempfile.gettempdir()), tempfile.TemporaryFile() as said:
-            alone = replace(self, run_id=None)
-            done = alone._call(args, environ, **streams, stderr=said, start_new_session=True, pass_fds=(held,))
+            env = _environment(None) | dict(environ)
+            done = self._call(args, env, **streams, stderr=said, start_new_session=True, pass_fds=(held,))
             said.seek(0)
             return Done(done.returncode, b"", said.read())
 
-    def _call(
-        self, args: tuple[str, ...], environ: Mapping[str, str] | None, **how: Any
-    ) -> subprocess.CompletedProcess[bytes]:
+    def _call(self, args: tuple[str, ...], env: dict[str, str], **how: Any) -> subprocess.CompletedProcess[bytes]:
         argv = ["git", *self.where, *self._options(), *args]
-        env = _environment(self.run_id) | dict(environ or {})
         try:
             return subprocess.run(argv, cwd=self.cwd, env=env, check=False, **how)
         except FileNotFoundError as error:

@@ -9,9 +9,9 @@ from aiflow.domain.lifecycle import RunState
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_events import sent_back
 from aiflow.errors import BadInputError, ConflictError
-from aiflow.usecases.bring_in import bring_in
+from aiflow.usecases.bring_in import bring_in, discard_merge
 from aiflow.usecases.lock_run import take_lock
-from aiflow.usecases.recover_runs import reclaim_locks
+from aiflow.usecases.recover_runs import reclaim_locks, settle_orphan
 from aiflow.usecases.run_report import record_verdict
 from aiflow.usecases.run_work import holding
 from aiflow.usecases.settle_run import settle_run
@@ -84,6 +84,7 @@ def send_back(engine: Engine, run: Run, comment: str) -> Run:
         raise BadInputError(reason_code="INPUT_INVALID", request_id=run.request_id, detail="-m: an empty comment")
     request_id = RequestId(run.request_id)
     reclaim_locks(engine)
+    settle_orphan(engine, request_id)  # its process may have died while it was accepted by itself
     lease = take_lock(engine, request_id, run.run_id, beside_others=True)
     with holding(engine, lease, run) as work:
         _require_returnable(engine, work.run)
@@ -125,6 +126,7 @@ def _is_told(engine: Engine, run: Run, comment: str) -> bool:
 def _close(work: Work, comment: str) -> None:
     record_verdict(work, sent_back(work.run, comment, work.engine.clock()))
     work.engine.control.clear(work.run.run_id)
+    discard_merge(work)
 
 
 def refused(run: Run, detail: str) -> ConflictError:

@@ -15,7 +15,6 @@ from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_events import accepted, accepting, failure, not_accepted
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.settings import FILE_NAME
-from aiflow.usecases.clean_up import clean_after_accept
 from aiflow.usecases.run_report import add_lines, record_verdict
 from aiflow.usecases.run_work import SECONDS_OVER, end_of, trailers_of, with_trailers
 
@@ -56,7 +55,7 @@ def bring_in(work: Work, *, is_automatic: bool) -> None:
 def _try(work: Work, *, is_automatic: bool) -> str | RunError | None:
     """Return the base's commit that has the work, or why there is none; None if it was stopped."""
     run, merging = work.run, work.engine.merging
-    merging.discard(_merged_place(run).path)  # an earlier one that was killed may have left it
+    discard_merge(work)
     for _ in range(ROUNDS):
         merge = merging.merge(run.place, _message(run))
         if merge.conflicts:
@@ -126,13 +125,17 @@ def _test(work: Work, commit: str) -> RunError | None:
             if why is not None or work.should_stop():
                 return why
     finally:
-        if not work.lease.is_lost:  # else whoever took it may test there already
-            engine.merging.discard(place.path)
+        discard_merge(work)
     return None
 
 
+def discard_merge(work: Work) -> None:
+    """Remove the worktree in which the merge is tested, also one that an acceptance left that was killed."""
+    if not work.lease.is_lost:  # else whoever took the lock may test there already
+        work.engine.merging.discard(_merged_place(work.run).path)
+
+
 def _merged_place(run: Run) -> Place:
-    """Name where a run's merge is tested."""
     return replace(run.place, path=f"{run.place.path}.merge")
 
 
@@ -152,7 +155,7 @@ def _run_command(work: Work, place: Place, wanted: tuple[str, str, str]) -> RunE
 
 
 def _record_accepted(work: Work, commit: str) -> None:
-    """Write down that the work is in, and take away the worktree that nobody needs any more (GIT-5)."""
+    """Write down that the work is in."""
     engine = work.engine
     run = accepted(work.run, commit, engine.clock())
     with work.lease.writing():
@@ -161,4 +164,3 @@ def _record_accepted(work: Work, commit: str) -> None:
         if told not in (engine.runs.report(run) or ""):  # a kill may have come before the record
             add_lines(engine, run, [f"{run.changed_at.isoformat(timespec='seconds')} {told}", ""])
     work.save(run)
-    clean_after_accept(engine, run, work.lease)

@@ -78,7 +78,9 @@ def _mark(engine: Engine) -> Iterator[Finding]:
         elif request.status is RequestStatus.RUNNING and (orphan := settle_orphan(engine, request.id)) is not None:
             (lost if orphan.is_lost else marked).append(request.id)
     if marked:
-        count, fix = (("count", str(len(marked))),), f"aiflow resume {marked[0].split()[0]}"
+        request_id, _, run_id = marked[0].partition(" ")
+        # One that had ended already waits for something else than to be resumed.
+        count, fix = (("count", str(len(marked))),), f"aiflow {'resume' if run_id else 'why'} {request_id}"
         yield Finding("runs", Health.WARN, "PROCESS_CRASHED", "runs.marked", count, tuple(marked), fix)
     if lost:
         count, fix = (("count", str(len(lost))),), f"aiflow set {lost[0]} status=ready"

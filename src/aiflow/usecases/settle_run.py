@@ -12,6 +12,7 @@ from aiflow.domain.request import RequestId
 from aiflow.errors import AiflowError
 from aiflow.usecases.advance_run import advance_run
 from aiflow.usecases.bring_in import accept_by_itself
+from aiflow.usecases.clean_up import clean_after_accept
 from aiflow.usecases.notify import tell_waiting
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ def work_to_the_end(work: Work) -> Run:
 
 
 def settle_run(work: Work, run: Run) -> None:
-    """Show a run's end on its request, while the lock is still ours."""
+    """Show a run's end on its request, while the lock is still ours; the worktree of an accepted one goes (GIT-5)."""
     work.require_lock()
     work.engine.source.settle(RequestId(run.request_id), run.run_id, run.outcome)
     work.engine.control.clear(run.run_id)
+    if run.accepted_as:
+        clean_after_accept(work.engine, run, work.lease)
