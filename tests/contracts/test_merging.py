@@ -396,6 +396,13 @@ def test_a_merge_is_laid_out_and_taken_away_again(scene: Scene) -> None:
     assert everything_in(scene.root, scene.state) == before
 
 
+def test_the_git_that_lays_out_is_known_as_the_runs(scene: Scene) -> None:
+    """So that whoever takes over waits for it, before the same worktree is made again."""
+    _filter(scene, "a.txt", f"printenv {GIT_MARK} > {scene.state}/mark")
+    scene.git.check_out(scene.start, scene.at(scene.state / "merged"))
+    assert (scene.state / "mark").read_text() == "RUN-1\n"
+
+
 def _locked(scene: Scene, path: Path, entry: Path) -> None:
     write(entry / "locked", "initializing")
     (entry / "index").unlink()
@@ -915,7 +922,8 @@ def _leave_alone(scene: Scene, merge: Merge) -> int:
     return int(begun.read_text())
 
 
-def test_a_fast_forward_whose_aiflow_was_killed_is_waited_for(scene: Scene) -> None:
+def test_a_fast_forward_whose_aiflow_was_killed_is_waited_for(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aiflow.adapters.base_moving._LOCK_SECONDS", 0.0)
     scene.run({"new.txt": "run\n"})
     merge = scene.merged()
     left = _leave_alone(scene, merge)

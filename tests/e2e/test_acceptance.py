@@ -12,6 +12,13 @@ from typing import Any
 
 import pytest
 
+from aiflow.domain.request import RequestId
+from aiflow.errors import ConflictError
+from aiflow.messages import Texts
+from aiflow.usecases.accept_run import newest_run
+from aiflow.usecases.resume_run import Wish
+from aiflow.usecases.update_run import update_run
+from aiflow.wiring import Voice, build_engine, project_at, read_settings
 from e2e.bench import Bench, git, tree_of, wait_for
 
 AUTO = ("-c", "accept=auto")
@@ -272,23 +279,68 @@ def test_killed_in_the_middle_of_accepting_it_goes_on_with_that(bench: Bench) ->
     assert not list(bench.state.glob("aiflow/*/worktrees/*.merge"))
 
 
-@pytest.mark.spec("REQ-6", "RUN-11")
-@pytest.mark.parametrize("flags", [(), AUTO])
-def test_killed_in_the_middle_of_accepting_it_can_be_sent_back(bench: Bench, flags: tuple[str, ...]) -> None:
+def start_accepting(bench: Bench, *flags: str) -> subprocess.Popen[str]:
+    """Start to accept RQ-1's run, by hand or by itself, and return while the merge is tested."""
     bench.configure('[tests]\nunit = "case $PWD in *.merge) touch ../testing; sleep 60;; esac"')
     bench.agent.does("implementer", "write('app.txt', 'ours\\n'); done()")
     if not flags:
         bench.run()
     process = bench.start("run" if flags else "accept", "RQ-1", "--json", *flags)
     wait_for(lambda: list(bench.state.glob("aiflow/*/worktrees/testing")))
-    process.send_signal(signal.SIGKILL)
+    return process
+
+
+def left_merges(bench: Bench) -> list[Path]:
+    return list(bench.state.glob("aiflow/*/worktrees/*.merge"))
+
+
+@pytest.mark.spec("REQ-6", "RUN-11")
+@pytest.mark.parametrize("flags", [(), AUTO])
+def test_killed_in_the_middle_of_accepting_it_can_be_sent_back(bench: Bench, flags: tuple[str, ...]) -> None:
+    process = start_accepting(bench, *flags)
+    process.kill()
     process.wait()
     base = bench.git("rev-parse", "main")
     for _ in range(2):  # typed twice it is told once
         assert bench.aiflow.json("send-back", "RQ-1", "-m", "Not like this")["reason_code"] == "SENT_BACK"
     assert (bench.root / "requests/RQ-1.md").read_text().count("Not like this") == 1
     assert (bench.git("rev-parse", "main"), bench.status(), bench.locks()) == (base, "ready", [])
-    assert not list(bench.state.glob("aiflow/*/worktrees/*.merge"))
+    assert left_merges(bench) == []
+
+
+@pytest.mark.spec("REQ-6", "DOC-2")
+def test_killed_in_the_middle_of_accepting_the_doctor_says_what_it_waits_for(bench: Bench) -> None:
+    process = start_accepting(bench, *AUTO)
+    process.kill()
+    process.wait()
+    found = bench.aiflow.json("doctor", "--full")["checks"]
+    assert [each["fix"] for each in found if each["reason_code"] == "PROCESS_CRASHED"] == ["aiflow why RQ-1"]
+    assert why(bench)["stations"][0]["commands"] == ["aiflow accept RQ-1"]
+
+
+@pytest.mark.spec("GIT-3", "RUN-11")
+def test_killed_in_the_middle_of_accepting_a_conflict_leaves_no_worktree_behind(bench: Bench) -> None:
+    process = start_accepting(bench)
+    process.kill()
+    process.wait()
+    assert len(left_merges(bench)) == 1
+    commit_on_base(bench, "app.txt", "theirs\n")
+    assert bench.aiflow.json("accept", "RQ-1", code=6)["reason_code"] == "MERGE_CONFLICT"
+    assert left_merges(bench) == []
+
+
+@pytest.mark.spec("LCK-3", "GIT-3")
+def test_who_lost_the_lock_while_the_merge_is_tested_touches_nothing_more(bench: Bench) -> None:
+    process = start_accepting(bench)
+    base = bench.git("rev-parse", "main")
+    bench.aiflow.json("locks", "break", "RQ-1", "--yes")
+    out, _ = process.communicate(timeout=20)
+    assert json.loads(out)["error"]["reason_code"] == "LOCK_LOST"
+    assert len(left_merges(bench)) == 1  # whoever has the lock now may test there
+    bench.configure()
+    assert bench.git("rev-parse", "main") == base
+    assert bench.aiflow.json("accept", "RQ-1")["accepted_as"] == bench.git("rev-parse", "main")
+    assert left_merges(bench) == []
 
 
 @pytest.mark.spec("REQ-6")
@@ -403,6 +455,24 @@ def test_only_a_finished_run_is_brought_in_line(bench: Bench) -> None:
     bench.run(code=5)
     refused = bench.aiflow.json("resume", "RQ-1", "--update", code=4)["error"]
     assert refused["reason_code"] == "RUN_NOT_ACCEPTABLE"
+
+
+@pytest.mark.spec("GIT-3", "LCK-7")
+def test_what_is_accepted_at_the_last_moment_is_not_brought_in_line(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish(bench)
+    commit_on_base(bench, "other.txt", "other\n")
+    monkeypatch.setenv("XDG_STATE_HOME", str(bench.state))
+    project = project_at(str(bench.root))
+    engine = build_engine(project, read_settings(str(bench.root), ()), project.journal, Voice(Texts("en")))
+    seen = newest_run(engine, RequestId("RQ-1"))
+    assert seen is not None
+    bench.aiflow.json("accept", "RQ-1")
+    before = refs(bench)
+    with pytest.raises(ConflictError, match="RUN_NOT_ACCEPTABLE"):
+        update_run(engine, seen, Wish())
+    assert (refs(bench), bench.status(), bench.locks()) == (before, "done", [])
 
 
 # --- sent back -------------------------------------------------------------------------------------------------------
