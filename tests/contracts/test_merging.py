@@ -1061,6 +1061,7 @@ def test_conflicts_of_an_update_stand_in_its_files(scene: Scene, case: str) -> N
     update = scene.git.update(scene.place, KEPT)
     files = scene.shown(update.commit)
     assert {name.partition("~")[0] for name in update.conflicts} == set(names)
+    assert update.unmarked == tuple(name for name in update.conflicts if ">>>>>>>" not in files.get(name, ""))
     if case in ("content", "both added", "several", "odd names"):
         assert all("\n=======\n" in files[name] for name in update.conflicts)
         assert files[update.conflicts[0]].startswith("<<<<<<< aiflow/RQ-1/RUN-1-0-g")
@@ -1071,6 +1072,27 @@ def test_conflicts_of_an_update_stand_in_its_files(scene: Scene, case: str) -> N
     assert scene.git.update(scene.place, KEPT) == update
     texts = tuple(name for name, text in files.items() if "<<<<<<<" in text)
     assert scene.git.marked(scene.place, update.conflicts) == tuple(each for each in update.conflicts if each in texts)
+
+
+def test_conflicts_that_no_marker_shows_are_told_apart(scene: Scene) -> None:
+    git(scene.root, "config", "merge.fails.driver", "false")
+    write(scene.root / ".git/info/attributes", "lib/b.txt merge=fails\n")
+    git(scene.tree, "mv", "other.txt", "run.txt")
+    git(scene.root, "mv", "other.txt", "person.txt")
+    odd = os.fsdecode(b"not-\xff-utf8.bin")
+    for add, text in ((scene.run, "run"), (scene.person, "person")):
+        add({"a.txt": f"{text}\n", "lib/b.txt": f"{text}\n", "x.bin": b"\0" + text.encode(), odd: f"\0{text}"})
+    update = scene.git.update(scene.place, KEPT)
+    unmarked = ("lib/b.txt", "not-\\xff-utf8.bin", "other.txt", "person.txt", "run.txt", "x.bin")
+    assert (update.conflicts, update.unmarked) == (("a.txt", *unmarked), unmarked)
+
+
+def test_a_conflict_of_submodules_has_no_marker(scene: Scene) -> None:
+    for where, bit in ((scene.tree, "1"), (scene.root, "2")):
+        git(where, "update-index", "--add", "--cacheinfo", f"160000,{bit * 40},sub")
+        git(where, "commit", "-q", "-m", "a module")
+    update = scene.git.update(scene.place, KEPT)
+    assert (update.conflicts, update.unmarked) == (("sub",), ("sub",))
 
 
 def test_a_base_that_moved_on_after_an_update_is_merged_without_the_first(scene: Scene) -> None:

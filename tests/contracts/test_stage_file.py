@@ -172,6 +172,7 @@ works = st.builds(
     kept=maybe(names),
     merges=maybe(names),
     conflicts=st.lists(names, max_size=2).map(tuple),
+    unmarked=st.lists(names, max_size=2).map(tuple),
 )
 visits = st.builds(
     Visit,
@@ -288,7 +289,7 @@ NOT_READ = {"current_step_index", "attempts.steps", "error.category", "updated_a
 MAY_BE_MISSING = {"history[].step_id", "history[].reason_code", "history[].note", "steps[].tests"}
 MAY_BE_MISSING |= {"steps[].instructions", "steps[].targets", "steps[].targets.paths"}
 # Files of versions before acceptance have none of these.
-MAY_BE_MISSING |= {"accepted_as", "steps[].merges", "steps[].conflicts"}
+MAY_BE_MISSING |= {"accepted_as", "steps[].merges", "steps[].conflicts", "steps[].unmarked"}
 FREE = ("lock.", *(f"{name}." for name in NOT_READ))
 JUNK: list[Any] = [
     None,

@@ -42,7 +42,10 @@ def test_a_run_that_is_not_accepted_stays_done_with_the_reason_and_the_way_on() 
 
 
 @pytest.mark.spec("GIT-3", "RUN-8")
-@pytest.mark.parametrize("code", ["GIT_FAILED", "DISK_FULL", "SETUP_FAILED", "CHECKOUT_IN_THE_WAY", "SETTINGS_CHANGED"])
+@pytest.mark.parametrize(
+    "code",
+    ["GIT_FAILED", "DISK_FULL", "SETUP_FAILED", "CHECKOUT_IN_THE_WAY", "SETTINGS_CHANGED", "CONFLICT_TO_REVIEW"],
+)
 def test_what_is_done_is_accepted_once_its_trouble_is_mended_for_it_cannot_be_resumed(code: str) -> None:
     assert recommended(not_accepted(done(), why(code), at(60))) is WayOn.ACCEPT
 
@@ -71,6 +74,18 @@ def test_a_conflict_is_the_implementers_in_a_step_of_its_own() -> None:
     assert "b.txt" in run.visit.feedback[0].summary
     assert next_action(run, LIMITS) is Action.PREPARE  # the merge has to be laid out
     assert next_action(replace(run, is_prepared=True), LIMITS) == CallRole(Role.IMPLEMENTER)
+
+
+@pytest.mark.spec("GIT-3")
+def test_a_conflict_that_no_marker_shows_is_told_apart() -> None:
+    update = Update("base", "merged", ("a.txt", "b.png"), ("b.png",))
+    run = updated(done(), merging(*update.conflicts), update, at(61))
+    assert run.work.unmarked == ("b.png",)
+    marked, unmarked = (told.summary for told in run.visit.feedback)
+    assert ("a.txt" in marked, "b.png" in marked) == (True, False)
+    assert ("a.txt" in unmarked, "b.png" in unmarked, "decide" in unmarked) == (False, True, True)
+    only = updated(done(), merging("b.png"), Update("base", "merged", ("b.png",), ("b.png",)), at(61))
+    assert (only.state, len(only.visit.feedback)) == (RunState.IMPLEMENTING, 1)
 
 
 @pytest.mark.spec("GIT-3")

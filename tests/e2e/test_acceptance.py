@@ -435,6 +435,21 @@ def test_update_is_accepted_by_itself_where_the_settings_say_so(bench: Bench) ->
     assert bench.status() == "done"
 
 
+@pytest.mark.spec("GIT-3", "REQ-6")
+def test_a_conflict_that_no_marker_shows_is_never_accepted_by_itself(bench: Bench) -> None:
+    bench.agent.does("implementer", "write('x.bin', '\\0ours\\n'); done()")
+    bench.run()
+    base = commit_on_base(bench, "x.bin", "\0theirs\n")
+    assert bench.aiflow.json("accept", "RQ-1", code=6)["reason_code"] == "MERGE_CONFLICT"
+    bench.agent.does("implementer", "done('nothing')")
+    done = bench.aiflow.json("resume", "RQ-1", "--update", *AUTO)
+    assert "x.bin" in bench.agent.last("implementer")["feedback"][0]["summary"]
+    assert (done["reason_code"], done["summary"], done["accepted_as"]) == ("CONFLICT_TO_REVIEW", "x.bin", None)
+    assert (bench.git("rev-parse", "main"), bench.status()) == (base, "blocked")
+    assert done["suggested_next"]["command"] == "aiflow accept RQ-1"
+    assert bench.aiflow.json("accept", "RQ-1")["accepted_as"] == bench.git("rev-parse", "main")
+
+
 @pytest.mark.spec("GIT-3", "RUN-11")
 def test_update_goes_on_after_a_kill_with_the_merge_laid_out(bench: Bench) -> None:
     done = conflict(bench)

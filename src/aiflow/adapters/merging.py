@@ -87,7 +87,8 @@ class GitMerging:
         if commit != kept:
             clear_ref_lock(self._common, keep_as)
             git.run("update-ref", "--create-reflog", keep_as, commit)
-        return Update(base.commit, commit, tuple(sorted(map(readable, conflicts))))
+        names = {readable(name): _is_marked(git, commit, name) for name in conflicts}
+        return Update(base.commit, commit, tuple(sorted(names)), tuple(sorted(name for name in names if not names[name])))
 
     def has_unsaved(self, place: Place) -> tuple[str, ...]:
         """Return what a person changed in a run's worktree and did not commit; nothing if there is no worktree."""
@@ -132,6 +133,11 @@ class GitMerging:
             problem = f"the run's branch {place.branch} is gone"
             raise EnvironmentProblemError(reason_code="GIT_FAILED", command="git merge-tree", problem=problem)
         return Side(place.branch, commit)
+
+
+def _is_marked(git: Git, commit: str, name: bytes) -> bool:
+    """Tell whether a file of a commit holds conflict markers; what is no file there has none."""
+    return has_markers(git.run("cat-file", "blob", f"{commit}:{os.fsdecode(name)}", ok=(0, 128)).out)
 
 
 def _read_inside(root: bytes, name: bytes) -> bytes:

@@ -106,6 +106,7 @@ def _work_shape(work: StepWork | None) -> dict[str, Any]:
         "kept": known.kept,
         "merges": known.merges,
         "conflicts": list(known.conflicts),
+        "unmarked": list(known.unmarked),
         "calls": dict(known.calls),
         "stops": [asdict(stop) | {"areas": sorted(stop.areas)} for stop in known.stops],
         "is_visited": work is not None,

@@ -90,6 +90,7 @@ def _read_work(step: Mapping[str, Any]) -> StepWork:
         kept=maybe(step["kept"]),
         merges=maybe(step.get("merges")),
         conflicts=tuple(map(text, entries(step.get("conflicts", [])))),
+        unmarked=tuple(map(text, entries(step.get("unmarked", [])))),
     )
 
 

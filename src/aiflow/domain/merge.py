@@ -28,11 +28,27 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The base branch merged into a run's branch: the commit to go on from, where conflicts stand as markers."""
+    """The base branch merged into a run's branch: the commit to go on from, where conflicts stand as markers.
+
+    `unmarked` are those of the conflicts that no marker shows, as of a binary file: it has one side's version, or none.
+    """
 
     base: str
     commit: str
     conflicts: tuple[str, ...] = ()
+    unmarked: tuple[str, ...] = ()
+
+    def tasks(self) -> list[str]:
+        """Tell whoever resolves the conflicts what there is to do."""
+        marked = [path for path in self.conflicts if path not in self.unmarked]
+        tasks = [f"resolve the conflict markers in: {', '.join(marked)}"] if marked else []
+        if self.unmarked:
+            tasks.append(
+                "both sides changed these, but no conflict markers show it (a file that is not text, was deleted or "
+                f"moved on one side): decide for each which version holds, or bring both together: "
+                f"{', '.join(self.unmarked)}"
+            )
+        return tasks
 
 
 def merge_ref(run_id: str, step_id: str) -> str:

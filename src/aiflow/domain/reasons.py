@@ -140,6 +140,7 @@ SENT_BACK                EXECUTION    200 OK          NONE        F decision_nee
 REPLANNED                EXECUTION    200 OK          NONE        F -                      no
 AWAITING_ACCEPTANCE      EXECUTION    200 OK          ACCEPT      - -                      no
 SETTINGS_CHANGED         EXECUTION    200 OK          ACCEPT      - -                      no
+CONFLICT_TO_REVIEW       EXECUTION    200 OK          ACCEPT      - -                      no
 RUN_NOT_ACCEPTABLE       EXECUTION    409 CONFLICT    NONE        - -                      no
 MERGE_TESTS_FAILED       EXECUTION    409 TESTS       UPDATE      - quality_rule_violation yes
 RUN_NOT_ACTIVE           EXECUTION    409 CONFLICT    NONE        - -                      no

@@ -93,9 +93,11 @@ class StepWork:
     calls: Mapping[str, int] = field(default_factory=dict)
     stops: tuple[StepStop, ...] = ()
     kept: str | None = None
-    # Only in a step that merges the base branch in (GIT-3): the base's commit, and the files that conflict.
+    # Only in a step that merges the base branch in (GIT-3): the base's commit, the files that conflict, and which of
+    # them no marker shows.
     merges: str | None = None
     conflicts: tuple[str, ...] = ()
+    unmarked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

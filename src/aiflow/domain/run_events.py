@@ -269,11 +269,12 @@ def updated(run: Run, step: PlanStep, update: Update, now: datetime) -> Run:
     """The base branch is merged into the run's branch in a step of its own: conflicts are resolved, the rest tested."""
     added = replace(run, plan=(*run.plan, step), error=None, stopped_in=None, is_prepared=False, left_tree=None)
     inside = _enter(added, step.id, update.commit)
-    merging = _with_work(inside, replace(inside.work, merges=update.base, conflicts=update.conflicts))
+    work = replace(inside.work, merges=update.base, conflicts=update.conflicts, unmarked=update.unmarked)
+    merging = _with_work(inside, work)
     if not update.conflicts:  # nobody has written anything, so there is nothing to review before the tests have failed
         untouched = replace(merging, visit=Visit(is_reviewed=True))
         return _happen(untouched, RunEvent.RESUMED_AT_TESTS, now, note="update")
-    told = (Feedback("MERGE_CONFLICT", f"resolve the conflict markers in: {', '.join(update.conflicts)}"),)
+    told = tuple(Feedback("MERGE_CONFLICT", summary) for summary in update.tasks())
     return _happen(replace(merging, visit=Visit(feedback=told)), RunEvent.RESUMED_AT_STEP, now, note="update")
 
 

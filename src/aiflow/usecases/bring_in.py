@@ -60,11 +60,9 @@ def _try(work: Work, *, is_automatic: bool) -> str | RunError | None:
         merge = merging.merge(run.place, _message(run))
         if merge.conflicts:
             return _why(run, "MERGE_CONFLICT", ", ".join(merge.conflicts))
-        if is_automatic and FILE_NAME in merge.paths:
-            return _why(run, "SETTINGS_CHANGED", FILE_NAME)
         if merge.commit is None:
             return merge.base if _has_work(work, merge.base) else _why(run, "RUN_NOT_ACCEPTABLE", run.place.branch)
-        refused = _test(work, merge.commit)
+        refused = (_for_a_person(run, merge) if is_automatic else None) or _test(work, merge.commit)
         if work.should_stop():
             work.require_lock()
             return None
@@ -81,6 +79,14 @@ def _has_work(work: Work, base: str) -> bool:
     """Tell whether the base has what the run committed: its branch may have been set back by hand."""
     run = work.run
     return not run.has_commits or work.workspace.is_ancestor(run.place, run.tip, base)
+
+
+def _for_a_person(run: Run, merge: Merge) -> RunError | None:
+    """Tell what only a person may accept: changed settings, and conflicts that nothing shows to be resolved."""
+    if FILE_NAME in merge.paths:
+        return _why(run, "SETTINGS_CHANGED", FILE_NAME)
+    unmarked = sorted({path for step in run.steps.values() for path in step.unmarked})
+    return _why(run, "CONFLICT_TO_REVIEW", ", ".join(unmarked)) if unmarked else None
 
 
 def _move(work: Work, merge: Merge) -> bool:
