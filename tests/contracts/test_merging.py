@@ -23,6 +23,7 @@ from aiflow.domain.merge import Merge, Update, merge_ref
 from aiflow.domain.place import Place, branch_name
 from aiflow.errors import AiflowError, ConflictError, EnvironmentProblemError
 from aiflow.ports import Merging, Workspaces
+from conftest import somebody_else
 
 pytestmark = pytest.mark.spec("GIT-3")
 
@@ -512,6 +513,19 @@ def _deleted(scene: Scene) -> None:
     git(scene.root, "rm", "-q", "a.txt")
 
 
+def _deleted_and_not_staged(scene: Scene) -> None:
+    (scene.root / "a.txt").unlink()
+
+
+def _moved_away(scene: Scene) -> None:
+    (scene.root / "a.txt").rename(scene.root / "b.txt")
+
+
+def _not_to_be_looked_at(scene: Scene) -> None:
+    git(scene.root, "update-index", "--skip-worktree", "a.txt")
+    (scene.root / "a.txt").unlink()
+
+
 def _staged_new(scene: Scene) -> None:
     write(scene.root / "new.txt", "mine\n")
     git(scene.root, "add", "new.txt")
@@ -556,6 +570,9 @@ IN_THE_WAY: list[tuple[Callable[[Scene], None], list[str]]] = [
     (_assumed_unchanged, ["a.txt"]),
     (_executable, ["a.txt"]),
     (_deleted, ["a.txt"]),
+    (_deleted_and_not_staged, ["a.txt"]),
+    (_moved_away, ["a.txt"]),
+    (_not_to_be_looked_at, ["a.txt"]),
     (_staged_new, ["new.txt"]),
     (_untracked, ["new.txt"]),
     (_ignored, ["forced.log"]),
@@ -582,6 +599,37 @@ def test_what_is_in_the_way_is_named_and_nothing_moves(
     assert error.context["files"] == files
     assert str(scene.root) in str(error.context["detail"])
     assert files[0] in str(error.context["detail"])
+
+
+def test_a_deletion_that_hinders_nothing_stays(scene: Scene) -> None:
+    scene.run({"new.txt": "run\n", "lib/b.txt": None})
+    for name in ("a.txt", "lib/b.txt"):
+        (scene.root / name).unlink()
+    assert scene.git.move_base(scene.place, scene.merged())
+    assert git(scene.root, "status", "--porcelain") == "D a.txt"
+
+
+def test_what_a_sparse_checkout_leaves_out_is_not_deleted(scene: Scene) -> None:
+    git(scene.root, "sparse-checkout", "set", "--no-cone", "/*", "!/lib/")
+    scene.run({"lib/b.txt": "run\n", "a.txt": "run\n"})
+    merge = scene.merged()
+    assert scene.git.move_base(scene.place, merge)
+    assert (scene.base(), git(scene.root, "status", "--porcelain")) == (merge.commit, "")
+    assert not (scene.root / "lib").exists()
+
+
+def test_a_message_that_was_prepared_for_the_next_commit_stays(scene: Scene) -> None:
+    scene.run({"new.txt": "run\n"})
+    git(scene.root, "switch", "-qc", "side")
+    scene.person({"other.txt": "side\n"})
+    git(scene.root, "switch", "-q", "main")
+    git(scene.root, "cherry-pick", "-n", "side")
+    before = (scene.root / ".git/MERGE_MSG").read_text()
+    write(scene.root / ".git/SQUASH_MSG", "squashed\n")
+    assert scene.git.move_base(scene.place, scene.merged())
+    assert (scene.root / ".git/MERGE_MSG").read_text() == before
+    assert (scene.root / ".git/SQUASH_MSG").read_text() == "squashed\n"
+    assert git(scene.root, "status", "--porcelain") == "M  other.txt"
 
 
 @pytest.mark.parametrize("setting", ["merge.autoStash", "rebase.autoStash"])
@@ -720,7 +768,7 @@ def test_a_bare_repository_has_nothing_checked_out(scene: Scene, tmp_path: Path)
     assert git(bare, "rev-parse", "main") == merge.commit
 
 
-def test_a_worktree_that_is_gone_does_not_count_unless_it_is_locked(scene: Scene, tmp_path: Path) -> None:
+def test_a_worktree_that_is_gone_counts_until_git_forgets_it(scene: Scene, tmp_path: Path) -> None:
     scene.run({"a.txt": "run\n"})
     git(scene.root, "switch", "-qc", "topic")
     linked = tmp_path / "linked"
@@ -728,10 +776,33 @@ def test_a_worktree_that_is_gone_does_not_count_unless_it_is_locked(scene: Scene
     shutil.rmtree(linked)
     merge = scene.merged()
     git(scene.root, "worktree", "lock", str(linked))
-    assert scene.refused(merge).context["path"] == str(linked)
+    locked = scene.refused(merge).context
+    assert (locked["path"], "prune" in str(locked["detail"])) == (str(linked), False)
     git(scene.root, "worktree", "unlock", str(linked))
+    gone = scene.refused(merge).context
+    assert (gone["path"], "`git worktree prune`" in str(gone["detail"])) == (str(linked), True)
+    git(scene.root, "worktree", "prune")
     assert scene.git.move_base(scene.place, merge)
     assert scene.base() == merge.commit
+
+
+@pytest.mark.parametrize("where", ["another name", "the branch itself", "nowhere"])
+def test_a_base_that_is_another_name_of_a_branch(scene: Scene, where: str) -> None:
+    git(scene.root, "branch", "-m", "main", "trunk")
+    git(scene.root, "symbolic-ref", "refs/heads/main", "refs/heads/trunk")
+    git(scene.root, "config", "branch.trunk.mergeOptions", "--no-ff --squash")
+    if where == "nowhere":
+        git(scene.root, "switch", "-qc", "topic")
+    else:
+        name = "main" if where == "another name" else "trunk"
+        git(scene.root, "symbolic-ref", "HEAD", f"refs/heads/{name}")
+    scene.run({"a.txt": "run\n"})
+    merge = scene.merged()
+    assert scene.git.move_base(scene.place, merge)
+    assert git(scene.root, "rev-parse", "main", "trunk").split() == [merge.commit] * 2
+    assert git(scene.root, "symbolic-ref", "refs/heads/main") == "refs/heads/trunk"
+    assert git(scene.root, "status", "--porcelain") == ""
+    assert (scene.root / "a.txt").read_text() == ("one\ntwo\nthree\n" if where == "nowhere" else "run\n")
 
 
 def test_a_branch_that_is_checked_out_twice_is_not_moved(scene: Scene, tmp_path: Path) -> None:
@@ -836,7 +907,12 @@ def test_a_base_that_a_rebase_of_another_branch_will_write_is_not_moved(scene: S
     git(scene.root, "switch", "-qc", "topic")
     scene.person({"a.txt": "topic\n"})
     git(scene.root, "rebase", "-q", "--update-refs", "side", code=1)
-    assert "rebase" in str(scene.refused(scene.merged()).context["detail"])
+    merge = scene.merged()
+    assert "rebase" in str(scene.refused(merge).context["detail"])
+    notes = scene.root / ".git/rebase-merge/update-refs"
+    others = "".join(f"refs/heads/stack/{number:04}\n{'1' * 40}\n{'0' * 40}\n" for number in range(500))
+    notes.write_text(others + notes.read_text())
+    assert "rebase" in str(scene.refused(merge).context["detail"])
 
 
 def _merging(scene: Scene) -> None:
@@ -997,6 +1073,109 @@ def test_a_checkout_that_cannot_be_written_is_an_error_of_git(scene: Scene) -> N
     merge = scene.merged()
     assert reason_of(lambda: scene.git.move_base(scene.place, merge)) == "GIT_FAILED"
     assert scene.base() == scene.start
+
+
+def _failing(scene: Scene, merge: Merge) -> str:
+    """See a move fail in the middle, and return what is told about it."""
+    with pytest.raises(EnvironmentProblemError, match="GIT_FAILED") as caught:
+        scene.git.move_base(scene.place, merge)
+    assert scene.base() == scene.start
+    return str(caught.value.context["problem"])
+
+
+def _break_at(scene: Scene, path: str, smudge: str) -> None:
+    write(scene.root / ".git/info/attributes", f"{path} filter=broken\n")
+    git(scene.root, "config", "filter.broken.smudge", smudge)
+    git(scene.root, "config", "filter.broken.clean", "cat")
+    git(scene.root, "config", "filter.broken.required", "true")
+
+
+def test_what_a_failing_fast_forward_wrote_is_put_back(scene: Scene) -> None:
+    scene.person({"link": "x\n", "tool.sh": "#!/bin/sh\n", "file": "file\n", "dir/in.txt": "in\n", "own.txt": "own\n"})
+    git(scene.tree, "merge", "-q", "--ff-only", "main")
+    scene.start = scene.base()
+    (scene.tree / "link").unlink()
+    (scene.tree / "link").symlink_to("a.txt")
+    (scene.tree / "tool.sh").chmod(0o755)
+    git(scene.tree, "rm", "-q", "file", "dir/in.txt", "lib/b.txt")
+    changed: Files = {"a.txt": "run\n", "deep/down/new.txt": "run\n", "file/in.txt": "run\n", "dir": "run\n"}
+    scene.run({**changed, **dict.fromkeys(ODD_NAMES, "run\n"), "zzz/last.txt": "run\n"})
+    merge = scene.merged()
+    write(scene.root / "own.txt", "mine\n")
+    write(scene.root / "untracked.txt", "mine\n")
+    (scene.root / "zzz").mkdir()
+    _break_at(scene, "zzz/last.txt", "false")
+    before = everything_in(scene.root)
+    assert "left" not in _failing(scene, merge)
+    assert everything_in(scene.root) == before
+    (scene.root / ".git/info/attributes").unlink()
+    assert scene.git.move_base(scene.place, merge)
+    assert git(scene.root, "status", "--porcelain") == "M own.txt\n?? untracked.txt"
+
+
+def test_what_is_neither_the_old_nor_the_new_file_is_named_and_left(scene: Scene) -> None:
+    scene.run({"a.txt": "run\n", "new.txt": "run\n", "z.txt": "run\n"})
+    merge = scene.merged()
+    _break_at(scene, "z.txt", f"printf half > {scene.root}/a.txt; false")
+    assert _failing(scene, merge).endswith("; left half written: a.txt")
+    assert git(scene.root, "status", "--porcelain") == "M a.txt"
+
+
+def test_the_beginnings_of_files_that_a_full_disk_leaves_are_put_back(scene: Scene) -> None:
+    scene.run({"a.txt": "run\n", "m.txt": "run\n", "n.txt": "run\n", "z.txt": "run\n"})
+    merge = scene.merged()
+    _break_at(scene, "z.txt", "printf ru > a.txt; printf r > m.txt; : > n.txt; false")
+    before = everything_in(scene.root)
+    assert "left" not in _failing(scene, merge)
+    assert everything_in(scene.root) == before
+
+
+def test_a_file_that_cannot_be_put_back_is_named(scene: Scene) -> None:
+    scene.run({"a.txt": "run\n", "new.txt": "run\n"})
+    merge = scene.merged()
+    _break_at(scene, "a.txt", "false")
+    assert _failing(scene, merge).endswith("; left half written: a.txt")
+    assert git(scene.root, "status", "--porcelain") == "D a.txt"
+    (scene.root / ".git/info/attributes").unlink()
+    assert scene.refused(merge).context["files"] == ["a.txt"]
+    git(scene.root, "restore", "a.txt")
+    assert scene.git.move_base(scene.place, merge)
+
+
+def test_files_that_were_as_in_the_merge_before_it_failed_are_not_touched(scene: Scene) -> None:
+    scene.run({"a.txt": "run\n", "new.txt": "run\n"})
+    merge = scene.merged()
+    write(scene.root / "a.txt", "run\n")
+    write(scene.root / "new.txt", "run\n")
+    scene.refused(merge)
+
+
+def test_a_folder_that_cannot_be_written_leaves_nothing_half_done(scene: Scene) -> None:
+    scene.run({"a.txt": "run\n", "lib/b.txt": "run\n", "new.txt": "run\n"})
+    merge = scene.merged()
+    before = everything_in(scene.root)
+    if os.geteuid() == 0:
+        subprocess.run(["chown", "-R", "65534", scene.root, scene.state], check=True)
+    (scene.root / "lib").chmod(0o555)
+    with somebody_else(scene.root):
+        told = _failing(scene, merge)
+    (scene.root / "lib").chmod(0o755)
+    assert ("lib/b.txt" in told, "left" in told) == (True, False)
+    assert everything_in(scene.root) == before
+
+
+def test_a_fast_forward_that_only_lacks_its_last_step_is_left_and_told(scene: Scene) -> None:
+    scene.run({"a.txt": "run\n", "new.txt": "run\n", "lib/b.txt": None})
+    merge = scene.merged()
+    lock = scene.root / ".git/refs/heads/main.lock"
+    _filter(scene, "new.txt", f"touch {lock}")
+    with pytest.raises(AiflowError) as caught:
+        scene.git.move_base(scene.place, merge)
+    assert "accepting again ends it" in str(caught.value.context)
+    lock.unlink()
+    (scene.root / ".git/info/attributes").unlink()
+    assert scene.git.move_base(scene.place, merge)
+    assert (scene.base(), git(scene.root, "status", "--porcelain")) == (merge.commit, "")
 
 
 def _move(root: str, place: Place, merge: Merge, at: float) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.adapters.checkouts import find_uses, what_rewrites
 from aiflow.adapters.commits import leads_to
+from aiflow.adapters.half_written import Writing
 from aiflow.adapters.repository_facts import commit_of, readable
 from aiflow.errors import ConflictError, EnvironmentProblemError
 
@@ -44,8 +45,10 @@ _REFUSALS = (b"unmerged files", b"have not concluded your", b"not uptodate. Cann
 
 def move_base(git: Git, common: str, place: Place, old: str, new: str) -> bool:
     """Move the base branch from a commit to a merge on top of it; True if it has that, False if it is elsewhere."""
+    ref = f"refs/heads/{place.base_branch}"
+    ref = git.run("symbolic-ref", "-q", ref, ok=(0, 1)).word or ref  # such a branch is another name of this one
     with _alone(common) as held:
-        move = _Move(git, common, place, old, new, held)
+        move = _Move(git, common, place, old, new, ref, held)
         return move.is_there() or (move.is_at_old() and move.perform())
 
 
@@ -58,11 +61,8 @@ class _Move:
     place: Place
     old: str
     new: str
+    ref: str
     held: int
-
-    @property
-    def ref(self) -> str:
-        return f"refs/heads/{self.place.base_branch}"
 
     def stands_at(self) -> str:
         """Return the commit the base branch is at now."""
@@ -81,17 +81,17 @@ class _Move:
         """Move the branch, in the checkout that has it if there is one."""
         checkout = self.find_checkout()
         if checkout is None:
-            done = self.swap()
+            done, told = self.swap(), ""
         else:
             self.wait_for_locks(checkout)
             if not self.is_at_old():
                 return self.is_there()
-            done = self.fast_forward(replace(self.git, cwd=checkout.path))
+            done, told = self.write(checkout)
         if self.is_there():
             return True
         if not self.is_at_old():
             return False
-        raise self.refusal(checkout, done)
+        raise self.refusal(checkout, done, told)
 
     def find_checkout(self) -> Checkout | None:
         """Return the one worktree that has the branch, or None; raise if what goes on there forbids to move it."""
@@ -103,7 +103,10 @@ class _Move:
         uses = [use for use in uses if use.ref == self.ref]
         if not uses:
             return None
-        path, _, checkout = uses[0]
+        if gone := next((use for use in uses if use.is_gone), None):
+            why = f"{branch} is checked out here, but no worktree is there now; `git worktree prune` forgets it"
+            raise _in_the_way(gone.path, why)
+        path, checkout = uses[0].path, uses[0].checkout
         if len(uses) > 1:
             raise _in_the_way(path, f"{branch} is checked out here and at {uses[1].path}")
         if checkout is None:
@@ -127,6 +130,16 @@ class _Move:
         """Move the branch if it still is where it was."""
         return self.git.run("update-ref", "-m", self.reason, self.ref, self.new, self.old, ok=_ANY)
 
+    def write(self, checkout: Checkout) -> tuple[Done, str]:
+        """Fast-forward a checkout; if git fails in the middle of it, put back what it wrote and tell what is left."""
+        there = replace(self.git, cwd=checkout.path)
+        writing = Writing.of(there, self.old, self.new)
+        if files := writing.deleted():
+            raise _in_the_way(checkout.path, "deleted or moved away here, and not committed", files)
+        with _keeping(checkout, "MERGE_MSG", "SQUASH_MSG"):
+            done = self.fast_forward(there)
+        return done, writing.put_back() if done.code > 0 and self.is_at_old() else ""
+
     def fast_forward(self, there: Git) -> Done:
         """Let git fast-forward a checkout; if it refuses, nothing has changed.
 
@@ -134,14 +147,14 @@ class _Move:
         """
         # In the environment, for a branch may have a name that cannot stand in front of `=`.
         own_options = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_VALUE_0": "", "GIT_REFLOG_ACTION": self.reason}
-        own_options["GIT_CONFIG_KEY_0"] = f"branch.{self.place.base_branch}.mergeOptions"
+        own_options["GIT_CONFIG_KEY_0"] = f"branch.{self.ref.removeprefix('refs/heads/')}.mergeOptions"
         before = _orig_head(there)
         done = there.run_to_the_end(*_FAST_FORWARD, self.new, environ=own_options, held=self.held)
         if done.code and _orig_head(there) != before:  # git notes it before it looks whether it can
             there.run("update-ref", *(("ORIG_HEAD", before) if before else ("-d", "ORIG_HEAD")))
         return done
 
-    def refusal(self, checkout: Checkout | None, done: Done) -> AiflowError:
+    def refusal(self, checkout: Checkout | None, done: Done, told: str) -> AiflowError:
         """Name why git did not move the branch."""
         if checkout is not None and done.code < 0:
             problem = f"killed by signal {-done.code}; git status shows what it had written in {checkout.path}"
@@ -151,8 +164,11 @@ class _Move:
             if files or any(saying in done.err for saying in _REFUSALS):
                 files = files or _unmerged(replace(self.git, cwd=checkout.path))
                 why = self.what_is_known(checkout, files) if files else os.fsdecode(done.err.strip())[-300:]
-                return _in_the_way(checkout.path, why, files)
-        return self.git.problem(("merge" if checkout else "update-ref", self.ref, self.new), done)
+                return _in_the_way(checkout.path, "; ".join(filter(None, (why, told))), files)
+        error = self.git.problem(("merge" if checkout else "update-ref", self.ref, self.new), done)
+        if told:
+            error.context["problem"] = f"{error.context['problem']}; {told}"
+        return error
 
     def what_is_known(self, checkout: Checkout, files: list[str]) -> str:
         """Tell which of the files in the way are what the merge would write: a git that was killed left them so."""
@@ -189,6 +205,21 @@ def _lock(folder: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+@contextlib.contextmanager
+def _keeping(checkout: Checkout, *names: str) -> Iterator[None]:
+    """Keep messages that a person prepared for the next commit: git removes them with every merge."""
+    texts = {}
+    for name in names:
+        with contextlib.suppress(OSError), open(os.path.join(checkout.git_dir, name), "rb") as file:
+            texts[name] = file.read()
+    try:
+        yield
+    finally:
+        for name, text in texts.items():
+            with contextlib.suppress(OSError), open(os.path.join(checkout.git_dir, name), "xb") as file:
+                file.write(text)
 
 
 def _orig_head(git: Git) -> str:

@@ -19,18 +19,24 @@ _NOTES = {
     "rebase-apply/head-name": "rebase",
     "BISECT_START": "bisect",
 }
+# A rebase of many stacked branches notes each.
+_NOTE_BYTES = 10_000_000
 
 
 class Use(NamedTuple):
-    """A worktree with the ref it has checked out ("" if none); without a checkout it cannot be reached now."""
+    """A worktree with the ref it has checked out ("" if none); without a checkout it cannot be reached now.
+
+    One that is gone has left its entry only.
+    """
 
     path: str
     ref: str
     checkout: Checkout | None
+    is_gone: bool = False
 
 
 def find_uses(git: Git, common: str) -> Iterator[Use]:
-    """Find every worktree; one whose folder is gone does not count, unless it is locked: then it will come back."""
+    """Find every worktree, also one whose folder is gone: it may have been moved, and git counts it too."""
     listed = git.run("worktree", "list", "--porcelain", "-z").out.split(b"\0\0")
     for number, block in enumerate(filter(None, listed)):
         facts = dict(item.partition(" ")[::2] for item in map(os.fsdecode, block.split(b"\0")))
@@ -38,15 +44,17 @@ def find_uses(git: Git, common: str) -> Iterator[Use]:
         if number == 0:
             if "bare" not in facts:
                 yield _main(git, common, path, ref)
-        elif (checkout := find_checkout(path, common)) or facts.get("locked", "initializing") != "initializing":
-            yield Use(path, ref, checkout)
+        else:
+            checkout = find_checkout(path, common)
+            is_kept = facts.get("locked", "initializing") != "initializing"  # it will come back
+            yield Use(path, ref, checkout, is_gone=checkout is None and not is_kept)
 
 
 def what_rewrites(checkout: Checkout, ref: str) -> str | None:
     """Name what is under way in a worktree and will write a branch at its end."""
     names = {ref, ref.removeprefix("refs/heads/")}
     for note, name in _NOTES.items():
-        if names & set((read_line(os.path.join(checkout.git_dir, note)) or "").splitlines()):
+        if names & set((read_line(os.path.join(checkout.git_dir, note), _NOTE_BYTES) or "").splitlines()):
             return name
     return None
 

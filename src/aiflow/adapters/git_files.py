@@ -147,11 +147,11 @@ def clear_ref_lock(common: str, ref: str) -> None:
         found = _signature(path)
 
 
-def read_line(path: str) -> str | None:
+def read_line(path: str, limit: int = 10_000) -> str | None:
     """Return a small file's text without its newline; None if it cannot be read."""
     try:
         with open(path, "rb") as file:
-            return os.fsdecode(file.read(10_000)).removesuffix("\n")
+            return os.fsdecode(file.read(limit)).removesuffix("\n")
     except OSError:
         return None
 

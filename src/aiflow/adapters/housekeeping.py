@@ -98,7 +98,7 @@ class LocalHousekeeping:
 
     def _require_unused(self, common: str, refs: frozenset[str]) -> None:
         """Refuse a branch that a worktree has checked out by now, or will come back to."""
-        for use in find_uses(self._git, common):
+        for use in (use for use in find_uses(self._git, common) if not use.is_gone):
             used = [ref for ref in refs if use.ref == ref or (use.checkout and what_rewrites(use.checkout, ref))]
             if used:
                 problem = f"{used[0]} is used at {use.path}"

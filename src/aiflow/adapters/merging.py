@@ -87,8 +87,8 @@ class GitMerging:
         if commit != kept:
             clear_ref_lock(self._common, keep_as)
             git.run("update-ref", "--create-reflog", keep_as, commit)
-        names = {readable(name): _is_marked(git, commit, name) for name in conflicts}
-        return Update(base.commit, commit, tuple(sorted(names)), tuple(sorted(name for name in names if not names[name])))
+        unmarked = [name for name in conflicts if not _is_marked(git, commit, name)]
+        return Update(base.commit, commit, *(tuple(sorted(map(readable, names))) for names in (conflicts, unmarked)))
 
     def has_unsaved(self, place: Place) -> tuple[str, ...]:
         """Return what a person changed in a run's worktree and did not commit; nothing if there is no worktree."""
