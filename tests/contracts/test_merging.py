@@ -982,13 +982,14 @@ def test_an_unfinished_command_in_the_checkout_is_not_disturbed(
 def _filter(scene: Scene, path: str, smudge: str) -> None:
     """Let git run a command when it writes a file in a checkout."""
     write(scene.root / ".git/info/attributes", f"{path} filter=slow\n")
-    git(scene.root, "config", "filter.slow.smudge", f"{smudge}; cat")
+    for name, value in (("smudge", f"{smudge}; cat"), ("clean", "cat"), ("required", "true")):
+        git(scene.root, "config", f"filter.slow.{name}", value)
 
 
 def _leave_alone(scene: Scene, merge: Merge) -> int:
     """Have somebody begin a fast-forward who is killed while git writes the files; return that git."""
     begun, go = scene.state / "begun", scene.state / "go"
-    _filter(scene, "new.txt", f"echo $PPID > {begun}; until test -e {go}; do sleep 0.02; done")
+    _filter(scene, "new.txt", f"echo $PPID > {begun}; until test -e {go}; do sleep 0.02; done; echo late >&2 || exit 1")
     mover = multiprocessing.get_context("fork").Process(target=scene.git.move_base, args=(scene.place, merge))
     mover.start()
     while not (begun.exists() and begun.read_text().strip()):
@@ -1019,8 +1020,10 @@ def test_a_fast_forward_that_does_not_end_is_left_alone(scene: Scene, monkeypatc
     _leave_alone(scene, merge)
     assert "index.lock" in str(scene.refused(merge).context["detail"])
     (scene.state / "go").touch()
+    deadline = time.monotonic() + 20
+    while scene.base() != merge.commit and time.monotonic() < deadline:
+        time.sleep(0.02)
     monkeypatch.undo()
-    assert scene.git.move_base(scene.place, merge)
     assert (scene.base(), git(scene.root, "status", "--porcelain")) == (merge.commit, "")
 
 
