@@ -152,9 +152,27 @@ def test_an_end_shows_on_a_running_request(make: Make, outcome: RunOutcome) -> N
 def test_a_status_that_a_person_set_meanwhile_stays(make: Make, status: RequestStatus) -> None:
     scene = make("running")
     scene.change(TEXT.format(status=status))
-    for outcome in RunOutcome:
+    # What is blocked waits for acceptance, and is done once it is accepted: that is nobody's change meanwhile.
+    is_waiting = status is RequestStatus.BLOCKED
+    for outcome in (each for each in RunOutcome if not (is_waiting and each is RunOutcome.ACCEPTED)):
         scene.source.settle(A, "RUN-1", outcome)
         assert (scene.text(), scene.journal.entries) == (TEXT.format(status=status), [])
+
+
+@pytest.mark.spec("REQ-5", "REQ-6")
+def test_what_waits_for_acceptance_is_done_once_it_is_accepted(make: Make) -> None:
+    scene = make("blocked")
+    scene.source.settle(A, "RUN-1", RunOutcome.ACCEPTED)
+    assert scene.text() == TEXT.format(status="done")
+
+
+@pytest.mark.spec("REQ-5", "REQ-6")
+@pytest.mark.parametrize(("status", "after"), [("blocked", "ready"), ("ready", "ready")])
+def test_what_is_sent_back_has_the_comment_and_is_ready(make: Make, status: str, after: str) -> None:
+    scene = make(status)
+    scene.source.send_back(A, "RUN-1", "## Sent back\n\nNot like this.")
+    assert scene.text().startswith(TEXT.format(status=after).rstrip())
+    assert "Not like this." in scene.text()
 
 
 @pytest.mark.spec("REQ-3")

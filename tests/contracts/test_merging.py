@@ -1189,6 +1189,7 @@ def _move(root: str, place: Place, merge: Merge, at: float) -> str:
         return error.reason_code
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("is_checked_out", [True, False])
 def test_of_two_who_move_the_base_at_once_one_wins(scene: Scene, is_checked_out: bool) -> None:
     second = replace(scene.place, run_id="RUN-2", path=f"{scene.place.path}-2", branch="aiflow/RQ-2/RUN-2")

@@ -141,6 +141,7 @@ def test_a_plan_of_ninety_nine_steps_is_taken(bench: Bench) -> None:
     assert len(bench.stage()["steps"]) == 99
 
 
+@pytest.mark.faults
 @pytest.mark.spec("AGT-4", "RUN-1")
 def test_a_hundred_megabytes_of_output_do_not_fill_the_log(bench: Bench) -> None:
     flood = "block = b'x' * 999_000 + b'\\n'\nfor _ in range(100): sys.stdout.buffer.write(block)\nprint('at last')\n"

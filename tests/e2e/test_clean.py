@@ -231,6 +231,7 @@ def test_a_persons_commits_on_the_branch_count_without_the_worktree(bench: Bench
 # --- at the same time ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.faults
 @pytest.mark.spec("GIT-5", "LCK-7")
 def test_a_run_that_is_at_work_is_not_touched_and_not_disturbed(bench: Bench) -> None:
     bench.add_request("RQ-2")
@@ -249,6 +250,7 @@ def test_a_run_that_is_at_work_is_not_touched_and_not_disturbed(bench: Bench) ->
     assert {"half.txt", "S01.txt"} <= set(bench.files_at(result["branch"]))
 
 
+@pytest.mark.faults
 @pytest.mark.spec("GIT-5")
 def test_a_run_goes_on_while_it_is_being_cleaned(bench: Bench) -> None:
     stop_in_second_step(bench)
@@ -261,6 +263,7 @@ def test_a_run_goes_on_while_it_is_being_cleaned(bench: Bench) -> None:
     assert {"S01.txt", "half.txt", "green.txt"} <= set(bench.files_at(answers[-1]["branch"]))
 
 
+@pytest.mark.faults
 @pytest.mark.spec("GIT-5")
 def test_killed_while_it_empties_a_worktree_the_next_one_goes_on(bench: Bench) -> None:
     run = bench.run()

@@ -96,6 +96,7 @@ def shows_as_readme(output: str) -> bool:
     return Reader().sees(first_screen[1:], output)
 
 
+@pytest.mark.faults
 @pytest.mark.spec("AGT-1", "AUT-2", "AUT-3", "REQ-6", "RUN-4", "RUN-10", "SEL-2", "SEL-5", "SEL-6")
 def test_the_demo_takes_half_a_minute_and_what_to_try_next_works_as_printed(tmp_path: Path) -> None:
     newcomer = Newcomer(tmp_path, AIFLOW_LANG="ja", AIFLOW_AGENT_KIND="codex", AIFLOW_ACCEPT="manual")

@@ -17,9 +17,7 @@ import pytest
 from aiflow.adapters.markdown_requests.store import MarkdownRequests
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.selection import Backlog, select_next
-
-pytest.register_assert_rewrite("e2e.bench")
-from e2e.bench import Bench, git  # noqa: E402
+from e2e.bench import Bench, git
 
 pytest.register_assert_rewrite("faults.killing")
 from faults.killing import survivors  # noqa: E402

@@ -386,6 +386,7 @@ def test_without_colours_the_area_is_drawn_all_the_same() -> None:
     assert "\x1b[1A" in data
 
 
+@pytest.mark.faults
 @pytest.mark.spec("CLI")
 def test_a_terminal_that_is_closed_or_held_does_not_touch_the_auto_run() -> None:
     with night("slow") as (process, main):
