@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import runs
 
@@ -33,6 +35,19 @@ def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def busy_seconds() -> float:
+    """Return the processor time of this process and of everything it started."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+class Edges(NamedTuple):
+    """Something at both ends of the night."""
+
+    first: float
+    last: float
+
+
 def work_through(folder: Path) -> None:
     """Let auto-run work through the backlog, and note the time and the memory at each run's end."""
     from aiflow.messages import Texts
@@ -42,21 +57,19 @@ def work_through(folder: Path) -> None:
 
     project = project_at(str(folder))
     settings = read_settings(str(folder), ("accept=auto",))
-    ends: list[float] = []
-    held: list[int] = []
+    ends: list[tuple[float, float, int]] = []
 
     def observe(run: object) -> None:
         if getattr(run, "accepted_as", None):
-            ends.append(time.perf_counter())
-            held.append(resident_bytes())
+            ends.append((time.perf_counter(), busy_seconds(), resident_bytes()))
 
     engine = build_engine(project, settings, project.journal, Voice(Texts("en"), observe=observe))
     auto_run(engine, Terms(project.auto_records, limits_of(settings), Texts("en")))
-    print(json.dumps({"ends": ends, "held": held}))
+    print(json.dumps(ends))
 
 
-def measure(scratch: Path) -> tuple[float, float, int, int]:
-    """Return the median seconds per request and the memory at both ends of the night."""
+def measure(scratch: Path) -> tuple[Edges, Edges, Edges]:
+    """Return the median time and processor time per request, and the memory, at both ends of the night."""
     folder = scratch / "night"
     folder.mkdir()
     runs.make_repository(folder, files=200)
@@ -67,11 +80,14 @@ def measure(scratch: Path) -> tuple[float, float, int, int]:
     environ = {**os.environ, "XDG_STATE_HOME": str(scratch / "night-state")}
     arguments = [sys.executable, __file__, str(folder)]
     done = subprocess.run(arguments, env=environ, check=True, capture_output=True, text=True)
-    found = json.loads(done.stdout.splitlines()[-1])
-    ends, held = found["ends"], found["held"]
-    assert len(ends) == REQUESTS, len(ends)
-    each = [after - before for before, after in pairwise(ends)]
-    return median(each[:EDGE]), median(each[-EDGE:]), max(held[:EDGE]), max(held[-EDGE:])
+    moments, busy, held = zip(*json.loads(done.stdout.splitlines()[-1]), strict=True)
+    assert len(moments) == REQUESTS, len(moments)
+    took, used = ([after - before for before, after in pairwise(series)] for series in (moments, busy))
+    return _edges(took), _edges(used), Edges(max(held[:EDGE]), max(held[-EDGE:]))
+
+
+def _edges(series: list[float]) -> Edges:
+    return Edges(median(series[:EDGE]), median(series[-EDGE:]))
 
 
 if __name__ == "__main__":

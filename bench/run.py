@@ -135,10 +135,11 @@ def measure_runs(scratch: Path, rounds: int) -> list[Goal]:
 
 def measure_night(scratch: Path) -> list[Goal]:
     """Measure whether a request costs the same at the end of a long night."""
-    first, last, held_first, held_last = night.measure(scratch)
+    took, busy, held = night.measure(scratch)
     return [
-        Goal(f"AUT-2  request {night.REQUESTS} / request 1 of an auto-run", last, first, 1.15),
-        Goal("AUT-2  its memory then (1 ms: 1 MB)", held_last / 1e9, held_first / 1e9, 1.15),
+        Goal(f"AUT-2  request {night.REQUESTS} / request 1 of an auto-run, CPU", busy.last, busy.first, 1.15),
+        Goal("       the same by the clock", took.last, took.first, None),
+        Goal("AUT-2  its memory then (1 ms: 1 MB)", held.last / 1e9, held.first / 1e9, 1.15),
     ]
 
 
