@@ -989,7 +989,8 @@ def _filter(scene: Scene, path: str, smudge: str) -> None:
 def _leave_alone(scene: Scene, merge: Merge) -> int:
     """Have somebody begin a fast-forward who is killed while git writes the files; return that git."""
     begun, go = scene.state / "begun", scene.state / "go"
-    _filter(scene, "new.txt", f"echo $PPID > {begun}; until test -e {go}; do sleep 0.02; done; echo late >&2 || exit 1")
+    wait = f"n=0; until test -e {go} || test $n -gt 1500; do n=$((n+1)); sleep 0.02; done"  # nor longer than the test
+    _filter(scene, "new.txt", f"echo $PPID > {begun}; {wait}; echo late >&2 || exit 1")
     mover = multiprocessing.get_context("fork").Process(target=scene.git.move_base, args=(scene.place, merge))
     mover.start()
     while not (begun.exists() and begun.read_text().strip()):
