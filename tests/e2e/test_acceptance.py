@@ -131,6 +131,7 @@ CHECKOUTS: dict[str, Upset] = {
 }
 
 
+@pytest.mark.faults
 @pytest.mark.spec("GIT-3")
 @pytest.mark.parametrize("name", CHECKOUTS)
 def test_accept_in_any_checkout_keeps_what_is_the_users(bench: Bench, name: str) -> None:
@@ -166,6 +167,7 @@ IN_THE_WAY: dict[str, Upset] = {
 }
 
 
+@pytest.mark.faults
 @pytest.mark.spec("GIT-3")
 @pytest.mark.parametrize("name", IN_THE_WAY)
 def test_what_is_in_the_way_is_named_and_nothing_moves(bench: Bench, name: str) -> None:
@@ -398,6 +400,7 @@ def test_a_conflict_is_resolved_by_the_agent_with_update(bench: Bench) -> None:
     assert bench.git("log", "--format=%H", "-S<<<<<<<", "main") == ""
 
 
+@pytest.mark.faults
 @pytest.mark.spec("GIT-3")
 def test_markers_that_are_left_are_a_failed_attempt(bench: Bench) -> None:
     conflict(bench)
@@ -560,6 +563,7 @@ def _pids_below(folder: Path) -> list[int]:
     return found
 
 
+@pytest.mark.faults
 @pytest.mark.spec("AGT-5", "GIT-3")
 def test_tests_of_a_merge_that_leave_something_running_leave_nothing(bench: Bench) -> None:
     bench.configure('[tests]\nunit = "case $PWD in *.merge) setsid sleep 300 & sleep 0.1;; esac; true"')
@@ -595,6 +599,7 @@ def test_an_edited_run_file_leads_nowhere_else(bench: Bench, tmp_path: Path) -> 
     assert not before.exists()
 
 
+@pytest.mark.faults
 @pytest.mark.spec("GIT-3", "GIT-5")
 @pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged"])
 def test_changes_that_git_was_told_to_look_away_from_are_not_lost(bench: Bench, flag: str) -> None:

@@ -163,6 +163,7 @@ def test_a_stop_now_from_another_terminal(bench: Bench) -> None:
     assert bench.aiflow.json("resume", "RQ-1")["state"] == "DONE"
 
 
+@pytest.mark.faults
 @pytest.mark.spec("AUT-3", "RUN-12", "LCK-6")
 @pytest.mark.parametrize("signals", [[signal.SIGINT] * 2, [signal.SIGTERM], [signal.SIGHUP]])
 def test_signals_that_mean_now(bench: Bench, signals: list[signal.Signals]) -> None:
@@ -197,6 +198,7 @@ def test_ctrl_c_once_stops_after_the_run_and_at_once_while_it_waits(bench: Bench
     assert_tidy(bench)
 
 
+@pytest.mark.faults
 @pytest.mark.spec("AUT-1")
 @pytest.mark.parametrize("command", ["auto", "run RQ-1"])
 def test_a_signal_that_the_caller_ignores_stays_ignored(bench: Bench, command: str) -> None:
