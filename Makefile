@@ -18,7 +18,7 @@ demo: .venv/.ready ## Work through a small backlog before your eyes, in a reposi
 	@$(BIN)/aiflow demo
 
 test: .venv/.dev ## Run all tests but the long fault tests
-	@$(BIN)/python -m pytest -q -n 2 -m "not faults"
+	@$(BIN)/python -m pytest -q -n 4 -m "not faults"
 
 test-faults: .venv/.dev ## Run the long fault tests
 	@$(BIN)/python -m pytest -q -m faults
