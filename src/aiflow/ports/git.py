@@ -52,6 +52,9 @@ class Workspaces(Protocol):
     def drop_leftovers(self, place: Place) -> tuple[str, ...]:
         """Put back what tests changed behind what was collected of a step, and return those paths."""
 
+    def diff(self, place: Place, since: str) -> str:
+        """Return what was collected of a step since a commit, as text for a reviewer."""
+
     def snapshot(self, place: Place) -> str:
         """Return the tree of the worktree as it is, untracked files included."""
 
