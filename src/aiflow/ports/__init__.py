@@ -131,8 +131,11 @@ class Agents(Protocol):
 class Processes(Protocol):
     """Running external programs so that nothing of them outlives the call (AGT-5)."""
 
-    def run(self, program: Program, output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> Ended:
-        """Run a program to its end, its output handed over as it comes; `should_stop` is asked every 0.2 s."""
+    def run(self, program: Program, output: Hear, should_stop: Callable[[], bool], errors: Hear | None = None) -> Ended:
+        """Run a program to its end, what it says handed over as it comes; `should_stop` is asked every 0.2 s.
+
+        Without `errors`, its standard error is among the output.
+        """
 
 
 class RequestSource(Protocol):
@@ -209,12 +212,14 @@ class Journal(Protocol):
 
 
 Clock = Callable[[], datetime]
+Hear = Callable[[bytes], None]
 
 __all__ = [
     "Agents",
     "AutoRecords",
     "Clock",
     "Control",
+    "Hear",
     "Housekeeping",
     "Journal",
     "Lease",
