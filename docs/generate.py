@@ -160,9 +160,8 @@ An unknown key or a bad value stops with SETTINGS_INVALID, the file, the key and
 environment variable or a flag a list is written as in a shell (`./my-agent --fast`), a boolean as `true` or `false`;
 an empty variable sets nothing. The variable of `agent.kind` is `{ENV_PREFIX}AGENT_KIND`, and so on.
 
-These are read and checked but change nothing yet: `namespace`, `commit_requests`, `agent.model`, `[queue]`,
-`[server]`, `[github]`, and of `[limits]` `issue_retries`, `quota_wait_hours`, `run_cost_usd` and `session_cost_usd`.
-They wait for what they are about. So do the agent kinds `claude-code`, `codex` and `acp`.
+These are read and checked but change nothing yet: `namespace`, `commit_requests`, `[queue]`, `[server]`, `[github]` and
+`limits.issue_retries`. They wait for what they are about.
 """
 
 

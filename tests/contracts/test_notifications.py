@@ -232,7 +232,7 @@ class Broken:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def run(self, program: object, output: object, should_stop: object) -> Any:
+    def run(self, program: object, output: object, should_stop: object, errors: object = None) -> Any:
         raise self.error
 
 

@@ -65,6 +65,10 @@ class Stage:
     def python(self, script: str, timeout: float = 30) -> Ended:
         return self.run(self.program(*PYTHON, script, timeout=timeout))
 
+    @staticmethod
+    def never(chunk: bytes) -> None:
+        raise AssertionError(chunk)
+
     def has_said(self, word: bytes) -> Callable[[], bool]:
         return lambda: word in self.said
 
@@ -287,6 +291,63 @@ def test_output_comes_as_it_is_written_errors_among_it(stage: Stage) -> None:
     (stage.root / "fifo").write_text("go\n")
     thread.join()
     assert (stage.said, ends) == (b"one\ntwo\nthree\n", [Ended(End.EXITED, 0)])
+
+
+@pytest.mark.spec("AGT-4")
+def test_errors_come_apart_from_the_output_where_they_are_asked_for(stage: Stage) -> None:
+    # An event of a megabyte, with words on standard error in the middle of it.
+    script = (
+        "import os\n"
+        "for _ in range(64):\n"
+        "    rest = b'e' * 16384\n"
+        "    while rest: rest = rest[os.write(1, rest):]\n"
+        "    os.write(2, b'trouble\\n')\n"
+        "os.write(1, b'\\n')\n"
+    )
+    said, complained = bytearray(), bytearray()
+    program = stage.program(*PYTHON, script)
+    ended = stage.processes.run(program, said.extend, lambda: False, complained.extend)
+    assert ended == Ended(End.EXITED, 0)
+    assert bytes(said) == b"e" * (1 << 20) + b"\n"
+    assert bytes(complained) == b"trouble\n" * 64
+
+
+@pytest.mark.spec("AGT-4")
+def test_errors_of_their_own_are_a_sign_of_life_and_heard_to_the_last_word(stage: Stage) -> None:
+    complained = bytearray()
+    program = stage.program("sh", "-c", "for i in 1 2 3 4; do sleep 0.2; echo $i >&2; done; exec >&-; exit 3", idle=0.5)
+    assert stage.processes.run(program, stage.never, lambda: False, complained.extend) == Ended(End.EXITED, 3)
+    assert bytes(complained) == b"1\n2\n3\n4\n"
+    program = stage.program("sh", "-c", "head -c 300000 /dev/zero >&2; sleep 30", idle=0.4)
+    complained.clear()
+    ended = stage.processes.run(program, stage.never, lambda: False, complained.extend)
+    assert (ended.end, len(complained)) == (End.SILENT, 300_000)
+
+
+@pytest.mark.spec("AGT-5")
+def test_an_exception_where_errors_are_heard_ends_everything_too(stage: Stage) -> None:
+    def fail(_: bytes) -> None:
+        raise KeyboardInterrupt
+
+    program = stage.program("sh", "-c", "setsid sleep 30 & echo trouble >&2; yes")
+    with pytest.raises(KeyboardInterrupt):
+        stage.processes.run(program, lambda _: None, lambda: False, fail)
+    assert table.marked(RUN_MARK, stage.run_id) == []
+
+
+@pytest.mark.spec("RUN-12", "AGT-5")
+def test_who_hangs_after_the_last_word_is_ended_in_time_whatever_it_ignores(stage: Stage) -> None:
+    # As `claude` may behind its closing event; the caller has all it needs, and says so by `should_stop`.
+    script = (
+        "trap '' TERM INT HUP; (setsid sh -c 'trap \"\" TERM; sleep 60' &); echo closing; while :; do sleep 1; done"
+    )
+    processes = GuardedProcesses(str(stage.folder))  # the grace of every day
+    said = bytearray()
+    began = time.monotonic()
+    ended = processes.run(stage.program("sh", "-c", script), said.extend, lambda: b"closing" in said, said.extend)
+    assert (ended.end, bytes(said)) == (End.STOPPED, b"closing\n")
+    assert time.monotonic() - began < 3
+    assert table.marked(RUN_MARK, stage.run_id) == []
 
 
 def test_a_hundred_megabytes_flow_through_without_being_kept(stage: Stage) -> None:

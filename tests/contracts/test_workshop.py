@@ -23,7 +23,7 @@ class Recorder:
     def __init__(self) -> None:
         self.programs: list[Program] = []
 
-    def run(self, program: Program, output: object, should_stop: object) -> Ended:
+    def run(self, program: Program, output: object, should_stop: object, errors: object = None) -> Ended:
         self.programs.append(program)
         return Ended(End.EXITED, 7)
 

@@ -20,14 +20,13 @@ from hypothesis.stateful import (
 
 from aiflow.domain.answers import Role
 from aiflow.domain.lifecycle import RUN_TRANSITIONS, RunEvent, RunState
+from aiflow.domain.next_action import Action, CallRole, next_action
 from aiflow.domain.place import Changes, FileChange, Unfinished
 from aiflow.domain.plan import PlanStep
 from aiflow.domain.reasons import CATALOGUE
 from aiflow.domain.resume import Goal, GoOn, Refused, ResumeMode, decide_resume
 from aiflow.domain.retry import NOT_THE_WORK, StepStop
 from aiflow.domain.run import (
-    Action,
-    CallRole,
     Feedback,
     Happening,
     Run,
@@ -36,7 +35,6 @@ from aiflow.domain.run import (
     StepWork,
     Visit,
     as_stopped,
-    next_action,
 )
 from aiflow.domain.run_events import (
     asked,

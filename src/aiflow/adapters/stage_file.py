@@ -16,6 +16,7 @@ from aiflow.domain.run import STAGE_VERSION, StepWork, recommended
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from aiflow.domain.quota import QuotaWait
     from aiflow.domain.run import Happening, Run, RunError, Visit
 
 COUNTED = ("implementer", "qa", "tests")
@@ -55,6 +56,9 @@ def stage_of(run: Run) -> dict[str, Any]:
         "answers": [{"question": question, "answer": answer} for question, answer in run.answers],
         "feedback": [asdict(told) for told in run.feedback],
         "warnings": list(run.warnings),
+        "usage": asdict(run.usage) | {"tokens": run.usage.tokens},
+        "planning_session": run.planning_session,
+        "quota": _quota_shape(run.quota),
         "stopped_in": run.stopped_in.value if run.stopped_in else None,
         "compare_url": run.compare_url,
         "replaces": run.replaces,
@@ -79,9 +83,17 @@ def _error_shape(error: RunError) -> dict[str, Any]:
         "summary": error.summary,
         "cause": error.cause,
         "question": error.question,
+        "choices": list(error.choices),
         "facts": dict(error.facts),
         "evidence": asdict(error.evidence) | {"log_paths": list(error.evidence.log_paths)},
     }
+
+
+def _quota_shape(quota: QuotaWait | None) -> dict[str, Any] | None:
+    """Write what a run waits for (RUN-13)."""
+    if quota is None:
+        return None
+    return asdict(quota) | {"since": quota.since.isoformat(), "until": quota.until.isoformat()}
 
 
 def _line_shape(line: Happening) -> dict[str, Any]:
@@ -104,6 +116,7 @@ def _work_shape(work: StepWork | None) -> dict[str, Any]:
         "summary": known.summary,
         "retries": known.retries,
         "kept": known.kept,
+        "sessions": dict(known.sessions),
         "merges": known.merges,
         "conflicts": list(known.conflicts),
         "unmarked": list(known.unmarked),

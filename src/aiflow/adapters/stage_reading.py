@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aiflow.adapters.checked_fields import count, counts, entries, flag, instant, mapping, maybe, number, text, words
+from aiflow.adapters.checked_fields import (
+    amount,
+    count,
+    counts,
+    entries,
+    flag,
+    instant,
+    mapping,
+    maybe,
+    number,
+    text,
+    words,
+)
 from aiflow.domain.answers import Role
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.place import Place
 from aiflow.domain.plan import PlanStep, read_plan
+from aiflow.domain.quota import QuotaWait
 from aiflow.domain.reasons import WayOn
 from aiflow.domain.retry import StepStop
 from aiflow.domain.run import STAGE_VERSION, Evidence, Feedback, Happening, Run, RunError, StepWork, Visit
+from aiflow.domain.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,6 +56,9 @@ def read_stage(stage: Mapping[str, Any]) -> Run:
             agent=words(stage["agent"]),
             plan=_read_plan(steps),
             current_step_id=maybe(stage["current_step_id"]),
+            planning_session=maybe(stage.get("planning_session")),
+            usage=_read_usage(stage.get("usage", {})),
+            quota=_read_quota(stage.get("quota")),
             planning_calls=count(stage["attempts"]["planning"]),
             steps={step["id"]: _read_work(step) for step in steps if flag(step["is_visited"])},
             visit=_read_visit(stage["visit"]),
@@ -88,10 +105,27 @@ def _read_work(step: Mapping[str, Any]) -> StepWork:
         calls=counts(step["calls"]),
         stops=tuple(_read_stop(stop) for stop in entries(step["stops"])),
         kept=maybe(step["kept"]),
+        sessions={role: text(known) for role, known in mapping(step.get("sessions", {})).items()},
         merges=maybe(step.get("merges")),
         conflicts=tuple(map(text, entries(step.get("conflicts", [])))),
         unmarked=tuple(map(text, entries(step.get("unmarked", [])))),
     )
+
+
+def _read_usage(usage: object) -> Usage:
+    """Read what agents used; a version that did not record it yet used nothing that counts."""
+    used = mapping(usage)
+    return Usage(
+        *(count(used.get(name, 0)) for name in ("calls", "input_tokens", "cached_tokens", "output_tokens")),
+        *(amount(used.get(name, 0)) for name in ("cost_usd", "seconds")),
+    )
+
+
+def _read_quota(quota: Mapping[str, Any] | None) -> QuotaWait | None:
+    if quota is None:
+        return None
+    since, until = instant(quota["since"]), instant(quota["until"])
+    return QuotaWait(since, until, count(quota["tries"]), words(quota["detail"]), flag(quota["is_over"]))
 
 
 def _read_stop(stop: Mapping[str, Any]) -> StepStop:
@@ -129,6 +163,7 @@ def _read_error(error: Mapping[str, Any]) -> RunError:
         summary=words(error["summary"]),
         cause=maybe(error["cause"]),
         question=maybe(error["question"]),
+        choices=tuple(map(words, entries(error.get("choices", [])))),
         facts=tuple((name, words(fact)) for name, fact in mapping(error["facts"]).items()),
         evidence=Evidence(
             failed_at_state=words(seen["failed_at_state"]),

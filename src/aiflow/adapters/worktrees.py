@@ -157,6 +157,12 @@ class GitWorkspaces:
             checkout.bring_back_index()
         return back_to_index(self._inside(checkout), copied_paths(place.copied))
 
+    def diff(self, place: Place, since: str) -> str:
+        """Return what was collected of a step since a commit, as text for a reviewer."""
+        git = self._inside(self._enter(place))
+        options = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "-M")
+        return readable(git.run("diff-index", "--cached", "-p", *options, since, "--").out)
+
     def snapshot(self, place: Place) -> str:
         """Return the tree of the worktree as it is, untracked files included."""
         checkout = self._enter(place)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.plan import plan_shape
+from aiflow.domain.usage import Budget, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
     from aiflow.domain.answers import Role
     from aiflow.domain.plan import PlanStep
     from aiflow.domain.run import Brief, Feedback
@@ -17,7 +21,11 @@ PROTOCOL_VERSION = "1.0"
 
 @dataclass(frozen=True, slots=True)
 class AgentCall:
-    """One call of a role (AGT-2)."""
+    """One call of a role (AGT-2).
+
+    What agents with prompts need besides: the session to go on with, what may still be used, the test commands that
+    aiflow itself runs behind the step, how large a step may be (files, lines), and the step's changes for the reviewer.
+    """
 
     role: Role
     brief: Brief
@@ -28,17 +36,31 @@ class AgentCall:
     attempt: int
     feedback: tuple[Feedback, ...] = ()
     answers: tuple[tuple[str, str], ...] = ()
+    session_id: str | None = None
+    budget: Budget = field(default_factory=Budget)
+    tests: Mapping[str, str] = field(default_factory=dict)
+    step_limits: tuple[int, int] = (20, 400)
+    changes: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)
 class AgentReply:
-    """What came of a call: the answer's bytes, or the reason code and detail of its failure."""
+    """What came of a call: the answer's bytes, or the reason code and detail of its failure.
+
+    `session_id` is what a later call can go on with, `retry_at` when a quota is there again as far as the agent knows,
+    `choices` what a question can be answered with, `warnings` the codes of what a person should know besides.
+    """
 
     answer: bytes | None = None
     reason_code: str | None = None
     detail: str = ""
     command: str = ""
     exit_code: int | None = None
+    session_id: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    retry_at: datetime | None = None
+    choices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def document(call: AgentCall) -> dict[str, Any]:

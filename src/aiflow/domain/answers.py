@@ -44,6 +44,7 @@ class Asked:
     """Any role may ask a person instead (RUN-10)."""
 
     question: str
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

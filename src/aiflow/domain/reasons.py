@@ -154,6 +154,7 @@ TEST_TIMEOUT             EXECUTION    504 TESTS       RETRY_STEP  N quality_rule
 QA_REJECTED              EXECUTION    422 AGENT       RETRY_STEP  N quality_rule_violation yes
 NEEDS_CLARIFICATION      EXECUTION    200 AGENT       ANSWER      N decision_needed        no
 COST_LIMIT_REACHED       EXECUTION    429 CONFLICT    RESUME      N resource_exceeded      yes
+RUN_LIMIT_REACHED        EXECUTION    429 CONFLICT    RESUME      N resource_exceeded      yes
 
 JSON_PARSE_ERROR         AGENT        502 AGENT       RETRY_STEP  N quality_rule_violation yes
 JSON_SCHEMA_INVALID      AGENT        502 AGENT       RETRY_STEP  N quality_rule_violation yes
@@ -163,6 +164,7 @@ AGENT_TIMEOUT            AGENT        504 AGENT       RETRY_STEP  N resource_exc
 AGENT_QUOTA              AGENT        429 ENVIRONMENT RESUME      N resource_exceeded      yes
 AGENT_AUTH_REQUIRED      AGENT        401 ENVIRONMENT RESUME      N environment_failure    no
 AGENT_PERMISSION_DENIED  AGENT        403 AGENT       RETRY_STEP  N policy_denied          no
+AGENT_SESSION_LOST       AGENT        200 OK          NONE        - -                      no
 
 WORKTREE_DIRTY           GIT          409 GIT         RESUME      N environment_failure    yes
 WORKTREE_LOST            GIT          409 GIT         RESUME      N environment_failure    yes
@@ -191,6 +193,8 @@ AUTO_STOPPED_BY_PERSON   EXECUTION    200 OK          NONE        - -           
 AUTO_RUNS_LIMIT          EXECUTION    200 OK          NONE        - resource_exceeded      no
 AUTO_MINUTES_LIMIT       EXECUTION    200 OK          NONE        - resource_exceeded      no
 AUTO_COST_LIMIT          EXECUTION    200 OK          NONE        - resource_exceeded      no
+AUTO_TOKENS_LIMIT        EXECUTION    200 OK          NONE        - resource_exceeded      no
+AUTO_CALLS_LIMIT         EXECUTION    200 OK          NONE        - resource_exceeded      no
 AUTO_NOTHING_RUNNABLE    EXECUTION    200 OK          NONE        - -                      no
 
 TRANSITION_NOT_ALLOWED   INTERNAL     500 INTERNAL    NEW_RUN     F environment_failure    no

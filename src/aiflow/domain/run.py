@@ -1,13 +1,12 @@
-"""A run (RUN-1, RUN-2): everything it knows of itself, and what it does next.
+"""A run (RUN-1, RUN-2): everything it knows of itself.
 
-What happened to it is recorded by `run_events`; both are pure, so a run read back after a crash goes on by the same
-rules as one that was never interrupted.
+What it does next is decided by `next_action`, what happened to it is recorded by `run_events`; all is pure, so a run
+read back after a crash goes on by the same rules as one that was never interrupted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from aiflow.domain.answers import Role
@@ -15,6 +14,7 @@ from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunOutcome, RunState, out
 from aiflow.domain.reasons import WayOn, way_on
 from aiflow.domain.resume import StoppedRun
 from aiflow.domain.retry import NOT_THE_WORK, replan_signal
+from aiflow.domain.usage import Ceilings, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.place import Place
     from aiflow.domain.plan import PlanStep
+    from aiflow.domain.quota import QuotaWait
     from aiflow.domain.retry import StepStop
 
 STAGE_VERSION = "1.0"
@@ -29,12 +30,16 @@ STAGE_VERSION = "1.0"
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """The limits of RUN-4, from the settings."""
+    """The limits of RUN-4 and the ceilings on what agents use, from the settings."""
 
     role_attempts: int = 2
     step_retries: int = 3
     step_files: int = 20
     step_lines: int = 400
+    # Of this run, and of the auto-run it belongs to, which has used up `spent` in earlier runs.
+    ceilings: Ceilings = field(default_factory=Ceilings)
+    session_ceilings: Ceilings = field(default_factory=Ceilings)
+    spent: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,7 @@ class RunError:
     summary: str
     cause: str | None = None
     question: str | None = None
+    choices: tuple[str, ...] = ()
     evidence: Evidence = field(default_factory=Evidence)
     facts: tuple[tuple[str, str], ...] = ()
 
@@ -93,6 +99,7 @@ class StepWork:
     calls: Mapping[str, int] = field(default_factory=dict)
     stops: tuple[StepStop, ...] = ()
     kept: str | None = None
+    sessions: Mapping[str, str] = field(default_factory=dict)
     # Only in a step that merges the base branch in (GIT-3): the base's commit, the files that conflict, and which of
     # them no marker shows.
     merges: str | None = None
@@ -142,6 +149,9 @@ class Run:
     plan: tuple[PlanStep, ...] = ()
     current_step_id: str | None = None
     planning_calls: int = 0
+    planning_session: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    quota: QuotaWait | None = None
     steps: Mapping[str, StepWork] = field(default_factory=dict)
     visit: Visit = field(default_factory=Visit)
     error: RunError | None = None
@@ -210,6 +220,10 @@ class Run:
         """Return how often a role was called in this visit."""
         return self.visit.calls.get(role, 0)
 
+    def session_of(self, role: Role) -> str | None:
+        """Return the agent's session that a role's next call goes on with."""
+        return self.planning_session if role is Role.PLANNER else self.work.sessions.get(role)
+
     def is_spent(self, role: Role, limits: RunLimits) -> bool:
         """Tell whether a role may not be called again in this visit (RUN-4)."""
         return self.calls_of(role) >= limits.role_attempts
@@ -248,44 +262,3 @@ def recommended(run: Run) -> WayOn | None:
     if step is not None and not run.work.is_done and replan_signal(run.work.stops, step.target_paths) is not None:
         return WayOn.REPLAN
     return way_on(run.error.reason_code, run.error.cause)
-
-
-@dataclass(frozen=True, slots=True)
-class CallRole:
-    """An agent is called."""
-
-    role: Role
-
-
-class Action(Enum):
-    """What a run does besides calling agents."""
-
-    PREPARE = "the worktree is made and set up"
-    TEST = "the implementer's work is tested"
-    COMMIT = "the step is committed"
-    REPORT = "the last step is done: the report is written"
-    # A role's last call of this visit was lost in a crash: there is none left (RUN-4, RUN-14).
-    GIVE_UP = "the run stops"
-
-
-def next_action(run: Run, limits: RunLimits) -> CallRole | Action | None:
-    """Say what a run does next, or None if it has ended."""
-    if not run.is_active:
-        return None
-    if run.state is RunState.INIT or not run.is_prepared:
-        return Action.PREPARE
-    if run.state is RunState.REPORTING:
-        return Action.REPORT
-    if run.state is RunState.TESTING and not run.visit.is_tested:
-        return Action.TEST
-    if run.state is RunState.TESTING and run.visit.is_reviewed:
-        return Action.COMMIT
-    role = _ROLES[run.state]
-    return Action.GIVE_UP if run.is_spent(role, limits) else CallRole(role)
-
-
-_ROLES = {
-    RunState.PLANNING: Role.PLANNER,
-    RunState.IMPLEMENTING: Role.IMPLEMENTER,
-    RunState.TESTING: Role.QA,
-}

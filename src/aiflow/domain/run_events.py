@@ -14,6 +14,7 @@ from aiflow.domain.lifecycle import RUN_TRANSITIONS, RunEvent, RunState, advance
 from aiflow.domain.reasons import reason_for
 from aiflow.domain.retry import StepStop, StopRun, after_failure
 from aiflow.domain.run import Evidence, Feedback, Happening, Run, RunError, RunLimits, StepWork, Visit
+from aiflow.domain.usage import Usage
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -43,11 +44,11 @@ def called(run: Run, role: Role) -> Run:
     visit = replace(run.visit, calls={**run.visit.calls, role.value: run.calls_of(role) + 1}, calling=role)
     if role is Role.IMPLEMENTER:
         visit = replace(visit, is_tested=False, is_reviewed=False)
-    return _count(replace(run, visit=visit), role.value, 1)
+    return _count(replace(run, visit=visit, usage=run.usage + Usage(calls=1)), role.value, 1)
 
 
 def _count(run: Run, what: str, by: int) -> Run:
-    """Count a call in the run's own totals, which nothing resets."""
+    """Count a call in the run's own totals."""
     if what == Role.PLANNER:
         return replace(run, planning_calls=run.planning_calls + by)
     calls = {**run.work.calls, what: run.work.calls.get(what, 0) + by}
@@ -137,9 +138,13 @@ def attempt_failed(run: Run, role: Role, why: RunError, limits: RunLimits, now: 
 
 def asked(run: Run, role: Role, why: RunError, now: datetime) -> Run:
     """A role asks a person: the run stops, and the call is no attempt (RUN-10)."""
+    return stopped(given_back(run, role), why, now)
+
+
+def given_back(run: Run, role: Role) -> Run:
+    """A call was no attempt: a question, or a quota that is used up (RUN-4, RUN-13)."""
     calls = {**run.visit.calls, role.value: run.calls_of(role) - 1}
-    given_back = _count(replace(run, visit=replace(run.visit, calls=calls, calling=None)), role.value, -1)
-    return stopped(given_back, why, now)
+    return _count(replace(run, visit=replace(run.visit, calls=calls, calling=None)), role.value, -1)
 
 
 def stopped(run: Run, why: RunError, now: datetime) -> Run:
@@ -190,11 +195,10 @@ def resumed(run: Run, way: GoOn, answer: str | None, now: datetime) -> Run:
     """A person lets the run go on: a new visit, with the failure it stopped for as feedback (RUN-6, RUN-10)."""
     answers = run.answers
     if answer is not None:
-        question = run.error.question if run.error and run.error.question else ""
-        answers = (*answers, (question, answer))
+        answers = (*answers, (run.error.question or "" if run.error else "", answer))
     fresh = replace(run, answers=answers, error=None, stopped_in=None)
     note = "retry_step" if way.is_from_start else "resume"
-    fresh = replace(fresh, current_step_id=way.step_id or run.current_step_id)
+    fresh = replace(fresh, current_step_id=way.step_id or run.current_step_id, quota=None)
     if way.is_from_start and way.step_id is not None:
         fresh = _from_start(fresh, way.step_id)
     keeps_work = way.event is RunEvent.RESUMED_AT_TESTS
@@ -227,7 +231,7 @@ def _from_start(run: Run, step_id: str) -> Run:
         if step.id in steps:
             steps[step.id] = replace(steps[step.id], base=None, commit=None, is_done=False, kept=None)
     work = steps.get(step_id, StepWork())
-    steps[step_id] = replace(work, commit=None, is_done=False, kept=None, retries=work.retries + 1)
+    steps[step_id] = replace(work, commit=None, is_done=False, kept=None, sessions={}, retries=work.retries + 1)
     return replace(run, steps=steps, left_tree=None)
 
 

@@ -5,13 +5,15 @@ Resuming after a crash is this same loop from the saved run; there is no second 
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from aiflow.domain.agent_events import quota_waited, worked
 from aiflow.domain.answers import Role
+from aiflow.domain.next_action import Action, CallRole, ceiling_reached, next_action
 from aiflow.domain.place import retry_ref
 from aiflow.domain.programs import End
-from aiflow.domain.run import Action, CallRole, next_action
 from aiflow.domain.run_events import (
     crashed,
     failure,
@@ -22,7 +24,7 @@ from aiflow.domain.run_events import (
     testing,
 )
 from aiflow.errors import AiflowError, as_problem
-from aiflow.usecases.call_role import call_role, collect, fail
+from aiflow.usecases.call_role import call_role, collect, fail, limit_code
 from aiflow.usecases.run_report import end_run, finish_run
 from aiflow.usecases.run_work import SECONDS_OVER, LostLockError, Work, end_of, trailers_of, with_trailers
 
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
     from aiflow.domain.programs import Ended
     from aiflow.domain.run import Run
+
+
+WAIT_SECONDS = 0.2
 
 
 def advance_run(work: Work) -> Run:
@@ -125,7 +130,9 @@ def _set_up(work: Work, command: str) -> bool:
 def _shell(work: Work, command: str, output: Callable[[bytes], None]) -> Ended:
     """Run a shell command in the worktree while the lock is kept alive."""
     work.lease.allow(work.engine.settings.number("tests.timeout_seconds") + SECONDS_OVER)
+    began = time.monotonic()
     ended = work.engine.workshop.shell(command, work.run.place, output, work.should_stop)
+    work.run = worked(work.run, time.monotonic() - began)
     work.require_lock()
     return ended
 
@@ -206,6 +213,25 @@ def _report(work: Work) -> None:
     finish_run(work)
 
 
+def _wait(work: Work) -> None:
+    """Wait until the agent's quota is there again (RUN-13); the lock stays alive, and a person's stop is heard."""
+    quota = work.run.quota
+    assert quota is not None, work.run.run_id
+    while (left := (quota.until - work.engine.clock()).total_seconds()) > 0:
+        work.lease.allow(min(left, WAIT_SECONDS) + SECONDS_OVER)
+        time.sleep(min(left, WAIT_SECONDS))
+        if work.should_stop():  # the loop sees why
+            return
+    work.save(quota_waited(work.run, work.engine.clock()))
+
+
+def _stop_at_limit(work: Work) -> None:
+    """Stop where a ceiling is reached: money has a code of its own."""
+    setting = ceiling_reached(work.run, work.engine.limits) or ""
+    why = failure(work.run, limit_code(setting), setting)
+    end_run(work, stopped(work.run, replace(why, facts=(("setting", setting),)), work.engine.clock()))
+
+
 def _give_up(work: Work) -> None:
     end_run(work, crashed(work.run, work.engine.clock()))
 
@@ -215,5 +241,7 @@ _PERFORMERS = {
     Action.TEST: _test,
     Action.COMMIT: _commit,
     Action.REPORT: _report,
+    Action.WAIT: _wait,
+    Action.LIMIT: _stop_at_limit,
     Action.GIVE_UP: _give_up,
 }

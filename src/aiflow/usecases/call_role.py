@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.agent_call import AgentCall
+from aiflow.domain.agent_events import quota_reached, replied
 from aiflow.domain.answers import Asked, Implemented, Planned, Reviewed, Role, Spoiled, read_answer
+from aiflow.domain.next_action import budget_of, ceiling_reached
 from aiflow.domain.run_events import (
     asked,
     attempt_failed,
@@ -37,8 +40,10 @@ def call_role(work: Work, role: Role) -> None:
         if dropped:
             log.say(f"[aiflow] put back what was changed outside a step: {', '.join(dropped)}")
         work.lease.allow(work.engine.agents.limit_seconds(role) + SECONDS_OVER)
+        began = time.monotonic()
         reply = work.engine.agents.call(_call(work, role, attempt), log.write, work.should_stop)
         work.require_lock()
+        work.run = replied(work.run, role, reply, time.monotonic() - began)
         if reply.reason_code == "CANCELLED":
             return
         _take(work, role, reply, log)
@@ -65,7 +70,26 @@ def _call(work: Work, role: Role, attempt: int) -> AgentCall:
         attempt=attempt,
         feedback=(*run.feedback, *run.visit.feedback),
         answers=run.answers,
+        session_id=run.session_of(role),
+        budget=budget_of(run, work.engine.limits),
+        tests=_tests_of(work),
+        step_limits=(work.engine.limits.step_files, work.engine.limits.step_lines),
+        changes=lambda: _changes(work),
     )
+
+
+def _changes(work: Work) -> str:
+    """Return the step's changes as a reviewer reads them; a process that did not collect them does so now."""
+    if work.collected is None:
+        collect(work)
+    return work.workspace.diff(work.run.place, work.run.step_base)
+
+
+def _tests_of(work: Work) -> dict[str, str]:
+    """Return the test commands that run behind the current step."""
+    commands, step = work.engine.test_commands, work.run.current_step
+    kinds = commands if step is None or step.tests is None else step.tests
+    return {kind: commands[kind] for kind in kinds if kind in commands}
 
 
 def _take(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
@@ -75,7 +99,7 @@ def _take(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
         fail(work, role, _failure(work, "WORKTREE_LOST", "the agent deleted its worktree", log, reply))
         return
     if reply.reason_code is not None:
-        fail(work, role, _failure(work, reply.reason_code, reply.detail, log, reply))
+        _take_failure(work, role, reply, log)
         return
     answer = read_answer(role, reply.answer)
     if isinstance(answer, Spoiled):
@@ -92,6 +116,29 @@ def _take(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
         _measure(work, answer, log, reply)
     else:
         _take_review(work, answer, log, reply)
+
+
+def _take_failure(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
+    """Record a call that gave no answer: a quota is waited for, a ceiling stops the run, all else is an attempt."""
+    code = reply.reason_code or ""
+    why = _failure(work, code, reply.detail, log, reply)
+    if code == "AGENT_QUOTA":
+        hours = work.engine.settings.number("limits.quota_wait_hours")
+        log.say(f"[aiflow] {code}: {reply.detail}")
+        record(work, quota_reached(work.run, role, why, (reply.retry_at, hours), work.engine.clock()))
+        return
+    if code in (limit_code(COST), limit_code("")):
+        setting = ceiling_reached(work.run, work.engine.limits) or ""
+        why = replace(why, facts=(("setting", setting),))
+    fail(work, role, why)
+
+
+COST = "_cost_usd"
+
+
+def limit_code(setting: str) -> str:
+    """Return the reason code of a ceiling: money has one of its own."""
+    return "COST_LIMIT_REACHED" if setting.endswith(COST) else "RUN_LIMIT_REACHED"
 
 
 def _measure(work: Work, answer: Implemented, log: StepLog, reply: AgentReply) -> None:

@@ -168,13 +168,12 @@ def _check_notify(engine: Engine) -> Iterator[Finding]:
 
 
 # Settings of the specification that later versions will heed: who sets one is told that it does nothing yet.
-_LATER = ("commit_requests", "agent.model", "queue.", "server.", "github.", "namespace")
-_LATER_LIMITS = ("limits.issue_retries", "limits.quota_wait_hours", "limits.run_", "limits.session_cost")
+_LATER = ("commit_requests", "queue.", "server.", "github.", "namespace", "limits.issue_retries")
 
 
 def _check_settings(engine: Engine) -> Iterator[Finding]:
     sources = engine.settings.sources
     given = (name for name, source in sources.items() if source is not Source.DEFAULT)
-    later = tuple(name for name in given if name.startswith((*_LATER, *_LATER_LIMITS)) or name.endswith(".model"))
+    later = tuple(name for name in given if name.startswith(_LATER))
     if later:
         yield Finding("settings", Health.WARN, None, "settings.later", (("count", str(len(later))),), later)

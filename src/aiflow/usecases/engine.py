@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aiflow.domain.run import RunLimits
+from aiflow.domain.usage import Ceilings, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,7 @@ class Engine:
     """One checkout's engine.
 
     `interrupted` tells of a signal; `observe` is told of every saved change of a run, `warn` of what did not work
-    beside it.
+    beside it. `session` is what the auto-run a run belongs to has used in earlier runs, and its ceilings.
     """
 
     backlog: BacklogSources
@@ -60,15 +61,25 @@ class Engine:
     observe: Callable[[Run], None] = lambda _run: None
     warn: Callable[[str], None] = lambda _text: None
     mask: Callable[[str], str] = str
+    session: Callable[[], tuple[Usage, Ceilings]] = lambda: (Usage(), Ceilings())
 
     @property
     def limits(self) -> RunLimits:
         """The limits of runs, from the settings."""
+        spent, session_ceilings = self.session()
         return RunLimits(
             role_attempts=self.settings.integer("limits.role_attempts"),
             step_retries=self.settings.integer("limits.step_retries"),
             step_files=self.settings.integer("limits.step_files"),
             step_lines=self.settings.integer("limits.step_lines"),
+            ceilings=Ceilings(
+                cost_usd=self.settings.number("limits.run_cost_usd"),
+                tokens=self.settings.integer("limits.run_tokens"),
+                agent_calls=self.settings.integer("limits.run_agent_calls"),
+                minutes=self.settings.number("limits.run_minutes"),
+            ),
+            session_ceilings=session_ceilings,
+            spent=spent,
         )
 
     @property

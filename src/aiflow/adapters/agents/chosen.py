@@ -7,15 +7,19 @@ import sys
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.command import CommandAgent, Launch
+from aiflow.adapters.agents.stream import StreamAgent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from aiflow.adapters.agents.command import Surroundings
+    from aiflow.adapters.agents.stream import Driver
     from aiflow.domain.agent_call import AgentCall, AgentReply
     from aiflow.domain.answers import Role
     from aiflow.settings import Settings
 
+# The kinds that tell what they do as events; each driver is made for one role.
+DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {}
 _DEMO = os.path.join(os.path.dirname(__file__), "demo.py")
 
 
@@ -28,18 +32,25 @@ class ChosenAgents:
 
     def call(self, call: AgentCall, output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
         """Call a role's agent."""
-        return CommandAgent(self._launch(call.role), self._around).call(call, output, should_stop)
+        launch = self._launch(call.role)
+        driver = self._driver(call.role, launch)
+        agent = CommandAgent(launch, self._around) if driver is None else StreamAgent(driver, launch, self._around)
+        return agent.call(call, output, should_stop)
 
     def problem_of(self, role: Role) -> str | None:
         """Say why a role's agent cannot be started, or None if it can."""
-        kind = self._settings.for_role(role, "kind")
-        if kind not in ("command", "demo"):
-            return f'agent.kind = "{kind}" comes with a later version; this one drives "command" and "demo"'
-        return CommandAgent(self._launch(role), self._around).problem()
+        launch = self._launch(role)
+        driver = self._driver(role, launch)
+        return CommandAgent(launch, self._around).problem() if driver is None else driver.problem()
 
     def limit_seconds(self, role: Role) -> float:
         """Return how long a call may take."""
         return self._launch(role).timeout_seconds
+
+    def _driver(self, role: Role, launch: Launch) -> Driver | None:
+        """Return the driver of a role's kind; None is a program that speaks the protocol of AGT-2."""
+        make = DRIVERS.get(str(self._settings.for_role(role, "kind")))
+        return make(launch, self._around) if make else None
 
     def _launch(self, role: Role) -> Launch:
         def texts(key: str) -> tuple[str, ...]:
@@ -52,4 +63,11 @@ class ChosenAgents:
 
         is_demo = self._settings.for_role(role, "kind") == "demo"
         argv = (sys.executable, "-I", "-S", _DEMO) if is_demo else texts("argv")
-        return Launch(argv, seconds("timeout_seconds"), seconds("idle_seconds"), texts("env"))
+        return Launch(
+            argv,
+            seconds("timeout_seconds"),
+            seconds("idle_seconds"),
+            texts("env"),
+            model=str(self._settings.for_role(role, "model")),
+            linger_seconds=seconds("linger_seconds"),
+        )

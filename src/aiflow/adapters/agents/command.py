@@ -35,6 +35,9 @@ class Launch:
     timeout_seconds: float
     idle_seconds: float
     env_names: tuple[str, ...] = ()
+    model: str = ""
+    # How long a program may take to go once it has said that it is done.
+    linger_seconds: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +78,19 @@ class CommandAgent:
         result = os.path.join(folder, f"{call.run_id}.{os.urandom(6).hex()}.json")
         with translated(folder):
             os.makedirs(folder, mode=0o700, exist_ok=True)
+        seconds = self._launch.timeout_seconds
         program = Program(
             argv=(self._program(call.cwd), *self._launch.argv[1:]),
             cwd=call.cwd,
             environ=minimal(self._around.environ, self._launch.env_names, _variables(call, result)),
             run_id=call.run_id,
-            timeout_seconds=self._launch.timeout_seconds,
+            timeout_seconds=seconds if call.budget.seconds is None else min(seconds, call.budget.seconds),
             idle_seconds=self._launch.idle_seconds,
             stdin=json.dumps(document(call), ensure_ascii=False).encode("utf-8", "replace"),
         )
         try:
             ended = self._around.processes.run(program, output, should_stop)
-            return self._reply(ended, result)
+            return self._reply(call, ended, result)
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(result)
@@ -99,9 +103,9 @@ class CommandAgent:
         own = os.path.normpath(os.path.join(self._around.root, name))
         return own if os.path.exists(own) else os.path.normpath(os.path.join(cwd, name))
 
-    def _reply(self, ended: Ended, result: str) -> AgentReply:
+    def _reply(self, call: AgentCall, ended: Ended, result: str) -> AgentReply:
         command = shlex.join(self._launch.argv)[:MAX_COMMAND_SHOWN]
-        failure = why_failed(ended, self._launch)
+        failure = why_failed(ended, self._launch, call.budget.seconds)
         if failure is not None:
             return AgentReply(None, *failure, command, ended.exit_code)
         try:
@@ -114,8 +118,10 @@ class CommandAgent:
         return AgentReply(answer, command=command, exit_code=ended.exit_code)
 
 
-def why_failed(ended: Ended, launch: Launch) -> tuple[str, str] | None:
+def why_failed(ended: Ended, launch: Launch, seconds_left: float | None = None) -> tuple[str, str] | None:
     """Name what went wrong with a program's end, or None if it ended well (AGT-3, AGT-4)."""
+    if ended.end is End.TIMED_OUT and seconds_left is not None and seconds_left < launch.timeout_seconds:
+        return "RUN_LIMIT_REACHED", "the time that was left is used up"
     return {
         End.NOT_FOUND: ("AGENT_NOT_FOUND", f"{launch.argv[0]} was not found"),
         End.NOT_EXECUTABLE: ("AGENT_NOT_FOUND", f"{launch.argv[0]} is not executable"),

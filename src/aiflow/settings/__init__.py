@@ -1,7 +1,6 @@
-"""Settings (CFG): one table of names, defaults and limits that the parser, `--help`, `aiflow.toml` and the docs share.
+"""Settings (CFG): reading and checking values against the one table of names, defaults and limits.
 
-Pure: texts and parsed TOML in, a frozen `Settings` or a list of mistakes out. What each setting means, in both
-languages, is in `messages/` under `setting.<name>`.
+Pure: texts and parsed TOML in, a frozen `Settings` or a list of mistakes out.
 """
 
 from __future__ import annotations
@@ -10,123 +9,20 @@ import math
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiflow import SETTINGS_FILE
+from aiflow.settings.table import (
+    BY_NAME,
+    ENV_PREFIX,
+    FILE_NAME,
+    ROLES,
+    SECTIONS,
+    TABLE,
+    Kind,
+    Setting,
+    SettingValue,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-SettingValue = str | int | float | bool | tuple[str, ...]
-
-FILE_NAME = SETTINGS_FILE
-ENV_PREFIX = "AIFLOW_"
-ROLES = ("planner", "implementer", "qa")
-
-
-class Kind(StrEnum):
-    """What a setting's value is."""
-
-    TEXT = "text"
-    INTEGER = "integer"
-    NUMBER = "number"
-    BOOLEAN = "boolean"
-    LIST = "list"
-
-
-class Setting(NamedTuple):
-    """One row: the dotted name, its default, what it may be. An empty default is worked out where it is used."""
-
-    name: str
-    default: SettingValue
-    choices: tuple[str, ...] = ()
-    minimum: float = 0
-    maximum: float = 1_000_000_000
-    env_alias: str | None = None
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of value, told by the default."""
-        return _KINDS[type(self.default)]
-
-    @property
-    def env_names(self) -> tuple[str, ...]:
-        """The environment variables that set it, the first one found counts."""
-        own = ENV_PREFIX + self.name.replace(".", "_").upper()
-        return (self.env_alias, own) if self.env_alias else (own,)
-
-
-_KINDS = {str: Kind.TEXT, bool: Kind.BOOLEAN, int: Kind.INTEGER, float: Kind.NUMBER, tuple: Kind.LIST}
-
-_AGENT = (
-    Setting("agent.kind", "claude-code", ("claude-code", "codex", "acp", "command", "demo")),
-    Setting("agent.argv", ()),
-    Setting("agent.model", ""),
-    Setting("agent.timeout_seconds", 1800, minimum=1),
-    Setting("agent.idle_seconds", 600, minimum=1),
-    Setting("agent.env", ()),
-)
-
-
-def _for_role(row: Setting, role: str) -> Setting:
-    """Return a row of `[agent]` again, for one role."""
-    name = row.name.replace("agent.", f"agent.roles.{role}.", 1)
-    return Setting(name, row.default, row.choices, row.minimum, row.maximum)
-
-
-TABLE: tuple[Setting, ...] = (
-    Setting("namespace", ""),
-    Setting("base_branch", ""),
-    Setting("accept", "manual", ("manual", "auto")),
-    Setting("commit_requests", default=False),
-    Setting("language", "", ("", "ja", "en"), env_alias="AIFLOW_LANG"),
-    *_AGENT,
-    *(_for_role(row, role) for role in ROLES for row in _AGENT),
-    Setting("tests.unit", ""),
-    Setting("tests.e2e", ""),
-    Setting("tests.timeout_seconds", 900, minimum=1),
-    Setting("tests.idle_seconds", 900, minimum=1),
-    Setting("tests.env", ()),
-    Setting("worktree.setup", ""),
-    Setting("worktree.copy", ()),
-    Setting("git.dirty_checkout", "fail", ("fail", "warn")),
-    Setting("git.push", default=False),
-    Setting("git.hooks", default=False),
-    Setting("git.sign", default=False),
-    Setting("limits.role_attempts", 2, minimum=1),
-    Setting("limits.step_retries", 3),
-    Setting("limits.step_files", 20, minimum=1),
-    Setting("limits.step_lines", 400, minimum=1),
-    Setting("limits.issue_retries", 5),
-    Setting("limits.quota_wait_hours", 24),
-    Setting("limits.run_cost_usd", 0.0),
-    Setting("limits.session_cost_usd", 0.0),
-    Setting("limits.session_runs", 0),
-    Setting("limits.session_minutes", 0),
-    Setting("auto.stop_after_needs_input", 2),
-    Setting("auto.stop_after_failed", 1),
-    Setting("clean.after_days", 7),
-    Setting("clean.runs_after_days", 0),
-    Setting("notify.command", ""),
-    Setting("notify.timeout_seconds", 30, minimum=1),
-    Setting("locks.ttl_seconds", 1800, minimum=1),
-    Setting("queue.store", "local"),
-    Setting("queue.poll_ms", 1000, minimum=1),
-    Setting("queue.heartbeat_timeout_seconds", 120, minimum=1),
-    Setting("server.host", "127.0.0.1"),
-    Setting("server.port", 4310, maximum=65535),
-    Setting("server.auth", "token", ("token", "none")),
-    Setting("github.repo", ""),
-    Setting("github.api_url", ""),
-    Setting("github.token_env", "GITHUB_TOKEN"),
-    Setting("github.webhook_secret_env", "GITHUB_WEBHOOK_SECRET"),
-    Setting("github.service_account", ""),
-)
-
-BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in TABLE}
-SECTIONS = frozenset(
-    ".".join(parts[:depth])
-    for parts in (setting.name.split(".") for setting in TABLE)
-    for depth in range(1, len(parts))
-)
 
 
 class MistakeKind(StrEnum):
@@ -298,3 +194,25 @@ def check_text(setting: Setting, text: str) -> tuple[str, SettingValue] | Mistak
     except ValueError:
         raw = text
     return check_value(setting, raw)
+
+
+__all__ = [
+    "BY_NAME",
+    "ENV_PREFIX",
+    "FILE_NAME",
+    "ROLES",
+    "SECTIONS",
+    "TABLE",
+    "Kind",
+    "Mistake",
+    "MistakeKind",
+    "Setting",
+    "SettingValue",
+    "Settings",
+    "Source",
+    "check_tables",
+    "check_text",
+    "check_value",
+    "settle",
+    "unknown",
+]

@@ -1,0 +1,66 @@
+"""What a run learns from its agents' calls: sessions to go on with, what was used, a quota that is used up (RUN-13)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aiflow.domain.answers import Role
+from aiflow.domain.quota import next_wait, over
+from aiflow.domain.run_events import given_back, noted, stopped
+from aiflow.domain.usage import Usage
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from aiflow.domain.agent_call import AgentReply
+    from aiflow.domain.run import Run, RunError
+
+QUOTA_WAIT = "QUOTA_WAIT"
+QUOTA_BACK = "QUOTA_BACK"
+
+
+def replied(run: Run, role: Role, reply: AgentReply, seconds: float) -> Run:
+    """An agent has come back: what it used is added up, its session is known, and so is what a person should know."""
+    used = replace(reply.usage, calls=0, seconds=seconds)  # the call itself was counted before it was launched
+    known = replace(run, usage=run.usage + used, warnings=tuple(dict.fromkeys((*run.warnings, *reply.warnings))))
+    if reply.reason_code != "AGENT_QUOTA":
+        known = replace(known, quota=None)
+    return _with_session(known, role, reply.session_id)
+
+
+def _with_session(run: Run, role: Role, session_id: str | None) -> Run:
+    """Remember the session that a role's next call in this step goes on with; None is none."""
+    if role is Role.PLANNER:
+        return replace(run, planning_session=session_id)
+    sessions = {name: known for name, known in run.work.sessions.items() if name != role}
+    if session_id is not None:
+        sessions[role.value] = session_id
+    return replace(run, steps={**run.steps, run.current_step_id or "": replace(run.work, sessions=sessions)})
+
+
+def worked(run: Run, seconds: float) -> Run:
+    """Tests or a set-up took their time."""
+    return replace(run, usage=run.usage + Usage(seconds=seconds))
+
+
+def quota_reached(run: Run, role: Role, why: RunError, wait: tuple[datetime | None, float], now: datetime) -> Run:
+    """The agent's quota is used up: the attempt is given back, and the run waits, or stops where it has waited enough.
+
+    `wait` is when the quota is there again as far as the agent knows, and how many hours the settings allow.
+    """
+    retry_at, hours = wait
+    back = given_back(run, role)
+    back = replace(back, usage=back.usage + Usage(calls=-1))
+    quota = next_wait(run.quota, retry_at, now, hours, why.summary)
+    if quota is None:
+        when = (("retry_at", retry_at.isoformat(timespec="seconds")),) if retry_at else ()
+        return stopped(replace(back, quota=None), replace(why, facts=(*why.facts, *when)), now)
+    until = quota.until.isoformat(timespec="seconds")
+    return noted(replace(back, quota=quota), QUOTA_WAIT, now, "AGENT_QUOTA", until)
+
+
+def quota_waited(run: Run, now: datetime) -> Run:
+    """The time has come to try again."""
+    assert run.quota is not None, run.run_id
+    return noted(replace(run, quota=over(run.quota)), QUOTA_BACK, now)

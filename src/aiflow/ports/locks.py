@@ -1,0 +1,90 @@
+"""The protocols of the locks (LCK), and of what reaches a running process from another one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+    from aiflow.domain.auto_run import StopRequest
+    from aiflow.domain.lock import Lock, LockStatus
+    from aiflow.domain.request import RequestId
+
+
+class LockView(Protocol):
+    """Which locks exist; looking changes nothing."""
+
+    def held(self) -> tuple[dict[RequestId, Lock], Lock | None]:
+        """Return the request locks by request, and the queue lock."""
+
+
+class Lease(Protocol):
+    """A lock that is ours, kept alive by a heartbeat beside us (LCK-3)."""
+
+    lock: Lock
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether somebody else has taken the lock: then nothing may be written any more."""
+
+    def allow(self, seconds: float) -> None:
+        """Let the heartbeat renew the lock for this long from now; behind that it expires."""
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Hold the guard while something is written; raises LOCK_LOST if the lock is no longer ours."""
+
+    def release(self) -> None:
+        """Give the lock back if it is still ours; twice does no harm."""
+
+
+class Locks(LockView, Protocol):
+    """Taking, judging and giving back locks (LCK); only the engine calls this."""
+
+    def acquire_request(self, request_id: RequestId, run_id: str, *, beside_others: bool = False) -> Lease | Lock:
+        """Take a request's lock, or return the lock of who runs here, or (beside others) of who runs that (LCK-7)."""
+
+    def acquire_queue(self) -> Lease | Lock:
+        """Take the queue lock, or return its holder's lock."""
+
+    def survey(self) -> list[LockStatus]:
+        """Judge every lock that exists; changes nothing."""
+
+    def reclaim(self) -> list[LockStatus]:
+        """Remove every stale lock, after what its holder's agent left running is ended; return those removed."""
+
+    def break_lock(self, request_id: RequestId | None) -> LockStatus | None:
+        """Remove a lock whoever holds it, a request's or (None) the queue's; None if there is none."""
+
+    def standstill(self) -> AbstractContextManager[Mapping[RequestId, Lock]]:
+        """Let nobody take a lock, nor a holder write, for a moment; gives the request locks that are held."""
+
+
+class Control(Protocol):
+    """Files that reach a running process from another one (LCK-8)."""
+
+    def ask_cancel(self, run_id: str) -> None:
+        """Ask whoever works on a run to cancel it."""
+
+    def is_cancelled(self, run_id: str) -> bool:
+        """Tell whether somebody asked for it."""
+
+    def clear(self, run_id: str) -> None:
+        """Forget what was asked of a run."""
+
+    def ask_stop(self, request: StopRequest) -> None:
+        """Ask the auto-run of this checkout to stop; the stronger wish counts."""
+
+    def stop_asked(self) -> StopRequest:
+        """Return what was asked of the auto-run; one look at a file name, for this is asked several times a second."""
+
+    def clear_stop(self, before: datetime | None = None) -> None:
+        """Forget what was asked of the auto-run, or only what was asked before a moment."""
+
+    def waiting_for_turn(self) -> AbstractContextManager[None]:
+        """Let it be known that a person waits for their turn in this checkout."""
+
+    def is_turn_wanted(self) -> bool:
+        """Tell whether somebody who is alive waits for their turn: auto-run lets them go first."""
