@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def replied(run: Run, role: Role, reply: AgentReply, seconds: float) -> Run:
     """An agent has come back: what it used is added up, its session is known, and so is what a person should know."""
-    used = replace(reply.usage, calls=0, seconds=round(seconds, 3))  # the call itself was counted before it was launched
+    # The call itself was counted before it was launched.
+    used = replace(reply.usage, calls=0, seconds=round(seconds, 3))
     known = replace(run, usage=run.usage + used, warnings=tuple(dict.fromkeys((*run.warnings, *reply.warnings))))
     if reply.reason_code != "AGENT_QUOTA":
         known = replace(known, quota=None)
