@@ -219,3 +219,25 @@ def test_what_is_left_reaches_the_call(night: Night) -> None:
     assert [(c.budget.cost_usd, c.budget.tokens, c.session_id) for c in seen] == [(1.0, 100, None), (0.75, 70, "s-1")]
     assert all(c.budget.seconds is not None and 590 < c.budget.seconds <= 600 for c in seen)
     assert (run.usage.cost_usd, run.usage.tokens) == (0.25, 30)
+
+
+@pytest.mark.spec("RUN-13", "AUT-3")
+@pytest.mark.parametrize("code", ["AGENT_AUTH_REQUIRED", "AGENT_QUOTA", "AGENT_NOT_FOUND"])
+def test_auto_run_stops_at_once_where_every_request_would_meet_the_same(night: Night, code: str) -> None:
+    for name in ("RQ-1", "RQ-2", "RQ-3"):
+        night.bench.add_request(name)
+        night.answers[name] = lambda _call, _stop: AgentReply(reason_code=code, detail="no", retry_at=soon(9 * 86400))
+    summary = night.auto()
+    assert (summary.session.reason_code, summary.session.runs) == (code, 1)
+    assert [night.bench.status(name) for name in ("RQ-1", "RQ-2", "RQ-3")] == ["blocked", "ready", "ready"]
+
+
+@pytest.mark.spec("RUN-13", "AUT-3")
+def test_no_quota_is_waited_for_beyond_the_end_of_the_session(night: Night) -> None:
+    night.bench.add_request("RQ-1")
+    night.answers["RQ-1"] = quota(1, lambda: soon(3600))
+    summary = night.auto(session_minutes=30)
+    assert summary.session.reason_code == "AGENT_QUOTA"
+    run_id = summary.session.results[0].run_id
+    assert run_id is not None
+    assert night.bench.stage("RQ-1", run_id)["error"]["reason_code"] == "AGENT_QUOTA"
