@@ -137,6 +137,9 @@ class Processes(Protocol):
         Without `errors`, its standard error is among the output.
         """
 
+    def confinement(self) -> str | None:
+        """Return what confines programs on this machine (`Program.writable`), None if nothing does."""
+
 
 class RequestSource(Protocol):
     """Where requests come from and where their outcome goes, files or issues; the engine never asks which."""
