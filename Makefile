@@ -1,10 +1,11 @@
-# Everything a fresh machine needs: Python 3.11+, git and make. `make help` lists the targets.
+# Everything a fresh machine needs: Python 3.11+, git and make; npm too for the tests. `make help` lists the targets.
 PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv
 INSTALL = $(UV) pip install --quiet --python $(BIN)/python --compile-bytecode
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
           --no-header --no-emit-index-url --no-emit-find-links
+NPM = npm --loglevel=error --no-fund --no-audit --no-update-notifier
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-faults lint format bench docs lock clean
@@ -45,6 +46,7 @@ lock: .venv/.uv ## Resolve the pinned versions anew
 	@$(COMPILE) pyproject.toml --group dev --upgrade -o requirements/dev.lock
 	@$(COMPILE) pyproject.toml --group build -c requirements/dev.lock -o requirements/runtime.lock
 	@echo uv | $(COMPILE) - --upgrade -o requirements/bootstrap.lock
+	@$(NPM) install --prefix tests/npm --package-lock-only --omit-lockfile-registry-resolved
 
 clean: ## Remove the venv and everything made by tools
 	@rm -rf .venv build dist .bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
@@ -66,6 +68,13 @@ clean: ## Remove the venv and everything made by tools
 	@touch $@
 	@echo 'Ready: .venv/bin/aiflow. To call it from anywhere: export PATH="$(CURDIR)/.venv/bin:$$PATH"'
 
-.venv/.dev: .venv/.ready requirements/dev.lock
+.venv/.dev: .venv/.ready .venv/.npm requirements/dev.lock
 	@$(INSTALL) --require-hashes -r requirements/dev.lock
+	@touch $@
+
+# The tests run real coding agents; those that PyPI has not come from npm.
+.venv/.npm: .venv/.uv tests/npm/package.json tests/npm/package-lock.json
+	@command -v npm >/dev/null || { echo "The tests need npm (Debian: apt install npm; macOS: brew install node)"; exit 3; }
+	@mkdir -p .venv/npm && cp tests/npm/package.json tests/npm/package-lock.json .venv/npm/
+	@$(NPM) ci --prefix .venv/npm >/dev/null
 	@touch $@

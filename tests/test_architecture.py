@@ -39,6 +39,16 @@ def test_nothing_is_left_to_do_in_the_code() -> None:
     assert [path.name for path in SOURCES if left.search(path.read_text(encoding="utf-8"))] == []
 
 
+@pytest.mark.parametrize(
+    "path", [*ROOT.glob("requirements/*.lock"), ROOT / "tests/npm/package-lock.json"], ids=lambda path: path.name
+)
+def test_a_lock_pins_hashes_and_names_no_host(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert "sha512-" in text if path.suffix == ".json" else "--hash=sha256:" in text
+    assert "://" not in text
+    assert "resolved" not in text
+
+
 @pytest.mark.spec("PRF-6")
 @pytest.mark.parametrize(
     ("arguments", "heavy"),

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from e2e.bench import Bench
+from e2e.model_server import ModelServer
+from e2e.real_agents import RealHome
 
 
 @pytest.fixture
@@ -16,3 +18,16 @@ def bench(repository: Path, tmp_path: Path) -> Iterator[Bench]:
     made = Bench(repository, tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def models() -> Iterator[ModelServer]:
+    """Give a model on loopback; a test sets its script."""
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def real_home(models: ModelServer, tmp_path: Path) -> RealHome:
+    """Give a user's home for real agents, which ask the model on loopback; a test installs them."""
+    return RealHome(tmp_path / "home", models.url)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from aiflow.cli.layout import cut, display_width, wrap
 from aiflow.cli.render import clean
+from aiflow.domain.lifecycle import RunEvent
+from aiflow.domain.request import parse_instant
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
+    from aiflow.domain.run import Happening
     from aiflow.messages import Texts
 
 GREY = "bright_black"
@@ -71,6 +73,20 @@ def paragraph(text: str, prefix: Line, width: int | None) -> list[Line]:
     if width is not None:
         shown = [part for line in shown for part in wrap(line, max(8, width - indent)) or [""]]
     return [(*(prefix if number == 0 else (Part(" " * indent),)), Part(line)) for number, line in enumerate(shown)]
+
+
+def event_text(happening: Happening, texts: Texts) -> str:
+    """Say one line of a run's history; a moment in its note is told in the reader's own time."""
+    facts = {"step": happening.step_id or "", "reason": happening.reason_code or ""}
+    until = parse_instant(happening.note or "") if happening.event == RunEvent.QUOTA_WAIT else None
+    return texts(f"event.{happening.event}", until=moment_text(until) if until else "", **facts).strip()
+
+
+def moment_text(moment: datetime) -> str:
+    """Return a moment to come: the time alone if it is less than a day away, else with its day."""
+    local = moment.astimezone()
+    away = local - datetime.now().astimezone()
+    return f"{local:%H:%M:%S}" if away < timedelta(hours=20) else f"{local:%Y-%m-%d %H:%M}"
 
 
 def clock_text(elapsed: timedelta) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aiflow.cli.layout import pad
+from aiflow.cli.lines import moment_text
 from aiflow.cli.render import clean, heading, paint, say, table
 from aiflow.cli.run_view import RUN_COLOURS, show_end
 from aiflow.cli.running import find_run
@@ -15,6 +16,7 @@ from aiflow.domain.explanation import explain
 from aiflow.usecases.find_interrupted import with_interrupted
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.run_shapes import run_result
+from aiflow.usecases.use_told import use_of
 
 if TYPE_CHECKING:
     from aiflow.cli.session import Session
@@ -37,6 +39,8 @@ def show_run(session: Session, run_id: RequestId, *, as_json: bool) -> None:
         ("agent", run.agent),
         ("branch", run.place.branch),
         ("worktree", run.place.path),
+        ("usage", use_of(run.usage, texts)),
+        ("quota", moment_text(run.quota.until) if run.is_active and run.quota and not run.quota.is_over else ""),
         ("replaces", run.replaces or ""),
         ("replaced_by", run.replaced_by or ""),
     )
