@@ -23,8 +23,15 @@ if TYPE_CHECKING:
 # Programs that only start another one, which their first plain argument names.
 _STARTERS = frozenset({"node", "npx", "bunx", "pnpx", "bun", "deno", "uvx", "pipx", "env", "python", "python3"})
 _SUBCOMMANDS = frozenset({"run", "exec", "x", "dlx"})
-_CLAUDES = frozenset({"claude", "claude-code-acp", "claude-agent-acp"})
-_CODEXES = frozenset({"codex", "codex-acp"})
+# Packages and bridges that are called otherwise than the program they bring.
+_ALIASES = {
+    "claude-code": "claude",
+    "claude-code-acp": "claude",
+    "claude-agent-acp": "claude",
+    "codex-acp": "codex",
+    "gemini-cli": "gemini",
+    "opencode-ai": "opencode",
+}
 
 
 def own_folders(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -33,10 +40,10 @@ def own_folders(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[str, .
     Those it cannot start without are made. `environ` is what the program gets.
     """
     name = program_name(argv)
-    if name in _CODEXES:
+    if name == "codex":
         return None
     home = environ.get("HOME") or os.path.expanduser("~")
-    if name in _CLAUDES:
+    if name == "claude":
         return (_made(environ.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")),)
     if name == "gemini":
         return (_made(os.path.join(home, ".gemini")),)
@@ -53,7 +60,7 @@ def program_name(argv: Sequence[str]) -> str:
         name = name.removesuffix(".js").removesuffix(".mjs").removesuffix(".py")
         if word.startswith("-") or "=" in word or name in _STARTERS or name in _SUBCOMMANDS:
             continue
-        return name
+        return _ALIASES.get(name, name)
     return ""
 
 
