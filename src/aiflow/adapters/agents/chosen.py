@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.agents.acp.driver import AcpDriver
 from aiflow.adapters.agents.command import CommandAgent, Launch
 from aiflow.adapters.agents.stream import StreamAgent
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from aiflow.settings import Settings
 
 # The kinds that tell what they do as events; each driver is made for one role.
-DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {}
+DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {"acp": AcpDriver}
 _DEMO = os.path.join(os.path.dirname(__file__), "demo.py")
 
 
@@ -69,6 +70,8 @@ class ChosenAgents:
             seconds("idle_seconds"),
             texts("env"),
             model=str(self._settings.for_role(role, "model")),
+            mode=str(self._settings.for_role(role, "mode")),
+            permissions=str(self._settings.for_role(role, "permissions")),
             linger_seconds=seconds("linger_seconds"),
             sandbox=str(self._settings.for_role(role, "sandbox")),
             writable=texts("writable"),

@@ -40,6 +40,8 @@ class Launch:
     idle_seconds: float
     env_names: tuple[str, ...] = ()
     model: str = ""
+    mode: str = ""
+    permissions: str = "auto"
     # How long a program may take to go once it has said that it is done.
     linger_seconds: float = 30.0
     sandbox: str = Sandbox.AUTO
@@ -69,7 +71,7 @@ class CommandAgent:
         """Say why the program cannot be started, or None if it can as far as one can see."""
         if not self._launch.argv:
             return "agent.argv is empty"
-        program = self._program(self._around.root)
+        program = self.program(self._around.root)
         if "/" not in program:
             found = shutil.which(program, path=self._around.environ.get("PATH", os.defpath))
             return None if found else f"{program} is not on the PATH"
@@ -102,7 +104,7 @@ class CommandAgent:
         seconds = self._launch.timeout_seconds
         variables = {**(fence.variables if fence else {}), **_variables(call, result)}
         return Program(
-            argv=(self._program(call.cwd), *self._launch.argv[1:]),
+            argv=(self.program(call.cwd), *self._launch.argv[1:]),
             cwd=call.cwd,
             environ=minimal(self._around.environ, self._launch.env_names, variables),
             run_id=call.run_id,
@@ -118,7 +120,7 @@ class CommandAgent:
         ended = self._around.processes.run(program, output, should_stop)
         return self._reply(call, ended, program.environ["AIFLOW_RESULT"])
 
-    def _program(self, cwd: str) -> str:
+    def program(self, cwd: str) -> str:
         """Return the program; a relative path is the project's own file, else one of the worktree."""
         name = self._launch.argv[0]
         if "/" not in name or os.path.isabs(name):
