@@ -29,6 +29,7 @@ from aiflow.domain.auto_run import (
 from aiflow.domain.lifecycle import AutoRunState, RunOutcome
 from aiflow.domain.run import Run
 from aiflow.domain.run_events import called
+from aiflow.domain.usage import Usage
 from aiflow.messages import Texts
 from builders import NOW
 from run_builders import RUN_ID, at, done, fail, in_step, in_tests, new_run, planning
@@ -67,7 +68,7 @@ def statuses() -> dict[str, AutoStatus]:
         "selecting": AutoStatus(BEGUN),
         "running": AutoStatus(RUNNING, FIRST, (SECOND, THIRD), 7),
         "hostile": AutoStatus(RUNNING, THIRD, (THIRD, SECOND), 2),
-        "last": AutoStatus(replace(RUNNING, results=RESULTS, cost_usd=1.5), FIRST),
+        "last": AutoStatus(replace(RUNNING, results=RESULTS, usage=Usage(cost_usd=1.5)), FIRST),
         "watch": AutoStatus(waiting),
         "quota": AutoStatus(waiting, FIRST, (SECOND,), 1, "AGENT_QUOTA"),
         "other": AutoStatus(waiting, None, (SECOND,), 1, "RUN-20260102-030405-bbbbbb, pid 7"),
@@ -102,7 +103,7 @@ def summary(**fields: object) -> Summary:
         state=AutoRunState.STOPPED,
         reason_code="AUTO_FAILED_LIMIT",
         runs=2,
-        cost_usd=1.5,
+        usage=Usage(cost_usd=1.5),
         results=RESULTS,
         changed_at=at(192),
     )

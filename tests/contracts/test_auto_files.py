@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from aiflow.adapters.auto_files import AutoFile
 from aiflow.domain.auto_run import Result, Session, Started, StopRequest
 from aiflow.domain.lifecycle import AutoRunState, RunOutcome
+from aiflow.domain.usage import Usage
 from aiflow.errors import EnvironmentProblemError
 from aiflow.ports import AutoRecords
 from builders import NOW
@@ -26,7 +27,7 @@ FULL = Session(
     done=4,
     needs_input_in_a_row=1,
     failed_in_a_row=2,
-    cost_usd=1.25,
+    usage=Usage(cost_usd=1.25),
     not_again=frozenset({"RQ-8", "日本"}),
     stop_request=StopRequest.AFTER_RUN,
     state=AutoRunState.STOPPING,
@@ -66,7 +67,7 @@ sessions = st.builds(
     started_at=instants,
     runs=counts,
     done=counts,
-    cost_usd=st.floats(0, 1e9),
+    usage=st.builds(Usage, calls=st.integers(0, 9), cost_usd=st.floats(0, 1e9)),
     not_again=st.frozensets(names, max_size=3),
     stop_request=st.sampled_from(StopRequest),
     state=st.sampled_from(AutoRunState),
@@ -109,7 +110,7 @@ JUNK: dict[str, list[Any]] = {
     "done": [None, -1],
     "needs_input_in_a_row": [-1, None],
     "failed_in_a_row": [-1, None],
-    "cost_usd": [None, -0.5, "1", True, 10**400],
+    "usage": [None, 5, {"cost_usd": -0.5}, {"cost_usd": True}, {"cost_usd": 10**400}, {"calls": -1}, {"calls": "3"}],
     "not_again": [None, "RQ-1", [3], [""], {}],
     "current": [5, "RQ-1", {}, {"request_id": "", "newest_before": None}, {"request_id": "RQ-1", "newest_before": 3}],
     "results": [None, {}, [5], [{}], [{"request_id": "RQ-1", "run_id": None, "outcome": "won", "reason_code": None}]],

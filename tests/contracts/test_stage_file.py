@@ -17,10 +17,12 @@ from aiflow.domain.answers import Role
 from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunEvent, RunState
 from aiflow.domain.place import Place, Unfinished
 from aiflow.domain.plan import PlanStep
+from aiflow.domain.quota import QuotaWait
 from aiflow.domain.resume import GoOn
 from aiflow.domain.retry import StepStop
 from aiflow.domain.run import Evidence, Feedback, Happening, Run, RunError, StepWork, Visit
 from aiflow.domain.run_events import called, left, noted, resumed, stopped
+from aiflow.domain.usage import Usage
 from run_builders import EVERY_STATE, at, done, fail, in_step, in_tests, new_run, why
 
 # D34 §3, with the types of its example: what stands in an entry, and what may be missing.
@@ -55,6 +57,7 @@ def full_run() -> Run:
         "Which?",
         Evidence("TESTING", "S02", "make test", 2, "E assert", ("runs/x/logs/step-2.log",)),
         (("path", "a.txt"),),
+        ("yes", "no"),
     )
     run = left(stopped(called(fail(run, "AGENT_FAILED"), Role.IMPLEMENTER), told, at(42)), Unfinished("t", "wip", b""))
     fields: dict[str, Any] = {name: getattr(run, name) for name in Run.__dataclass_fields__}
@@ -66,6 +69,9 @@ def full_run() -> Run:
         "replaces": "RUN-1",
         "replaced_by": "RUN-2",
         "accepted_as": "0123abc",
+        "planning_session": "session-0",
+        "usage": Usage(3, 1000, 400, 50, 0.25, 12.5),
+        "quota": QuotaWait(at(1), at(2), 3, "429", is_over=True),
         "lock": {"pid": 5, "host": "h", "fence": 7},
     }
     return noted(Run(**fields), "LOCK_RECLAIMED", at(43), "LOCK_STALE_RECOVERED", "pid 5")
@@ -285,11 +291,14 @@ def test_what_a_later_version_adds_is_passed_over() -> None:
 # --- damaged files ---------------------------------------------------------------------------------------------------
 
 # Written for people and other programs; the engine takes them from elsewhere, or works them out.
-NOT_READ = {"current_step_index", "attempts.steps", "error.category", "updated_at"}
+NOT_READ = {"current_step_index", "attempts.steps", "error.category", "updated_at", "usage.tokens"}
 MAY_BE_MISSING = {"history[].step_id", "history[].reason_code", "history[].note", "steps[].tests"}
 MAY_BE_MISSING |= {"steps[].instructions", "steps[].targets", "steps[].targets.paths"}
 # Files of versions before acceptance have none of these.
 MAY_BE_MISSING |= {"accepted_as", "steps[].merges", "steps[].conflicts", "steps[].unmarked"}
+# Nor have those of versions before agents told what they use.
+MAY_BE_MISSING |= {"planning_session", "quota", "usage", "error.choices", "steps[].sessions"}
+MAY_BE_MISSING |= {f"usage.{name}" for name in Usage.__dataclass_fields__}
 FREE = ("lock.", *(f"{name}." for name in NOT_READ))
 JUNK: list[Any] = [
     None,
@@ -359,6 +368,8 @@ def is_kind_of(value: Any, other: Any) -> bool:
     """Whether one value could stand where another does."""
     if value is None or isinstance(value, str):
         return other is None or isinstance(other, str)
+    if isinstance(value, float):
+        return type(other) in (int, float)
     return type(value) is type(other)
 
 

@@ -9,9 +9,10 @@ import pytest
 from aiflow.domain.answers import Role
 from aiflow.domain.lifecycle import RunOutcome, RunState, outcome_of
 from aiflow.domain.merge import Update, has_markers
+from aiflow.domain.next_action import Action, CallRole, next_action
 from aiflow.domain.plan import MAX_STEPS, PlanStep, merging_step, plan_shape, read_plan
 from aiflow.domain.reasons import WayOn
-from aiflow.domain.run import Action, CallRole, next_action, recommended
+from aiflow.domain.run import recommended
 from aiflow.domain.run_events import accepted, called, not_accepted, sent_back, step_done, stopped, updated
 from aiflow.errors import TransitionError
 from run_builders import EVERY_STATE, LIMITS, at, done, in_step, why

@@ -28,6 +28,7 @@ from aiflow.domain.auto_run import (
 from aiflow.domain.health import Health
 from aiflow.domain.lifecycle import AutoRunEvent, AutoRunState, RunOutcome, RunState
 from aiflow.domain.reasons import CATALOGUE
+from aiflow.domain.usage import Usage
 from aiflow.errors import TransitionError
 from builders import NOW
 
@@ -35,11 +36,13 @@ NEVER = Limits(stop_after_needs_input=0, stop_after_failed=0)
 
 
 def session(**fields: Any) -> Session:
+    used = {name: fields.pop(name) for name in Usage.__dataclass_fields__ if name in fields}
+    fields |= {"usage": Usage(**used)} if used else {}
     return Session(started_at=NOW, **fields)
 
 
 def ended(state: str, reason_code: str | None = None, cost_usd: float = 0) -> Ended:
-    return Ended("RQ-1", RunState(state), reason_code, cost_usd)
+    return Ended("RQ-1", RunState(state), reason_code, Usage(cost_usd=cost_usd))
 
 
 def after(*states: str, start: Session | None = None) -> Session:
@@ -61,6 +64,8 @@ AT_LIMIT: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     ("AUTO_FAILED_LIMIT", {"stop_after_failed": 3}, {"failed_in_a_row": 2}, {"failed_in_a_row": 3}),
     ("AUTO_RUNS_LIMIT", {"session_runs": 4}, {"runs": 3}, {"runs": 4}),
     ("AUTO_COST_LIMIT", {"session_cost_usd": 2.5}, {"cost_usd": 2.49}, {"cost_usd": 2.5}),
+    ("AUTO_TOKENS_LIMIT", {"session_tokens": 30}, {"output_tokens": 29}, {"output_tokens": 30}),
+    ("AUTO_CALLS_LIMIT", {"session_agent_calls": 3}, {"calls": 2}, {"calls": 3}),
 ]
 
 
@@ -215,7 +220,7 @@ def test_counters_never_fall_below_zero_and_done_resets_those_in_a_row(states: l
 
 @pytest.mark.spec("AUT-3", "AUT-4")
 def test_a_run_counts_once_however_often_it_is_reported() -> None:
-    first = Ended("RQ-1", RunState.NEEDS_INPUT, "UNIT_TEST_FAILED", 0.5, "RUN-1")
+    first = Ended("RQ-1", RunState.NEEDS_INPUT, "UNIT_TEST_FAILED", Usage(cost_usd=0.5), "RUN-1")
     once = record_end(session(current=Started("RQ-1", "RUN-0")), first)
     assert (once.runs, once.needs_input_in_a_row, once.cost_usd, once.current) == (1, 1, 0.5, None)
     again = record_end(replace(once, current=Started("RQ-1", "RUN-0")), replace(first, state=RunState.DONE))
@@ -226,10 +231,10 @@ def test_a_run_counts_once_however_often_it_is_reported() -> None:
 @pytest.mark.spec("AUT-2", "AUT-3")
 def test_the_results_say_what_came_of_each() -> None:
     current = session(current=Started("RQ-1"))
-    current = record_end(current, Ended("RQ-1", RunState.DONE, None, 0, "RUN-1", is_accepted=True))
-    current = record_end(current, Ended("RQ-2", RunState.DONE, "MERGE_CONFLICT", 0, "RUN-2"))
-    current = record_end(current, Ended("RQ-3", RunState.NEEDS_INPUT, "CANCELLED", 0, "RUN-3"))
-    current = record_end(current, Ended("RQ-4", RunState.FAILED, "SENT_BACK", 0, "RUN-4"))
+    current = record_end(current, Ended("RQ-1", RunState.DONE, None, Usage(), "RUN-1", is_accepted=True))
+    current = record_end(current, Ended("RQ-2", RunState.DONE, "MERGE_CONFLICT", Usage(), "RUN-2"))
+    current = record_end(current, Ended("RQ-3", RunState.NEEDS_INPUT, "CANCELLED", Usage(), "RUN-3"))
+    current = record_end(current, Ended("RQ-4", RunState.FAILED, "SENT_BACK", Usage(), "RUN-4"))
     assert (current.runs, current.done, current.failed_in_a_row) == (4, 2, 0)
     current = record_failed_start(current, "RQ-5", "REQUEST_INVALID")
     assert [(r.request_id, r.run_id, r.outcome, r.reason_code) for r in current.results] == [

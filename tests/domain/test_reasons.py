@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 SPEC = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
 
 STOPS_AS_NEEDS_INPUT = [
+    "RUN_LIMIT_REACHED",
     "SETTINGS_INVALID",
     "NETWORK_FILE_SYSTEM",
     "DISK_FULL",

@@ -9,13 +9,14 @@ import pytest
 import run_builders as runs
 from aiflow.domain.answers import Role
 from aiflow.domain.lifecycle import RunState
+from aiflow.domain.next_action import Action, CallRole, next_action
 from aiflow.domain.retry import NOT_THE_WORK, ReplanSignal, StepStop
-from aiflow.domain.run import Action, CallRole, Run, RunError, RunLimits, StepWork, as_stopped, next_action
+from aiflow.domain.run import Run, RunError, RunLimits, StepWork, as_stopped
 from aiflow.domain.run_events import called, recovered, reviewed, step_done, stopped
 from builders import NOW
 
 PLANNER, IMPLEMENTER, QA = (CallRole(role) for role in Role)
-PREPARE, TEST, COMMIT, REPORT, GIVE_UP = Action
+PREPARE, TEST, COMMIT, REPORT, WAIT, LIMIT, GIVE_UP = Action
 
 
 # --- what is next ----------------------------------------------------------------------------------------------------

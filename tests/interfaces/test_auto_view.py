@@ -230,8 +230,8 @@ def test_the_summary_fits_and_names_everything(language: str, columns: int | Non
 def test_the_summary_says_why_it_ended_what_is_done_and_what_waits() -> None:
     lines = morning(summary(), columns=100)
     assert lines[1] == "AUTO_FAILED_LIMIT: Auto-run stopped: a run failed"
-    assert lines[lines.index("Runs: 2   Time: 3 h 12 min   Cost: $1.50") :] == [
-        "Runs: 2   Time: 3 h 12 min   Cost: $1.50",
+    assert lines[lines.index("Runs: 2   Time: 3 h 12 min   cost $1.50") :] == [
+        "Runs: 2   Time: 3 h 12 min   cost $1.50",
         "",
         "Done (2)",
         "  RQ-20251214-008  ログイン画面のパスワード再設定リンクが切れているのを直し、テストを足す（全ロケー…",

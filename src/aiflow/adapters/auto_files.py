@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from aiflow.adapters.atomic_files import STATE_DIR, read_regular, replace_file, state_dir, translated
 from aiflow.adapters.checked_fields import amount, count, entries, instant, maybe, text
 from aiflow.adapters.run_store import to_json
+from aiflow.adapters.stage_reading import read_usage
 from aiflow.domain.auto_run import Result, Session, Started, StopRequest
 from aiflow.domain.lifecycle import AutoRunState, RunOutcome
+from aiflow.domain.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +60,7 @@ def _shape(session: Session) -> dict[str, Any]:
         "done": session.done,
         "needs_input_in_a_row": session.needs_input_in_a_row,
         "failed_in_a_row": session.failed_in_a_row,
-        "cost_usd": session.cost_usd,
+        "usage": asdict(session.usage),
         "not_again": sorted(session.not_again),
         "current": asdict(session.current) if session.current else None,
         "results": [asdict(result) for result in session.results],
@@ -79,7 +81,7 @@ def _read(shape: Mapping[str, Any]) -> Session:
         done=count(shape["done"]),
         needs_input_in_a_row=count(shape["needs_input_in_a_row"]),
         failed_in_a_row=count(shape["failed_in_a_row"]),
-        cost_usd=amount(shape["cost_usd"]),
+        usage=read_usage(shape["usage"]) if "usage" in shape else Usage(cost_usd=amount(shape["cost_usd"])),
         not_again=frozenset(map(text, entries(shape["not_again"]))),
         stop_request=StopRequest(shape["stop_request"]),
         state=AutoRunState(shape["state"]),

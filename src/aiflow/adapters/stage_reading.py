@@ -57,7 +57,7 @@ def read_stage(stage: Mapping[str, Any]) -> Run:
             plan=_read_plan(steps),
             current_step_id=maybe(stage["current_step_id"]),
             planning_session=maybe(stage.get("planning_session")),
-            usage=_read_usage(stage.get("usage", {})),
+            usage=read_usage(stage.get("usage", {})),
             quota=_read_quota(stage.get("quota")),
             planning_calls=count(stage["attempts"]["planning"]),
             steps={step["id"]: _read_work(step) for step in steps if flag(step["is_visited"])},
@@ -112,7 +112,7 @@ def _read_work(step: Mapping[str, Any]) -> StepWork:
     )
 
 
-def _read_usage(usage: object) -> Usage:
+def read_usage(usage: object) -> Usage:
     """Read what agents used; a version that did not record it yet used nothing that counts."""
     used = mapping(usage)
     return Usage(

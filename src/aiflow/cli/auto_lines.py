@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiflow.cli.lines import GREY, Line, Part, duration_text
+from aiflow.cli.lines import GREY, Line, Part, duration_text, event_text, moment_text
 from aiflow.domain.auto_run import StopRequest
 from aiflow.domain.lifecycle import AutoRunState, RunEvent, RunOutcome
 from aiflow.domain.reasons import CATALOGUE
@@ -35,7 +35,7 @@ _UNTOLD = {
     RunEvent.NEEDS_INPUT,
     RunEvent.FAILED,
 }
-_TROUBLE = {RunEvent.ATTEMPT_FAILED, RunEvent.REVIEW_FAILED, RunEvent.NOT_ACCEPTED}
+_TROUBLE = {RunEvent.QUOTA_WAIT, RunEvent.ATTEMPT_FAILED, RunEvent.REVIEW_FAILED, RunEvent.NOT_ACCEPTED}
 
 
 class Told(NamedTuple):
@@ -134,8 +134,7 @@ class Teller:
             number = run.plan.index(step) + 1
             done = self._texts("auto.step_done", step=step.id, number=number, total=len(run.plan))
             return (Part(f"  {done}"), Part(f"  {step.title}", GREY))
-        facts = {"step": happening.step_id or "", "reason": happening.reason_code or ""}
-        text = self._texts(f"event.{happening.event}", **facts).strip()
+        text = event_text(happening, self._texts)
         return (Part(f"  {text}", "yellow" if happening.event in _TROUBLE else None),)
 
     def _be_still(self, status: AutoStatus, now: datetime) -> Iterator[Told]:
@@ -154,15 +153,18 @@ def why_still(status: AutoStatus, texts: Texts) -> str | None:
     if state is AutoRunState.STOPPING or wish is not StopRequest.NONE:
         key = "auto.stops_now" if wish is StopRequest.NOW else "auto.stops_after_run"
         return texts(key if status.running else "run.cancelling")
-    return _awaited(status.waits_for, texts) if state is AutoRunState.WAITING else None
+    return _awaited(status, texts) if state is AutoRunState.WAITING else None
 
 
-def _awaited(cause: str | None, texts: Texts) -> str:
+def _awaited(status: AutoStatus, texts: Texts) -> str:
     """Name what is waited for: new requests, an end of what a reason code names, or whoever else runs."""
+    cause = status.waits_for
     if cause is None:
         return texts("auto.waits.watch")
     if cause in CATALOGUE:
-        return texts("auto.waits.for", cause=texts.message(cause, {}).title)
+        title = texts.message(cause, {}).title
+        until = moment_text(status.waits_until) if status.waits_until else None
+        return texts("auto.waits.until", cause=title, until=until) if until else texts("auto.waits.for", cause=title)
     return texts("auto.waits.run", holder=cause)
 
 
@@ -177,6 +179,12 @@ def limits_text(limits: Limits, texts: Texts, session: Session | None = None) ->
     if limits.session_cost_usd:
         used = f"${session.cost_usd:.2f}/" if session else ""
         shown.append(f"{used}${limits.session_cost_usd:.2f}")
+    if limits.session_tokens:
+        used = f"{session.usage.tokens}/" if session else ""
+        shown.append(texts("auto.limit.tokens", tokens=f"{used}{limits.session_tokens}"))
+    if limits.session_agent_calls:
+        used = f"{session.usage.calls}/" if session else ""
+        shown.append(texts("auto.limit.calls", calls=f"{used}{limits.session_agent_calls}"))
     return texts("auto.limits", limits=texts("auto.limit.between").join(shown)) if shown else ""
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.cli.auto_lines import worked
 from aiflow.cli.layout import cut, display_width, pad, share_out, wrap
-from aiflow.cli.lines import GREY, Line, Part, duration_text, fitted, paragraph
+from aiflow.cli.lines import GREY, Line, Part, duration_text, fitted, paragraph, usage_text
 from aiflow.cli.render import clean
 from aiflow.domain.lifecycle import AutoRunState
 
@@ -83,8 +83,8 @@ def _totals(summary: Summary, texts: Texts, now: datetime) -> Line:
     session = summary.session
     took = worked(session, session.changed_at or now)
     text = texts("auto.summary.totals", runs=session.runs, duration=duration_text(took, texts))
-    cost = texts("auto.summary.cost", cost=f"${session.cost_usd:.2f}") if session.cost_usd else ""
-    return (Part(text), Part(cost))
+    used = usage_text(session.usage, texts)
+    return (Part(text), Part(f"   {used}" if used else ""))
 
 
 def _heading(key: str, listed: Sequence[object], texts: Texts) -> Line:

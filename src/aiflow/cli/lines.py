@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from aiflow.cli.layout import cut, display_width, wrap
 from aiflow.cli.render import clean
+from aiflow.domain.lifecycle import RunEvent
+from aiflow.domain.request import parse_instant
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
+    from aiflow.domain.run import Happening
+    from aiflow.domain.usage import Usage
     from aiflow.messages import Texts
 
 GREY = "bright_black"
@@ -71,6 +74,36 @@ def paragraph(text: str, prefix: Line, width: int | None) -> list[Line]:
     if width is not None:
         shown = [part for line in shown for part in wrap(line, max(8, width - indent)) or [""]]
     return [(*(prefix if number == 0 else (Part(" " * indent),)), Part(line)) for number, line in enumerate(shown)]
+
+
+def event_text(happening: Happening, texts: Texts) -> str:
+    """Say one line of a run's history; a moment in its note is told in the reader's own time."""
+    facts = {"step": happening.step_id or "", "reason": happening.reason_code or ""}
+    until = parse_instant(happening.note or "") if happening.event == RunEvent.QUOTA_WAIT else None
+    return texts(f"event.{happening.event}", until=moment_text(until) if until else "", **facts).strip()
+
+
+def usage_text(usage: Usage, texts: Texts) -> str:
+    """Say what agents used, as far as they tell: money, and tokens in a number one can take in."""
+    shown = [texts("usage.cost", cost=f"${usage.cost_usd:.2f}")] if usage.cost_usd else []
+    if usage.tokens:
+        shown.append(texts("usage.tokens", tokens=short_number(usage.tokens)))
+    return texts("auto.limit.between").join(shown)
+
+
+def short_number(number: int) -> str:
+    """Write a large number with three digits: 987, 12.3k, 1.2M."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{unit}" if number < 100 * size else f"{number / size:.0f}{unit}"
+    return str(number)
+
+
+def moment_text(moment: datetime) -> str:
+    """Return a moment to come: the time alone if it is less than a day away, else with its day."""
+    local = moment.astimezone()
+    away = local - datetime.now().astimezone()
+    return f"{local:%H:%M:%S}" if away < timedelta(hours=20) else f"{local:%Y-%m-%d %H:%M}"
 
 
 def clock_text(elapsed: timedelta) -> str:

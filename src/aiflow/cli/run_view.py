@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aiflow.cli.layout import wrap
+from aiflow.cli.lines import event_text
 from aiflow.cli.render import clean, heading, is_terminal, paint, say, terminal_width
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.reasons import mending_command
@@ -65,8 +66,7 @@ class RunView:
             heading(f"{run.request_id}  {clean(run.title)}")
             click.echo(f"  {run.run_id}")
         for line in run.history[self._told :]:
-            done = self._texts(f"event.{line.event}", step=line.step_id or "", reason=line.reason_code or "")
-            self._line(f"{line.at:%H:%M:%S}", done.strip())
+            self._line(f"{line.at:%H:%M:%S}", event_text(line, self._texts))
         self._told = len(run.history)
         self._tell_call(run)
 

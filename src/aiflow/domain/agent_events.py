@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.answers import Role
+from aiflow.domain.lifecycle import RunEvent
 from aiflow.domain.quota import next_wait, over
-from aiflow.domain.run_events import given_back, noted, stopped
+from aiflow.domain.run_events import given_back, happen, stopped
 from aiflow.domain.usage import Usage
 
 if TYPE_CHECKING:
@@ -16,13 +17,11 @@ if TYPE_CHECKING:
     from aiflow.domain.agent_call import AgentReply
     from aiflow.domain.run import Run, RunError
 
-QUOTA_WAIT = "QUOTA_WAIT"
-QUOTA_BACK = "QUOTA_BACK"
-
 
 def replied(run: Run, role: Role, reply: AgentReply, seconds: float) -> Run:
     """An agent has come back: what it used is added up, its session is known, and so is what a person should know."""
-    used = replace(reply.usage, calls=0, seconds=seconds)  # the call itself was counted before it was launched
+    # The call itself was counted before it was launched.
+    used = replace(reply.usage, calls=0, seconds=round(seconds, 3))
     known = replace(run, usage=run.usage + used, warnings=tuple(dict.fromkeys((*run.warnings, *reply.warnings))))
     if reply.reason_code != "AGENT_QUOTA":
         known = replace(known, quota=None)
@@ -41,7 +40,7 @@ def _with_session(run: Run, role: Role, session_id: str | None) -> Run:
 
 def worked(run: Run, seconds: float) -> Run:
     """Tests or a set-up took their time."""
-    return replace(run, usage=run.usage + Usage(seconds=seconds))
+    return replace(run, usage=run.usage + Usage(seconds=round(seconds, 3)))
 
 
 def quota_reached(run: Run, role: Role, why: RunError, wait: tuple[datetime | None, float], now: datetime) -> Run:
@@ -57,10 +56,10 @@ def quota_reached(run: Run, role: Role, why: RunError, wait: tuple[datetime | No
         when = (("retry_at", retry_at.isoformat(timespec="seconds")),) if retry_at else ()
         return stopped(replace(back, quota=None), replace(why, facts=(*why.facts, *when)), now)
     until = quota.until.isoformat(timespec="seconds")
-    return noted(replace(back, quota=quota), QUOTA_WAIT, now, "AGENT_QUOTA", until)
+    return happen(replace(back, quota=quota), RunEvent.QUOTA_WAIT, now, "AGENT_QUOTA", until)
 
 
 def quota_waited(run: Run, now: datetime) -> Run:
     """The time has come to try again."""
     assert run.quota is not None, run.run_id
-    return noted(replace(run, quota=over(run.quota)), QUOTA_BACK, now)
+    return happen(replace(run, quota=over(run.quota)), RunEvent.QUOTA_BACK, now)

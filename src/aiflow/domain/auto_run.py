@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -17,6 +17,7 @@ from aiflow.domain.lifecycle import (
     advance,
     outcome_of,
 )
+from aiflow.domain.usage import Ceiling, Ceilings, Usage, reached
 
 # In these states a process is at work: a session that was left in one of them was interrupted (AUT-4).
 WORKING_STATES = frozenset(state for state, event in AUTO_RUN_TRANSITIONS if event is AutoRunEvent.STOPPED)
@@ -49,6 +50,13 @@ class Limits:
     session_runs: int = 0
     session_minutes: int = 0
     session_cost_usd: float = 0
+    session_tokens: int = 0
+    session_agent_calls: int = 0
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """What agents may use in the session; its time is the session's own, not theirs."""
+        return Ceilings(self.session_cost_usd, self.session_tokens, self.session_agent_calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,7 @@ class Session:
     done: int = 0
     needs_input_in_a_row: int = 0
     failed_in_a_row: int = 0
-    cost_usd: float = 0
+    usage: Usage = field(default_factory=Usage)
     not_again: frozenset[str] = frozenset()
     stop_request: StopRequest = StopRequest.NONE
     state: AutoRunState = AutoRunState.IDLE
@@ -92,6 +100,11 @@ class Session:
     spent: timedelta = timedelta()
     current: Started | None = None
     results: tuple[Result, ...] = ()
+
+    @property
+    def cost_usd(self) -> float:
+        """What its agents cost, as far as they tell."""
+        return self.usage.cost_usd
 
     @property
     def is_interrupted(self) -> bool:
@@ -106,7 +119,7 @@ class Ended:
     request_id: str
     state: RunState
     reason_code: str | None = None
-    cost_usd: float = 0
+    usage: Usage = field(default_factory=Usage)
     run_id: str | None = None
     is_accepted: bool = False
 
@@ -132,6 +145,7 @@ class AutoStatus:
     upcoming: tuple[Upcoming, ...] = ()
     runnable: int = 0
     waits_for: str | None = None
+    waits_until: datetime | None = None
     interrupted: tuple[Upcoming, ...] = ()
 
 
@@ -196,7 +210,7 @@ def record_end(session: Session, ended: Ended) -> Session:
     counted = replace(
         session,
         runs=session.runs + 1,
-        cost_usd=session.cost_usd + ended.cost_usd,
+        usage=session.usage + ended.usage,
         current=None,
         results=(*session.results, Result(ended.request_id, ended.run_id, outcome, ended.reason_code)),
     )
@@ -241,9 +255,16 @@ def why_stop(session: Session, limits: Limits, now: datetime, health: Health = H
         (_reached(session.needs_input_in_a_row, limits.stop_after_needs_input), "AUTO_NEEDS_INPUT_LIMIT"),
         (_reached(session.runs, limits.session_runs), "AUTO_RUNS_LIMIT"),
         (_reached(elapsed / timedelta(minutes=1), limits.session_minutes), "AUTO_MINUTES_LIMIT"),
-        (_reached(session.cost_usd, limits.session_cost_usd), "AUTO_COST_LIMIT"),
+        *((reached(session.usage, limits.ceilings) is which, code) for which, code in _CEILING_CODES.items()),
     )
     return next((code for is_met, code in checks if is_met), None)
+
+
+_CEILING_CODES = {
+    Ceiling.COST: "AUTO_COST_LIMIT",
+    Ceiling.TOKENS: "AUTO_TOKENS_LIMIT",
+    Ceiling.CALLS: "AUTO_CALLS_LIMIT",
+}
 
 
 def _reached(value: float, limit: float) -> bool:

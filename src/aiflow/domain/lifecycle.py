@@ -110,10 +110,13 @@ class RunEvent(StrEnum):
     ACCEPTING = "ACCEPTING"
     ACCEPTED = "ACCEPTED"
     NOT_ACCEPTED = "NOT_ACCEPTED"
+    QUOTA_WAIT = "QUOTA_WAIT"
+    QUOTA_BACK = "QUOTA_BACK"
 
 
 _S, _V = RunState, RunEvent
-_WORKING = (_S.INIT, _S.PLANNING, _S.IMPLEMENTING, _S.TESTING, _S.REPORTING)
+_CALLING = (_S.PLANNING, _S.IMPLEMENTING, _S.TESTING)
+_WORKING = (_S.INIT, *_CALLING, _S.REPORTING)
 
 RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
     (_S.INIT, _V.PLANNING_STARTED): _S.PLANNING,
@@ -127,6 +130,7 @@ RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
     (_S.TESTING, _V.STEP_DONE): _S.IMPLEMENTING,
     (_S.TESTING, _V.LAST_STEP_DONE): _S.REPORTING,
     (_S.REPORTING, _V.REPORTED): _S.DONE,
+    **{(state, event): state for state in _CALLING for event in (_V.QUOTA_WAIT, _V.QUOTA_BACK)},
     **{(state, _V.NEEDS_INPUT): _S.NEEDS_INPUT for state in _WORKING},
     **{(state, _V.FAILED): _S.FAILED for state in _WORKING},
     # After a crash a run goes on where it was; nothing finished is repeated (RUN-11).
@@ -243,13 +247,11 @@ _A, _O = AutoRunState, AutoRunEvent
 
 AUTO_RUN_TRANSITIONS: Mapping[tuple[AutoRunState, AutoRunEvent], AutoRunState] = {
     **{(state, _O.STARTED): _A.SELECTING for state in (_A.IDLE, _A.STOPPED, _A.COMPLETED)},
-    (_A.SELECTING, _O.RUN_STARTED): _A.RUNNING,
-    (_A.SELECTING, _O.WAIT_BEGAN): _A.WAITING,
+    **{(state, _O.RUN_STARTED): _A.RUNNING for state in (_A.SELECTING, _A.WAITING)},
+    **{(state, _O.WAIT_BEGAN): _A.WAITING for state in (_A.SELECTING, _A.RUNNING)},
     (_A.SELECTING, _O.NOTHING_LEFT): _A.COMPLETED,
     (_A.RUNNING, _O.RUN_ENDED): _A.SELECTING,
-    (_A.RUNNING, _O.WAIT_BEGAN): _A.WAITING,
     (_A.WAITING, _O.WAIT_ENDED): _A.SELECTING,
-    (_A.WAITING, _O.RUN_STARTED): _A.RUNNING,
     **{(state, _O.STOP_ASKED): _A.STOPPING for state in (_A.SELECTING, _A.RUNNING, _A.WAITING)},
     **{(_A.STOPPING, event): _A.STOPPING for event in (_O.RUN_ENDED, _O.WAIT_BEGAN, _O.WAIT_ENDED, _O.STOP_ASKED)},
     **{(state, _O.STOPPED): _A.STOPPED for state in (_A.SELECTING, _A.RUNNING, _A.WAITING, _A.STOPPING)},

@@ -82,9 +82,9 @@ class RunError:
     summary: str
     cause: str | None = None
     question: str | None = None
-    choices: tuple[str, ...] = ()
     evidence: Evidence = field(default_factory=Evidence)
     facts: tuple[tuple[str, str], ...] = ()
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 RESULT_STOPS = {RunState.NEEDS_INPUT: RunEvent.NEEDS_INPUT, RunState.FAILED: RunEvent.FAILED}
 
 
-def _happen(run: Run, event: RunEvent, now: datetime, reason_code: str | None = None, note: str | None = None) -> Run:
+def happen(run: Run, event: RunEvent, now: datetime, reason_code: str | None = None, note: str | None = None) -> Run:
     """Follow the table and write the history."""
     line = Happening(now, event.value, run.current_step_id, reason_code, note)
     return replace(run, state=advance(RUN_TRANSITIONS, run.state, event), history=(*run.history, line))
@@ -36,7 +36,7 @@ def _happen(run: Run, event: RunEvent, now: datetime, reason_code: str | None = 
 def prepared(run: Run, now: datetime) -> Run:
     """The worktree is there and set up; a new run begins to plan."""
     ready = replace(run, is_prepared=True)
-    return _happen(ready, RunEvent.PLANNING_STARTED, now) if run.state is RunState.INIT else ready
+    return happen(ready, RunEvent.PLANNING_STARTED, now) if run.state is RunState.INIT else ready
 
 
 def called(run: Run, role: Role) -> Run:
@@ -61,7 +61,7 @@ def _with_work(run: Run, work: StepWork) -> Run:
 
 def planned(run: Run, plan: tuple[PlanStep, ...], now: datetime) -> Run:
     """The plan is there; the first step begins."""
-    first = _happen(replace(run, plan=plan), RunEvent.PLANNED, now)
+    first = happen(replace(run, plan=plan), RunEvent.PLANNED, now)
     return _enter(first, plan[0].id, first.place.base_commit)
 
 
@@ -74,7 +74,7 @@ def _enter(run: Run, step_id: str, base: str) -> Run:
 def implemented(run: Run, changes: Changes, summary: str, now: datetime) -> Run:
     """The implementer has changed the files, and the step is not too large."""
     visit = replace(measured(run, changes).visit, calling=None, summary=summary)
-    return _happen(replace(run, visit=visit), RunEvent.IMPLEMENTED, now)
+    return happen(replace(run, visit=visit), RunEvent.IMPLEMENTED, now)
 
 
 def measured(run: Run, changes: Changes) -> Run:
@@ -107,13 +107,13 @@ def step_done(run: Run, commit: str | None, now: datetime) -> Run:
     base = commit or run.step_base
     following = next((step for step in run.plan[index + 1 :]), None)
     event = RunEvent.STEP_DONE if following else RunEvent.LAST_STEP_DONE
-    done = replace(_happen(_with_work(run, work), event, now, note=note), has_edits=False)
+    done = replace(happen(_with_work(run, work), event, now, note=note), has_edits=False)
     return _enter(done, following.id, base) if following else replace(done, visit=Visit())
 
 
 def reported(run: Run, now: datetime) -> Run:
     """The report is written: the run is done."""
-    return _happen(replace(run, error=None), RunEvent.REPORTED, now)
+    return happen(replace(run, error=None), RunEvent.REPORTED, now)
 
 
 def attempt_failed(run: Run, role: Role, why: RunError, limits: RunLimits, now: datetime) -> Run:
@@ -133,7 +133,7 @@ def attempt_failed(run: Run, role: Role, why: RunError, limits: RunLimits, now: 
     if isinstance(decision, StopRun):
         return stopped(failed, replace(why, reason_code=decision.reason_code, cause=decision.cause), now)
     event = RunEvent.REVIEW_FAILED if role is Role.QA else RunEvent.ATTEMPT_FAILED
-    return _happen(failed, event, now, why.reason_code, why.summary)
+    return happen(failed, event, now, why.reason_code, why.summary)
 
 
 def asked(run: Run, role: Role, why: RunError, now: datetime) -> Run:
@@ -156,7 +156,7 @@ def stopped(run: Run, why: RunError, now: datetime) -> Run:
         run = _with_work(run, replace(run.work, stops=(*run.work.stops, stop)))
     evidence = replace(why.evidence, failed_at_state=why.evidence.failed_at_state or run.state.value)
     error = replace(why, evidence=replace(evidence, step_id=evidence.step_id or run.current_step_id))
-    return _happen(
+    return happen(
         replace(run, error=error, stopped_in=run.state), event, now, why.reason_code, why.cause or why.summary or None
     )
 
@@ -178,7 +178,7 @@ def recovered(run: Run, limits: RunLimits, now: datetime) -> Run:
     again = replace(run, visit=replace(visit, crashes=visit.crashes + 1))
     if visit.crashes > 0 or (role is not None and run.is_spent(role, limits)):
         return crashed(again, now)
-    return _happen(again, RunEvent.RECOVERED, now, "PROCESS_CRASHED")
+    return happen(again, RunEvent.RECOVERED, now, "PROCESS_CRASHED")
 
 
 def crashed(run: Run, now: datetime) -> Run:
@@ -211,7 +211,7 @@ def resumed(run: Run, way: GoOn, answer: str | None, now: datetime) -> Run:
         areas=old.areas if keeps_work else frozenset(),
         summary=old.summary if keeps_work else "",
     )
-    return _happen(replace(fresh, visit=visit), way.event, now, note=note)
+    return happen(replace(fresh, visit=visit), way.event, now, note=note)
 
 
 def feedback_of(run: Run) -> tuple[Feedback, ...]:
@@ -245,28 +245,28 @@ def rebased(run: Run, commit: str) -> Run:
 def replaced(run: Run, by: str, now: datetime) -> Run:
     """A new run with a new plan takes this one's place (RUN-6)."""
     error = RunError("REPLANNED", f"replaced by {by}", cause=run.error.reason_code if run.error else None)
-    return _happen(replace(run, replaced_by=by, error=error), RunEvent.REPLACED, now, "REPLANNED", by)
+    return happen(replace(run, replaced_by=by, error=error), RunEvent.REPLACED, now, "REPLANNED", by)
 
 
 def accepting(run: Run, now: datetime) -> Run:
     """The run's work is merged, and the tests of that begin."""
-    return _happen(run, RunEvent.ACCEPTING, now)
+    return happen(run, RunEvent.ACCEPTING, now)
 
 
 def accepted(run: Run, commit: str, now: datetime) -> Run:
     """The run's work is in the base branch, brought in by a commit (REQ-6)."""
-    return _happen(replace(run, accepted_as=commit, error=None), RunEvent.ACCEPTED, now, note=commit)
+    return happen(replace(run, accepted_as=commit, error=None), RunEvent.ACCEPTED, now, note=commit)
 
 
 def not_accepted(run: Run, why: RunError, now: datetime) -> Run:
     """The run's work could not be brought in: it stays done, and waits with this reason (GIT-3)."""
-    return _happen(replace(run, error=why), RunEvent.NOT_ACCEPTED, now, why.reason_code, why.summary or None)
+    return happen(replace(run, error=why), RunEvent.NOT_ACCEPTED, now, why.reason_code, why.summary or None)
 
 
 def sent_back(run: Run, comment: str, now: datetime) -> Run:
     """A person sends the work back with a comment, which the next run is told (REQ-6)."""
     error = replace(failure(run, "SENT_BACK", comment), cause=run.error.reason_code if run.error else None)
-    return _happen(replace(run, error=error), RunEvent.SENT_BACK, now, "SENT_BACK", comment)
+    return happen(replace(run, error=error), RunEvent.SENT_BACK, now, "SENT_BACK", comment)
 
 
 def updated(run: Run, step: PlanStep, update: Update, now: datetime) -> Run:
@@ -277,9 +277,9 @@ def updated(run: Run, step: PlanStep, update: Update, now: datetime) -> Run:
     merging = _with_work(inside, work)
     if not update.conflicts:  # nobody has written anything, so there is nothing to review before the tests have failed
         untouched = replace(merging, visit=Visit(is_reviewed=True))
-        return _happen(untouched, RunEvent.RESUMED_AT_TESTS, now, note="update")
+        return happen(untouched, RunEvent.RESUMED_AT_TESTS, now, note="update")
     told = tuple(Feedback("MERGE_CONFLICT", summary) for summary in update.tasks())
-    return _happen(replace(merging, visit=Visit(feedback=told)), RunEvent.RESUMED_AT_STEP, now, note="update")
+    return happen(replace(merging, visit=Visit(feedback=told)), RunEvent.RESUMED_AT_STEP, now, note="update")
 
 
 def noted(run: Run, event: str, now: datetime, reason_code: str | None = None, note: str | None = None) -> Run:

@@ -31,8 +31,8 @@ class Usage:
             self.input_tokens + other.input_tokens,
             self.cached_tokens + other.cached_tokens,
             self.output_tokens + other.output_tokens,
-            self.cost_usd + other.cost_usd,
-            self.seconds + other.seconds,
+            round(self.cost_usd + other.cost_usd, 6),
+            round(self.seconds + other.seconds, 3),
         )
 
 

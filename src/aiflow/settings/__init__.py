@@ -10,15 +10,31 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.settings.table import (
-    BY_NAME,
-    ENV_PREFIX,
-    FILE_NAME,
-    ROLES,
-    SECTIONS,
-    TABLE,
-    Kind,
-    Setting,
-    SettingValue,
+    BY_NAME as BY_NAME,
+)
+from aiflow.settings.table import (
+    ENV_PREFIX as ENV_PREFIX,
+)
+from aiflow.settings.table import (
+    FILE_NAME as FILE_NAME,
+)
+from aiflow.settings.table import (
+    ROLES as ROLES,
+)
+from aiflow.settings.table import (
+    SECTIONS as SECTIONS,
+)
+from aiflow.settings.table import (
+    TABLE as TABLE,
+)
+from aiflow.settings.table import (
+    Kind as Kind,
+)
+from aiflow.settings.table import (
+    Setting as Setting,
+)
+from aiflow.settings.table import (
+    SettingValue as SettingValue,
 )
 
 if TYPE_CHECKING:
@@ -194,25 +210,3 @@ def check_text(setting: Setting, text: str) -> tuple[str, SettingValue] | Mistak
     except ValueError:
         raw = text
     return check_value(setting, raw)
-
-
-__all__ = [
-    "BY_NAME",
-    "ENV_PREFIX",
-    "FILE_NAME",
-    "ROLES",
-    "SECTIONS",
-    "TABLE",
-    "Kind",
-    "Mistake",
-    "MistakeKind",
-    "Setting",
-    "SettingValue",
-    "Settings",
-    "Source",
-    "check_tables",
-    "check_text",
-    "check_value",
-    "settle",
-    "unknown",
-]

@@ -64,7 +64,7 @@ def ended_of(run: Run) -> Ended:
     """Sum up how a run ended."""
     reason_code = run.error.reason_code if run.error else None
     is_accepted = run.accepted_as is not None
-    return Ended(run.request_id, run.state, reason_code, run_id=run.run_id, is_accepted=is_accepted)
+    return Ended(run.request_id, run.state, reason_code, run.usage, run.run_id, is_accepted)
 
 
 def newest_run_id(shift: Shift, request_id: str) -> str | None:

@@ -52,6 +52,8 @@ def limits_of(settings: Settings) -> Limits:
         session_runs=settings.integer("limits.session_runs"),
         session_minutes=settings.integer("limits.session_minutes"),
         session_cost_usd=settings.number("limits.session_cost_usd"),
+        session_tokens=settings.integer("limits.session_tokens"),
+        session_agent_calls=settings.integer("limits.session_agent_calls"),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.auto_run import AutoStatus, StopRequest, Upcoming, moved, strongest, why_stop
 from aiflow.domain.health import Health
-from aiflow.domain.lifecycle import AutoRunEvent
+from aiflow.domain.lifecycle import AutoRunEvent, AutoRunState
 from aiflow.errors import AiflowError, ConflictError
 from aiflow.usecases.check_health import check_quick
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from aiflow.domain.auto_run import Limits, Session, Started, Summary
     from aiflow.domain.health import Finding
     from aiflow.domain.place import RepositoryFacts
+    from aiflow.domain.run import Run
     from aiflow.messages import Texts
     from aiflow.ports import AutoRecords, Lease
     from aiflow.usecases.engine import Engine
@@ -47,7 +48,13 @@ class Shift:
     """An auto-run between its start and its end."""
 
     def __init__(self, engine: Engine, terms: Terms, lease: Lease, session: Session) -> None:
-        self.engine = replace(engine, interrupted=self.is_to_end_now)
+        self.engine = replace(
+            engine,
+            interrupted=self.is_to_end_now,
+            observe=self._observe_run,
+            session=lambda: (self.session.usage, terms.limits.ceilings),
+        )
+        self._tell_run = engine.observe
         self.terms = terms
         self.lease = lease
         self.session = session
@@ -77,6 +84,15 @@ class Shift:
                 self.save()
             self.show()
         return wish is StopRequest.NOW
+
+    def _observe_run(self, run: Run) -> None:
+        """Tell of a change of the run; while it waits for its agent's quota, auto-run waits with it (RUN-13)."""
+        self._tell_run(run)
+        is_waiting = run.is_active and run.quota is not None and not run.quota.is_over
+        if run.quota is not None and is_waiting and self.session.state is AutoRunState.RUNNING:
+            self.move(AutoRunEvent.WAIT_BEGAN, waits_for="AGENT_QUOTA", waits_until=run.quota.until)
+        elif not is_waiting and self.session.state is AutoRunState.WAITING:
+            self.move(AutoRunEvent.RUN_STARTED, waits_for=None, waits_until=None)
 
     def why_stop(self) -> str | None:
         """Return the reason code for which auto-run ends now, or None to go on (AUT-3)."""

@@ -148,6 +148,8 @@ def summary_shape(summary: Summary) -> dict[str, Any]:
         "runs": session.runs,
         "done": session.done,
         "cost_usd": session.cost_usd,
+        "tokens": session.usage.tokens,
+        "agent_calls": session.usage.calls,
         "interrupted": [each.request_id for each in summary.interrupted],
         "results": [asdict(result) for result in session.results],
         "waiting": [asdict(each) for each in summary.waiting],

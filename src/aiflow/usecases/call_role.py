@@ -128,7 +128,10 @@ def _take_failure(work: Work, role: Role, reply: AgentReply, log: StepLog) -> No
         record(work, quota_reached(work.run, role, why, (reply.retry_at, hours), work.engine.clock()))
         return
     if code in (limit_code(COST), limit_code("")):
-        setting = ceiling_reached(work.run, work.engine.limits) or ""
+        setting = (
+            ceiling_reached(work.run, work.engine.limits)
+            or f"limits.run{COST if code == limit_code(COST) else '_minutes'}"
+        )
         why = replace(why, facts=(("setting", setting),))
     fail(work, role, why)
 

@@ -137,6 +137,7 @@ def message_facts(run: Run, why: RunError) -> dict[str, object]:
         "path": run.place.path,
         "branch": run.place.base_branch,
         "cause": why.cause or "",
+        "setting": "limits",
         **dict(why.facts),
     }
 

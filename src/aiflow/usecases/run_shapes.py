@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.lifecycle import RunState
@@ -32,6 +33,9 @@ def run_result(run: Run) -> dict[str, Any]:
         "base_branch": run.place.base_branch,
         "worktree": run.place.path,
         "compare_url": run.compare_url,
+        "choices": list(why.choices) if why else [],
+        "usage": asdict(run.usage) | {"tokens": run.usage.tokens},
+        "waits_until": run.quota.until.isoformat() if run.is_active and run.quota and not run.quota.is_over else None,
         "warnings": list(run.warnings),
         "replaces": run.replaces,
         "replaced_by": run.replaced_by,
