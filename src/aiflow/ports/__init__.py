@@ -186,6 +186,9 @@ class Workshop(Protocol):
     def file_system(self) -> str | None:
         """Return the kind of file system the checkout is on if it is a network's, else None."""
 
+    def confinement(self) -> str | None:
+        """Return what confines agents on this machine, None if nothing does."""
+
     def free_bytes(self) -> int:
         """Return how much room there is, in the checkout or where worktrees go, whichever has less."""
 
