@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.acp.driver import AcpDriver
+from aiflow.adapters.agents.claude_code import ClaudeDriver
 from aiflow.adapters.agents.command import CommandAgent, Launch
 from aiflow.adapters.agents.stream import StreamAgent
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from aiflow.settings import Settings
 
 # The kinds that tell what they do as events; each driver is made for one role.
-DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {"acp": AcpDriver}
+DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {"acp": AcpDriver, "claude-code": ClaudeDriver}
 _DEMO = os.path.join(os.path.dirname(__file__), "demo.py")
 
 
@@ -58,7 +59,7 @@ class ChosenAgents:
             value = self._settings.for_role(role, key)
             return value if isinstance(value, tuple) else ()
 
-        def seconds(key: str) -> float:
+        def number(key: str) -> float:
             value = self._settings.for_role(role, key)
             return float(value) if isinstance(value, (int, float)) else 0.0
 
@@ -66,13 +67,15 @@ class ChosenAgents:
         argv = (sys.executable, "-I", "-S", _DEMO) if is_demo else texts("argv")
         return Launch(
             argv,
-            seconds("timeout_seconds"),
-            seconds("idle_seconds"),
+            number("timeout_seconds"),
+            number("idle_seconds"),
             texts("env"),
             model=str(self._settings.for_role(role, "model")),
             mode=str(self._settings.for_role(role, "mode")),
             permissions=str(self._settings.for_role(role, "permissions")),
-            linger_seconds=seconds("linger_seconds"),
+            linger_seconds=number("linger_seconds"),
             sandbox=str(self._settings.for_role(role, "sandbox")),
             writable=texts("writable"),
+            tools=texts("tools"),
+            max_turns=int(number("max_turns")),
         )

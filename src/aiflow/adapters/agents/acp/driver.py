@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from aiflow.adapters.agents.acp.events import AcpEvents
 from aiflow.adapters.agents.acp.programs import known
 from aiflow.adapters.agents.command import CommandAgent
-from aiflow.adapters.agents.fence import expanded, tmp_of
+from aiflow.adapters.agents.fence import work_paths
 from aiflow.adapters.agents.own_folders import own_folders
 from aiflow.adapters.agents.prompts import prompt_for
 from aiflow.adapters.agents.stream import Start
@@ -59,7 +59,7 @@ class AcpDriver:
             "mode": self._launch.mode,
             "permissions": self._launch.permissions,
             "answers": list(_answered(call.answers)),
-            "folders": [tmp_of(scratch), *(expanded(path, self._around) for path in self._launch.writable)],
+            "folders": work_paths(call, scratch, self._launch, self._around),
             "patience_seconds": self._patience_seconds,
         }
         return Start(
