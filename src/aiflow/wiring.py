@@ -151,8 +151,8 @@ def trial_agents(settings: Settings, root: str) -> Iterator[tuple[Agents, tuple[
         folder = os.path.realpath(made)
         os.mkdir(f"{folder}/work")
         processes = GuardedProcesses(f"{folder}/guards")
-        folders = (f"{folder}/results", f"{folder}/calls")
-        around = Surroundings(root, *folders, os.environ, processes, Masker(os.environ))
+        masker = Masker(os.environ)
+        around = Surroundings(root, f"{folder}/results", f"{folder}/calls", os.environ, processes, masker)
         yield ChosenAgents(settings, around), (f"{folder}/work", new_run_id())
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.agents.claude_code import ClaudeDriver
 from aiflow.adapters.agents.command import CommandAgent, Launch
 from aiflow.adapters.agents.installed import InstalledAgents
 from aiflow.adapters.agents.stream import StreamAgent
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from aiflow.settings import Settings
 
 # The kinds that tell what they do as events; each driver is made for one role.
-DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {}
+DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {"claude-code": ClaudeDriver}
 _DEMO = os.path.join(os.path.dirname(__file__), "demo.py")
 
 
@@ -60,7 +61,7 @@ class ChosenAgents:
             value = self._settings.for_role(role, key)
             return value if isinstance(value, tuple) else ()
 
-        def seconds(key: str) -> float:
+        def number(key: str) -> float:
             value = self._settings.for_role(role, key)
             return float(value) if isinstance(value, (int, float)) else 0.0
 
@@ -68,11 +69,13 @@ class ChosenAgents:
         argv = (sys.executable, "-I", "-S", _DEMO) if is_demo else texts("argv")
         return Launch(
             argv,
-            seconds("timeout_seconds"),
-            seconds("idle_seconds"),
+            number("timeout_seconds"),
+            number("idle_seconds"),
             texts("env"),
             model=str(self._settings.for_role(role, "model")),
-            linger_seconds=seconds("linger_seconds"),
+            linger_seconds=number("linger_seconds"),
             sandbox=str(self._settings.for_role(role, "sandbox")),
             writable=texts("writable"),
+            tools=texts("tools"),
+            max_turns=int(number("max_turns")),
         )

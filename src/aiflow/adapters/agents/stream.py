@@ -142,7 +142,9 @@ class StreamAgent:
 
     def _reply(self, call: AgentCall, start: Start, ended: Ended, watch: Following) -> AgentReply:
         told = watch.told
-        trouble = watch.excess or trouble_of(ended, told, self._launch, call, watch.last_words)
+        # The settings name no program for a kind that brings its own.
+        launch = replace(self._launch, argv=start.argv)
+        trouble = watch.excess or trouble_of(ended, told, launch, call, watch.last_words)
         masker = self._around.masker
         return AgentReply(
             answer=None if trouble or told.answer is None else masker.mask(told.answer),
