@@ -181,7 +181,7 @@ def test_a_login_by_a_variable(home: RealHome, name: str, variable: str) -> None
         ("claude", ".claude/.credentials.json", {"claudeAiOauth": {"accessToken": KEY}}, "claude.ai"),
         ("claude", ".claude/settings.json", {"env": {"ANTHROPIC_AUTH_TOKEN": KEY}}, "ANTHROPIC_AUTH_TOKEN"),
         ("claude", ".claude/settings.json", {"apiKeyHelper": f"echo {KEY}"}, "apiKeyHelper"),
-        ("claude", "project/.claude/settings.local.json", {"env": {"ANTHROPIC_API_KEY": KEY}}, "ANTHROPIC_API_KEY"),
+        ("claude", "project/.claude/settings.json", {"env": {"ANTHROPIC_API_KEY": KEY}}, "ANTHROPIC_API_KEY"),
         ("claude", ".claude.json", {"primaryApiKey": KEY}, "/login"),
         ("codex", ".codex/auth.json", {"OPENAI_API_KEY": KEY}, "auth.json"),
         ("codex", ".codex/auth.json", {"OPENAI_API_KEY": None, "tokens": {"id_token": KEY}}, "ChatGPT"),

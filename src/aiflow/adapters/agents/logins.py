@@ -41,9 +41,9 @@ def _claude(environ: Mapping[str, str], root: str) -> Seen:
     home = _home(environ)
     folder = environ.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude"
     found = _variable(environ, (*_CLAUDE_KEYS, *_CLAUDE_CLOUDS))
-    for path in (f"{folder}/settings.json", f"{root}/.claude/settings.local.json", f"{root}/.claude/settings.json"):
+    # The project's `settings.local.json` is not in git, and so not in a run's worktree.
+    for path in (f"{folder}/settings.json", f"{root}/.claude/settings.json", _MANAGED_CLAUDE):
         found = found or _claude_settings(path)
-    found = found or _claude_settings(_MANAGED_CLAUDE)
     if found:
         return Seen(Login.IN, found)
     if _table(f"{folder}/.credentials.json").get("claudeAiOauth"):
