@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from aiflow.cli.auto_lines import worked
 from aiflow.cli.layout import cut, display_width, pad, share_out, wrap
-from aiflow.cli.lines import GREY, Line, Part, duration_text, fitted, paragraph, usage_text
+from aiflow.cli.lines import GREY, Line, Part, duration_text, fitted, paragraph
 from aiflow.cli.render import clean
 from aiflow.domain.lifecycle import AutoRunState
+from aiflow.usecases.use_told import usage_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

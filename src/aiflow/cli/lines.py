@@ -14,7 +14,6 @@ from aiflow.domain.request import parse_instant
 
 if TYPE_CHECKING:
     from aiflow.domain.run import Happening
-    from aiflow.domain.usage import Usage
     from aiflow.messages import Texts
 
 GREY = "bright_black"
@@ -81,22 +80,6 @@ def event_text(happening: Happening, texts: Texts) -> str:
     facts = {"step": happening.step_id or "", "reason": happening.reason_code or ""}
     until = parse_instant(happening.note or "") if happening.event == RunEvent.QUOTA_WAIT else None
     return texts(f"event.{happening.event}", until=moment_text(until) if until else "", **facts).strip()
-
-
-def usage_text(usage: Usage, texts: Texts) -> str:
-    """Say what agents used, as far as they tell: money, and tokens in a number one can take in."""
-    shown = [texts("usage.cost", cost=f"${usage.cost_usd:.2f}")] if usage.cost_usd else []
-    if usage.tokens:
-        shown.append(texts("usage.tokens", tokens=short_number(usage.tokens)))
-    return texts("auto.limit.between").join(shown)
-
-
-def short_number(number: int) -> str:
-    """Write a large number with three digits: 987, 12.3k, 1.2M."""
-    for size, unit in ((1_000_000, "M"), (1_000, "k")):
-        if number >= size:
-            return f"{number / size:.1f}{unit}" if number < 100 * size else f"{number / size:.0f}{unit}"
-    return str(number)
 
 
 def moment_text(moment: datetime) -> str:

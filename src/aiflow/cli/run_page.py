@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
 
 from aiflow.cli.layout import pad
-from aiflow.cli.lines import duration_text, moment_text, usage_text
+from aiflow.cli.lines import moment_text
 from aiflow.cli.render import clean, heading, paint, say, table
 from aiflow.cli.run_view import RUN_COLOURS, show_end
 from aiflow.cli.running import find_run
@@ -17,13 +16,13 @@ from aiflow.domain.explanation import explain
 from aiflow.usecases.find_interrupted import with_interrupted
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.run_shapes import run_result
+from aiflow.usecases.use_told import use_of
 
 if TYPE_CHECKING:
     from aiflow.cli.session import Session
     from aiflow.domain.request import Request, RequestId
     from aiflow.domain.run import Run
     from aiflow.domain.run_summary import RunSummary
-    from aiflow.messages import Texts
 
 
 def show_run(session: Session, run_id: RequestId, *, as_json: bool) -> None:
@@ -40,7 +39,7 @@ def show_run(session: Session, run_id: RequestId, *, as_json: bool) -> None:
         ("agent", run.agent),
         ("branch", run.place.branch),
         ("worktree", run.place.path),
-        ("usage", _usage(run, texts)),
+        ("usage", use_of(run.usage, texts)),
         ("quota", moment_text(run.quota.until) if run.is_active and run.quota and not run.quota.is_over else ""),
         ("replaces", run.replaces or ""),
         ("replaced_by", run.replaced_by or ""),
@@ -51,14 +50,6 @@ def show_run(session: Session, run_id: RequestId, *, as_json: bool) -> None:
             say(value, "  " + pad(texts(f"fact.{name}"), 14))
     _show_steps(session, run)
     show_end(run, texts)
-
-
-def _usage(run: Run, texts: Texts) -> str:
-    """Say what a run has used so far."""
-    calls = texts("usage.calls", calls=run.usage.calls)
-    took = texts("usage.time", duration=duration_text(timedelta(seconds=run.usage.seconds), texts))
-    used = usage_text(run.usage, texts)
-    return texts("auto.limit.between").join(filter(None, (calls, took, used))) if run.usage.calls else ""
 
 
 def _show_steps(session: Session, run: Run) -> None:

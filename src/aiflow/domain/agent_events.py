@@ -53,8 +53,10 @@ def quota_reached(run: Run, role: Role, why: RunError, wait: tuple[datetime | No
     back = replace(back, usage=back.usage + Usage(calls=-1))
     quota = next_wait(run.quota, retry_at, now, hours, why.summary)
     if quota is None:
-        when = (("retry_at", retry_at.isoformat(timespec="seconds")),) if retry_at else ()
-        return stopped(replace(back, quota=None), replace(why, facts=(*why.facts, *when)), now)
+        if retry_at is not None:  # the person should know when it makes sense to come back
+            stamp = retry_at.isoformat(timespec="seconds")
+            why = replace(why, summary=f"{why.summary} ({stamp})", facts=(*why.facts, ("retry_at", stamp)))
+        return stopped(replace(back, quota=None), why, now)
     until = quota.until.isoformat(timespec="seconds")
     return happen(replace(back, quota=quota), RunEvent.QUOTA_WAIT, now, "AGENT_QUOTA", until)
 

@@ -23,6 +23,8 @@ from aiflow.domain.usage import Ceiling, Ceilings, Usage, reached
 WORKING_STATES = frozenset(state for state, event in AUTO_RUN_TRANSITIONS if event is AutoRunEvent.STOPPED)
 # A request that is ready again and again without having been sent back is not worked on for ever (RUN-14).
 MOST_RUNS_EACH = 3
+# Nothing is wrong with the request: whatever is started next would meet the same (RUN-13).
+AGENT_UNUSABLE = frozenset({"AGENT_AUTH_REQUIRED", "AGENT_NOT_FOUND", "AGENT_QUOTA"})
 
 
 class StopRequest(StrEnum):
@@ -251,6 +253,7 @@ def why_stop(session: Session, limits: Limits, now: datetime, health: Health = H
     checks = (
         (session.stop_request is not StopRequest.NONE, "AUTO_STOPPED_BY_PERSON"),
         (health is Health.FAIL, "DOCTOR_FAILED"),
+        (_unusable(session) is not None, _unusable(session) or ""),
         (_reached(session.failed_in_a_row, limits.stop_after_failed), "AUTO_FAILED_LIMIT"),
         (_reached(session.needs_input_in_a_row, limits.stop_after_needs_input), "AUTO_NEEDS_INPUT_LIMIT"),
         (_reached(session.runs, limits.session_runs), "AUTO_RUNS_LIMIT"),
@@ -265,6 +268,20 @@ _CEILING_CODES = {
     Ceiling.TOKENS: "AUTO_TOKENS_LIMIT",
     Ceiling.CALLS: "AUTO_CALLS_LIMIT",
 }
+
+
+def _unusable(session: Session) -> str | None:
+    """Return why the agent cannot be used if the last run stopped for that: the next would stop for it too."""
+    code = session.results[-1].reason_code if session.results else None
+    return code if code in AGENT_UNUSABLE else None
+
+
+def minutes_left(session: Session, limits: Limits, now: datetime) -> float | None:
+    """Return how long the session may still go on; None is as long as it likes."""
+    if limits.session_minutes <= 0:
+        return None
+    elapsed = session.spent + (now - session.started_at)
+    return max(0.0, limits.session_minutes - elapsed / timedelta(minutes=1))
 
 
 def _reached(value: float, limit: float) -> bool:

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from aiflow.domain.auto_run import AutoStatus, StopRequest, Upcoming, moved, strongest, why_stop
+from aiflow.domain.auto_run import AutoStatus, StopRequest, Upcoming, minutes_left, moved, strongest, why_stop
 from aiflow.domain.health import Health
 from aiflow.domain.lifecycle import AutoRunEvent, AutoRunState
 from aiflow.errors import AiflowError, ConflictError
@@ -53,6 +53,7 @@ class Shift:
             interrupted=self.is_to_end_now,
             observe=self._observe_run,
             session=lambda: (self.session.usage, terms.limits.ceilings),
+            minutes_left=lambda: minutes_left(self.session, terms.limits, engine.clock()),
         )
         self._tell_run = engine.observe
         self.terms = terms

@@ -123,9 +123,8 @@ def _take_failure(work: Work, role: Role, reply: AgentReply, log: StepLog) -> No
     code = reply.reason_code or ""
     why = _failure(work, code, reply.detail, log, reply)
     if code == "AGENT_QUOTA":
-        hours = work.engine.settings.number("limits.quota_wait_hours")
         log.say(f"[aiflow] {code}: {reply.detail}")
-        record(work, quota_reached(work.run, role, why, (reply.retry_at, hours), work.engine.clock()))
+        record(work, quota_reached(work.run, role, why, (reply.retry_at, work.engine.quota_hours), work.engine.clock()))
         return
     if code in (limit_code(COST), limit_code("")):
         setting = (

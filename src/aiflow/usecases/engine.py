@@ -37,7 +37,8 @@ class Engine:
     """One checkout's engine.
 
     `interrupted` tells of a signal; `observe` is told of every saved change of a run, `warn` of what did not work
-    beside it. `session` is what the auto-run a run belongs to has used in earlier runs, and its ceilings.
+    beside it. `session` is what the auto-run a run belongs to has used in earlier runs, and its ceilings;
+    `minutes_left` is how long that may still wait for anything.
     """
 
     backlog: BacklogSources
@@ -62,6 +63,7 @@ class Engine:
     warn: Callable[[str], None] = lambda _text: None
     mask: Callable[[str], str] = str
     session: Callable[[], tuple[Usage, Ceilings]] = lambda: (Usage(), Ceilings())
+    minutes_left: Callable[[], float | None] = lambda: None
 
     @property
     def limits(self) -> RunLimits:
@@ -81,6 +83,12 @@ class Engine:
             session_ceilings=session_ceilings,
             spent=spent,
         )
+
+    @property
+    def quota_hours(self) -> float:
+        """How long a quota may be waited for: as the settings say, and not beyond the end of the auto-run."""
+        hours, left = self.settings.number("limits.quota_wait_hours"), self.minutes_left()
+        return hours if left is None else min(hours, left / 60)
 
     @property
     def test_commands(self) -> dict[str, str]:

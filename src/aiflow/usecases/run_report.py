@@ -15,6 +15,7 @@ from aiflow.domain.reasons import mending_command, reason_for, way_on
 from aiflow.domain.run import recommended
 from aiflow.domain.run_events import left, reported
 from aiflow.errors import AiflowError
+from aiflow.usecases.use_told import use_of
 
 if TYPE_CHECKING:
     from aiflow.domain.place import Unfinished
@@ -178,6 +179,8 @@ def _section(run: Run, texts: Texts, mark: str, patch: str | None) -> list[str]:
         lines += _why(run, why, texts)
     if run.plan:
         lines += _steps(run, texts)
+    if used := use_of(run.usage, texts):
+        lines += ["", texts("report.used", used=used)]
     for code in run.warnings if run.state is RunState.DONE else ():
         message = texts.message(code, {"request_id": run.request_id, "branch": run.place.branch})
         lines += ["", f"{code}: {message.title}. {message.summary}"]

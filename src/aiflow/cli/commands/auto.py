@@ -22,6 +22,8 @@ from aiflow.usecases.shapes import ENGLISH
 @option("--max-runs", "session_runs", type=click.IntRange(min=0), metavar="N", help="option.auto.max_runs")
 @option("--max-minutes", "session_minutes", type=click.IntRange(min=0), metavar="N", help="option.auto.max_minutes")
 @option("--max-cost", "session_cost_usd", type=click.FloatRange(min=0), metavar="USD", help="option.auto.max_cost")
+@option("--max-tokens", "session_tokens", type=click.IntRange(min=0), metavar="N", help="option.auto.max_tokens")
+@option("--max-calls", "session_agent_calls", type=click.IntRange(min=0), metavar="N", help="option.auto.max_calls")
 @option("--last", is_flag=True, help="option.auto.last")
 def command(session: Session, as_json: bool, watch: bool, last: bool, **ceilings: float | None) -> None:  # noqa: FBT001
     """Work through the backlog, one request after the other."""

@@ -1,0 +1,39 @@
+"""What agents used, in words, the same for reports and displays (AGT-4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aiflow.domain.usage import Usage
+    from aiflow.messages import Texts
+
+
+def usage_text(usage: Usage, texts: Texts) -> str:
+    """Say what agents used, as far as they tell: money, and tokens in a number one can take in."""
+    shown = [texts("usage.cost", cost=f"${usage.cost_usd:.2f}")] if usage.cost_usd else []
+    if usage.tokens:
+        shown.append(texts("usage.tokens", tokens=short_number(usage.tokens)))
+    return texts("auto.limit.between").join(shown)
+
+
+def short_number(number: int) -> str:
+    """Write a large number with three digits: 987, 12.3k, 1.2M."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{unit}" if number < 100 * size else f"{number / size:.0f}{unit}"
+    return str(number)
+
+
+def use_of(usage: Usage, texts: Texts) -> str:
+    """Say all that is known of it: calls and working time too; nothing if no agent was called."""
+    if not usage.calls:
+        return ""
+    calls, minutes = texts("usage.calls", calls=usage.calls), texts("usage.time", time=_time(usage.seconds))
+    return texts("auto.limit.between").join(filter(None, (calls, minutes, usage_text(usage, texts))))
+
+
+def _time(seconds: float) -> str:
+    """Write a time as a stop watch shows it."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
