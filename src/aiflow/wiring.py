@@ -91,7 +91,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
     from aiflow.adapters.remote import GitRemote
     from aiflow.adapters.run_store import RunFolders
     from aiflow.adapters.secrets import Masker
-    from aiflow.adapters.workshop import LocalWorkshop, checkout_folder
+    from aiflow.adapters.workshop import LocalWorkshop, checkout_folder, state_home
     from aiflow.adapters.worktrees import GitWorkspaces
     from aiflow.usecases.engine import Engine
 
@@ -102,6 +102,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
     runs = RunFolders(root, masker, now, workshop.worktree_path)
     runs.follow = voice.follow
     state = str(checkout_folder(root, environ))
+    around = Surroundings(root, f"{state}/results", f"{state_home(environ)}/calls", environ, processes, masker)
     hooks, sign = settings.flag("git.hooks"), settings.flag("git.sign")
     return Engine(
         backlog=project.sources,
@@ -114,7 +115,7 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         merging=GitMerging(root, hooks=hooks, sign=sign),
         notifier=CommandNotifier(root, environ, settings, processes, masker),
         housekeeping=LocalHousekeeping(root, state),
-        agents=ChosenAgents(settings, Surroundings(root, f"{state}/results", environ, processes, masker)),
+        agents=ChosenAgents(settings, around),
         workshop=workshop,
         journal=journal,
         clock=now,

@@ -235,6 +235,9 @@ class Broken:
     def run(self, program: object, output: object, should_stop: object, errors: object = None) -> Any:
         raise self.error
 
+    def confinement(self) -> None:
+        return None
+
 
 @pytest.mark.spec("ERR-3")
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from aiflow.adapters.processes import guard, leftovers, table
+from aiflow.adapters.processes import guard, leftovers, table, with_ps
 from aiflow.adapters.processes.launch import GuardedProcesses
 from aiflow.adapters.processes.table import Known, ProcTable, PsutilTable, Table
 from aiflow.domain.lock import Liveness, Lock, LockType, liveness
@@ -469,14 +469,14 @@ def test_an_exception_ends_everything_though_the_guard_is_lost(stage: Stage) -> 
 
 @pytest.mark.spec("AGT-5")
 def test_a_guard_whose_runner_died_before_it_began_starts_nothing(tmp_path: Path) -> None:
-    parts = [b"2", os.fsencode(tmp_path), b"touch", b"started", b"PATH=/usr/bin:/bin"]
+    parts = [b"2", b"-1", os.fsencode(tmp_path), b"touch", b"started", b"PATH=/usr/bin:/bin"]
     control, tell = os.pipe()
     status, report = os.pipe()
     os.write(tell, b"\0".join(parts))
     os.close(tell)
     with open(tmp_path / "alive", "wb") as alive:
         fds = (control, report, alive.fileno())
-        rest = (*fds, tmp_path / "alive", 0.5, len(b"\0".join(parts)))
+        rest = (*fds, tmp_path / "alive", 0.5, len(b"\0".join(parts)), tmp_path)
         subprocess.run(
             [sys.executable, "-I", "-S", guard.__file__, *map(str, rest)], pass_fds=fds, check=True, timeout=9
         )
@@ -795,7 +795,7 @@ def test_a_guard_sees_the_same_with_and_without_proc() -> None:
         until(lambda: len(guard.below(guard.look(), {process.pid})) == 2)
         family = guard.below(guard.look(), {process.pid})
         time.sleep(0.1)
-        by_proc, by_ps = guard.look(), guard.look_with_ps()
+        by_proc, by_ps = guard.look(), with_ps.look()
         assert {pid: by_proc[pid] for pid in family} == {pid: by_ps[pid] for pid in family}
         assert guard.below(by_ps, {process.pid}) == family
         for pid in (*family, process.pid):

@@ -152,7 +152,14 @@ def test_the_file_that_init_writes_says_the_defaults(tmp_path: Path, language: s
 # What the clauses speak of without naming it: variables to pass on, an idle limit (AGT-4), hooks and signing (GIT-1).
 ADDED = {
     *("agent.env", "tests.env", "tests.idle_seconds", "git.hooks", "git.sign"),
-    *("agent.linger_seconds", "limits.run_tokens", "limits.run_agent_calls", "limits.run_minutes"),
+    *(
+        "agent.sandbox",
+        "agent.writable",
+        "agent.linger_seconds",
+        "limits.run_tokens",
+        "limits.run_agent_calls",
+        "limits.run_minutes",
+    ),
     *("limits.session_tokens", "limits.session_agent_calls"),
     *("clean.after_days", "clean.runs_after_days", "notify.command", "notify.timeout_seconds"),
 }

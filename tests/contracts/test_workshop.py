@@ -27,6 +27,9 @@ class Recorder:
         self.programs.append(program)
         return Ended(End.EXITED, 7)
 
+    def confinement(self) -> None:
+        return None
+
 
 class Bench:
     """A checkout, a worktree, and the workshop between them."""

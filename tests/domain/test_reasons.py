@@ -59,6 +59,7 @@ STOPS_AS_NEEDS_INPUT = [
     "GIT_NOT_FOUND",
     "GIT_FAILED",
     "AGENT_AUTH_REQUIRED",
+    "AGENT_SANDBOX_MISSING",
     "AGENT_PERMISSION_DENIED",
     "WORKTREE_DIRTY",
 ]
@@ -114,7 +115,9 @@ def test_every_reason_code_of_the_specification_is_in_the_catalogue() -> None:
 def test_every_reason_code_that_the_program_names_is_in_the_catalogue() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
     words = set(re.findall(r'"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)"', sources)) - {event.value for event in RunEvent}
-    is_variable = re.compile(r"(AIFLOW|GITHUB|LC|NO|XDG|LD|DYLD|SC)_|GIT_(?!\w+(MISSING|FOUND|OLD|FAILED)$)").match
+    is_variable = re.compile(
+        r"(AIFLOW|CLAUDE|GITHUB|LC|NO|XDG|LD|DYLD|SC)_|GIT_(?!\w+(MISSING|FOUND|OLD|FAILED)$)"
+    ).match
     # Names of files in a git directory.
     is_file = re.compile(r"BISECT_\w+|AUTO_MERGE|SQUASH_MSG|MERGE_(HEAD|MODE|MSG|RR)|\w+_HEAD").fullmatch
     named = {word for word in words if not is_variable(word) and not is_file(word)}
@@ -159,6 +162,7 @@ def test_exit_codes_are_those_of_the_specification() -> None:
         (6, 409, "WORKTREE_DIRTY MERGE_CONFLICT CHECKOUT_IN_THE_WAY"),
         (3, 429, "AGENT_QUOTA"),
         (3, 401, "AGENT_AUTH_REQUIRED"),
+        (3, 503, "AGENT_SANDBOX_MISSING"),
         (0, 200, "ORIGIN_MISSING REMOTE_NOT_GITHUB LOCK_STALE_RECOVERED AWAITING_ACCEPTANCE"),
         (9, 500, "INTERNAL_ERROR TRANSITION_NOT_ALLOWED"),
     ],

@@ -102,6 +102,10 @@ class LocalWorkshop:
         kind = kind_of(self._root)
         return kind if kind is not None and is_network(kind) else None
 
+    def confinement(self) -> str | None:
+        """Return what confines agents on this machine, None if nothing does."""
+        return self._processes.confinement()
+
     def free_bytes(self) -> int:
         """Return how much room there is, in the checkout or where worktrees go, whichever has less."""
         return min(shutil.disk_usage(_existing(folder)).free for folder in (Path(self._root), self._folder))

@@ -24,7 +24,7 @@ WORKING_STATES = frozenset(state for state, event in AUTO_RUN_TRANSITIONS if eve
 # A request that is ready again and again without having been sent back is not worked on for ever (RUN-14).
 MOST_RUNS_EACH = 3
 # Nothing is wrong with the request: whatever is started next would meet the same (RUN-13).
-AGENT_UNUSABLE = frozenset({"AGENT_AUTH_REQUIRED", "AGENT_NOT_FOUND", "AGENT_QUOTA"})
+AGENT_UNUSABLE = frozenset({"AGENT_AUTH_REQUIRED", "AGENT_NOT_FOUND", "AGENT_QUOTA", "AGENT_SANDBOX_MISSING"})
 
 
 class StopRequest(StrEnum):

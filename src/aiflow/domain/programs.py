@@ -16,6 +16,7 @@ class End(StrEnum):
     EXITED = "exited"
     NOT_FOUND = "not_found"
     NOT_EXECUTABLE = "not_executable"
+    NOT_CONFINED = "not_confined"
     TIMED_OUT = "timed_out"
     SILENT = "silent"
     STOPPED = "stopped"
@@ -24,7 +25,11 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Something external to run (AGT-4): its whole environment, its limits, and the run it is marked with."""
+    """Something external to run (AGT-4): its whole environment, its limits, and the run it is marked with.
+
+    With `writable` it is started only if the kernel lets it write below these paths alone (and to devices), it and
+    whatever it starts; a path that does not exist counts for nothing. None: it writes where the user may.
+    """
 
     argv: tuple[str, ...]
     cwd: str
@@ -33,6 +38,7 @@ class Program:
     timeout_seconds: float
     idle_seconds: float
     stdin: bytes = b""
+    writable: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,7 @@ AGENT_FAILED             AGENT        502 AGENT       RETRY_STEP  N environment_
 AGENT_TIMEOUT            AGENT        504 AGENT       RETRY_STEP  N resource_exceeded      yes
 AGENT_QUOTA              AGENT        429 ENVIRONMENT RESUME      N resource_exceeded      yes
 AGENT_AUTH_REQUIRED      AGENT        401 ENVIRONMENT RESUME      N environment_failure    no
+AGENT_SANDBOX_MISSING    AGENT        503 ENVIRONMENT RESUME      N environment_failure    no
 AGENT_PERMISSION_DENIED  AGENT        403 AGENT       RETRY_STEP  N policy_denied          no
 AGENT_SESSION_LOST       AGENT        200 OK          NONE        - -                      no
 

@@ -137,6 +137,9 @@ class Processes(Protocol):
         Without `errors`, its standard error is among the output.
         """
 
+    def confinement(self) -> str | None:
+        """Return what confines programs on this machine (`Program.writable`), None if nothing does."""
+
 
 class RequestSource(Protocol):
     """Where requests come from and where their outcome goes, files or issues; the engine never asks which."""
@@ -182,6 +185,9 @@ class Workshop(Protocol):
 
     def file_system(self) -> str | None:
         """Return the kind of file system the checkout is on if it is a network's, else None."""
+
+    def confinement(self) -> str | None:
+        """Return what confines agents on this machine, None if nothing does."""
 
     def free_bytes(self) -> int:
         """Return how much room there is, in the checkout or where worktrees go, whichever has less."""

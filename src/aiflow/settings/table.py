@@ -62,6 +62,8 @@ _AGENT = (
     Setting("agent.idle_seconds", 600, minimum=1),
     Setting("agent.linger_seconds", 30, minimum=0),
     Setting("agent.env", ()),
+    Setting("agent.sandbox", "auto", ("auto", "required", "off")),
+    Setting("agent.writable", ()),
 )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.answers import Role
 from aiflow.domain.health import Finding, Health
+from aiflow.domain.sandbox import Sandbox, is_confined
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.settings import FILE_NAME, Source
 
@@ -64,7 +65,13 @@ def check_quick(engine: Engine) -> tuple[RepositoryFacts | None, list[Finding]]:
         if not engine.workshop.is_repository_root():
             findings.append(Finding("repository", Health.FAIL, "NOT_A_REPOSITORY", "repository.below"))
         findings += [*_check_repository(facts), *_check_checkout(engine, facts), *_check_remote(facts)]
-    findings += [*_check_agents(engine), *_check_tests(engine), *_check_notify(engine), *_check_settings(engine)]
+    findings += [
+        *_check_agents(engine),
+        *_check_sandbox(engine),
+        *_check_tests(engine),
+        *_check_notify(engine),
+        *_check_settings(engine),
+    ]
     return facts, findings
 
 
@@ -144,6 +151,24 @@ def _check_agents(engine: Engine) -> Iterator[Finding]:
         yield Finding("agent", Health.FAIL, "AGENT_NOT_FOUND", "agent.fail", told, fix="aiflow settings")
     if not problems:
         yield Finding("agent", Health.PASS, None, "agent.pass", (("kind", engine.settings.text("agent.kind")),))
+
+
+def _check_sandbox(engine: Engine) -> Iterator[Finding]:
+    """Say whether the kernel keeps agents to what they may write, where that is wanted."""
+    choice = engine.settings.for_role
+    chosen = {(str(choice(role, "kind")), str(choice(role, "sandbox"))) for role in Role}
+    wanted = {sandbox for kind, sandbox in chosen if is_confined(kind, sandbox)}
+    if not wanted:
+        if Sandbox.OFF in {sandbox for _, sandbox in chosen}:
+            yield Finding("sandbox", Health.PASS, None, "sandbox.off")
+        return
+    how = engine.workshop.confinement()
+    if how is not None:
+        yield Finding("sandbox", Health.PASS, None, "sandbox.pass", (("how", how),))
+    elif Sandbox.REQUIRED in wanted:
+        yield Finding("sandbox", Health.FAIL, "AGENT_SANDBOX_MISSING", "sandbox.fail", fix="aiflow settings")
+    else:
+        yield Finding("sandbox", Health.WARN, None, "sandbox.none")
 
 
 def _check_tests(engine: Engine) -> Iterator[Finding]:

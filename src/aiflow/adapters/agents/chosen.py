@@ -71,4 +71,6 @@ class ChosenAgents:
             texts("env"),
             model=str(self._settings.for_role(role, "model")),
             linger_seconds=seconds("linger_seconds"),
+            sandbox=str(self._settings.for_role(role, "sandbox")),
+            writable=texts("writable"),
         )

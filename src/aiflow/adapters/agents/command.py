@@ -10,15 +10,19 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.agents.fence import MISSING, raise_fence, tmp_of
+from aiflow.adapters.agents.scratch import scratch_folder
 from aiflow.adapters.atomic_files import read_regular, translated
 from aiflow.adapters.environment import minimal
 from aiflow.domain.agent_call import AgentReply, document
 from aiflow.domain.markers import RUN_MARK
 from aiflow.domain.programs import End, Ended, Program
+from aiflow.domain.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from aiflow.adapters.agents.fence import Fence
     from aiflow.adapters.secrets import Masker
     from aiflow.domain.agent_call import AgentCall
     from aiflow.ports import Processes
@@ -38,14 +42,17 @@ class Launch:
     model: str = ""
     # How long a program may take to go once it has said that it is done.
     linger_seconds: float = 30.0
+    sandbox: str = Sandbox.AUTO
+    writable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What every agent program runs in: the project, a folder for answers, the user's environment."""
+    """What every agent program runs in: the project, folders for answers and for calls, the user's environment."""
 
     root: str
     results_folder: str
+    calls_folder: str
     environ: Mapping[str, str]
     processes: Processes
     masker: Masker
@@ -73,27 +80,43 @@ class CommandAgent:
         return None if os.access(program, os.X_OK) else f"{program} is not executable"
 
     def call(self, call: AgentCall, output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
-        """Start the program, wait for its end and read its answer."""
+        """Start the program, wait for its end and read its answer; it is confined only where that is required."""
+        if self._launch.sandbox == Sandbox.REQUIRED:
+            with scratch_folder(self._around.calls_folder) as scratch:
+                fence = raise_fence(call, scratch, (), self._launch, self._around)
+                if fence.refusal:
+                    return AgentReply(reason_code=MISSING, detail=fence.refusal, command=self._shown())
+                program = self._program_of(call, os.path.join(tmp_of(scratch), "answer.json"), fence)
+                return self._run(call, program, output, should_stop)
         folder = self._around.results_folder
         result = os.path.join(folder, f"{call.run_id}.{os.urandom(6).hex()}.json")
         with translated(folder):
             os.makedirs(folder, mode=0o700, exist_ok=True)
+        try:
+            return self._run(call, self._program_of(call, result), output, should_stop)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(result)
+
+    def _program_of(self, call: AgentCall, result: str, fence: Fence | None = None) -> Program:
         seconds = self._launch.timeout_seconds
-        program = Program(
+        variables = {**(fence.variables if fence else {}), **_variables(call, result)}
+        return Program(
             argv=(self._program(call.cwd), *self._launch.argv[1:]),
             cwd=call.cwd,
-            environ=minimal(self._around.environ, self._launch.env_names, _variables(call, result)),
+            environ=minimal(self._around.environ, self._launch.env_names, variables),
             run_id=call.run_id,
             timeout_seconds=seconds if call.budget.seconds is None else min(seconds, call.budget.seconds),
             idle_seconds=self._launch.idle_seconds,
             stdin=json.dumps(document(call), ensure_ascii=False).encode("utf-8", "replace"),
+            writable=fence.writable if fence else None,
         )
-        try:
-            ended = self._around.processes.run(program, output, should_stop)
-            return self._reply(call, ended, result)
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(result)
+
+    def _run(
+        self, call: AgentCall, program: Program, output: Callable[[bytes], None], should_stop: Callable[[], bool]
+    ) -> AgentReply:
+        ended = self._around.processes.run(program, output, should_stop)
+        return self._reply(call, ended, program.environ["AIFLOW_RESULT"])
 
     def _program(self, cwd: str) -> str:
         """Return the program; a relative path is the project's own file, else one of the worktree."""
@@ -103,8 +126,11 @@ class CommandAgent:
         own = os.path.normpath(os.path.join(self._around.root, name))
         return own if os.path.exists(own) else os.path.normpath(os.path.join(cwd, name))
 
+    def _shown(self) -> str:
+        return shlex.join(self._launch.argv)[:MAX_COMMAND_SHOWN]
+
     def _reply(self, call: AgentCall, ended: Ended, result: str) -> AgentReply:
-        command = shlex.join(self._launch.argv)[:MAX_COMMAND_SHOWN]
+        command = self._shown()
         failure = why_failed(ended, self._launch, call.budget.seconds)
         if failure is not None:
             return AgentReply(None, *failure, command, ended.exit_code)
@@ -125,6 +151,7 @@ def why_failed(ended: Ended, launch: Launch, seconds_left: float | None = None) 
     return {
         End.NOT_FOUND: ("AGENT_NOT_FOUND", f"{launch.argv[0]} was not found"),
         End.NOT_EXECUTABLE: ("AGENT_NOT_FOUND", f"{launch.argv[0]} is not executable"),
+        End.NOT_CONFINED: ("AGENT_SANDBOX_MISSING", "the kernel did not confine it, so it was not started"),
         End.TIMED_OUT: ("AGENT_TIMEOUT", f"it took longer than {launch.timeout_seconds:g} s"),
         End.SILENT: ("AGENT_TIMEOUT", f"it was silent for {launch.idle_seconds:g} s"),
         End.STOPPED: ("CANCELLED", "it was ended"),

@@ -6,16 +6,14 @@ person can read, its limits, and what its end means. Exit code 0 is no success: 
 
 from __future__ import annotations
 
-import os
 import shlex
-import shutil
-import tempfile
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from aiflow.adapters.agents.command import MAX_COMMAND_SHOWN, why_failed
-from aiflow.adapters.atomic_files import translated
+from aiflow.adapters.agents.fence import MISSING, raise_fence
+from aiflow.adapters.agents.scratch import scratch_folder
 from aiflow.adapters.environment import minimal
 from aiflow.domain.agent_call import AgentReply
 from aiflow.domain.markers import RUN_MARK
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.adapters.agents.command import Launch, Surroundings
+    from aiflow.adapters.agents.fence import Fence
     from aiflow.domain.agent_call import AgentCall
     from aiflow.domain.programs import Ended
 
@@ -72,7 +71,10 @@ class Events(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How one call of a program is started; `writable` None is not confined by the kernel."""
+    """How one call of a program is started.
+
+    `writable` are the folders it keeps for itself (`own_folders.py`); None is not confined by the kernel.
+    """
 
     argv: tuple[str, ...]
     stdin: bytes
@@ -88,7 +90,7 @@ class Driver(Protocol):
         """Say why the program cannot be started, or None if it can as far as one can see without starting it."""
 
     def start(self, call: AgentCall, scratch: str) -> Start:
-        """Say how a call is started; files it needs go into `scratch`, which is gone afterwards."""
+        """Say how a call is started; files it only reads go into `scratch`, which is gone afterwards."""
 
     def events(self, call: AgentCall) -> Events:
         """Give a reader of the call's events."""
@@ -112,24 +114,23 @@ class StreamAgent:
         return replace(again, usage=reply.usage + again.usage, warnings=(*again.warnings, SESSION_LOST))
 
     def _call(self, call: AgentCall, output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
-        folder = self._around.results_folder
-        with translated(folder):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            scratch = tempfile.mkdtemp(prefix=f"{call.run_id}.", dir=folder)
-        try:
+        with scratch_folder(self._around.calls_folder) as scratch:
             start = self._driver.start(call, scratch)
+            fence = raise_fence(call, scratch, start.writable, self._launch, self._around)
+            if fence.refusal:
+                return AgentReply(reason_code=MISSING, detail=fence.refusal, command=_shown(start))
+            if fence.note:
+                output(f"{fence.note}\n".encode())
             watch = Following(self._driver.events(call), call, output, should_stop, self._launch.linger_seconds)
             ended = self._around.processes.run(
-                self._program(call, start, scratch), watch.hear, watch.should_stop, errors=watch.hear_error
+                self._program(call, start, fence), watch.hear, watch.should_stop, errors=watch.hear_error
             )
             watch.finish()
             return self._reply(call, start, ended, watch)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
 
-    def _program(self, call: AgentCall, start: Start, scratch: str) -> Program:
+    def _program(self, call: AgentCall, start: Start, fence: Fence) -> Program:
         names = (*start.env_names, *self._launch.env_names)
-        variables = {"TMPDIR": scratch, **start.variables, RUN_MARK: call.run_id}
+        variables = {**start.variables, **fence.variables, RUN_MARK: call.run_id}
         seconds = self._launch.timeout_seconds
         return Program(
             argv=start.argv,
@@ -139,6 +140,7 @@ class StreamAgent:
             timeout_seconds=seconds if call.budget.seconds is None else min(seconds, call.budget.seconds),
             idle_seconds=self._launch.idle_seconds,
             stdin=start.stdin,
+            writable=fence.writable,
         )
 
     def _reply(self, call: AgentCall, start: Start, ended: Ended, watch: Following) -> AgentReply:
@@ -151,13 +153,17 @@ class StreamAgent:
             answer=None if trouble or told.answer is None else masker.mask(told.answer),
             reason_code=trouble.reason_code if trouble else None,
             detail=masker.mask_text(trouble.detail) if trouble else "",
-            command=shlex.join(start.argv)[:MAX_COMMAND_SHOWN],
+            command=_shown(start),
             exit_code=ended.exit_code,
             session_id=told.session_id,
             usage=told.usage,
             retry_at=trouble.retry_at if trouble else None,
             choices=told.choices,
         )
+
+
+def _shown(start: Start) -> str:
+    return shlex.join(start.argv)[:MAX_COMMAND_SHOWN]
 
 
 class Following:

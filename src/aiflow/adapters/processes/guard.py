@@ -1,11 +1,11 @@
 """The guard of one external program (AGT-5): whatever happens to us, nothing that program started is left running.
 
-Started by `launch.py` as a program of its own, `python -I -S guard.py CONTROL STATUS ALIVE PATH GRACE LENGTH`, single
-threaded, with nothing imported that costs time (no json, signal, ctypes, contextlib) and nothing of aiflow. It is the
-only place where `waitpid(-1)` is right: as child subreaper it inherits every orphan below it. CONTROL is a pipe: first
-LENGTH bytes, the program; then any byte, or its end (the runner died), means: end everything. STATUS is a pipe for what
-happened, one JSON object a line. ALIVE is the liveness file PATH, `flock`ed: free again means that we are gone. GRACE
-are the seconds between TERM and KILL.
+Started by `launch.py` as a program of its own, `python -I -S guard.py CONTROL STATUS ALIVE PATH GRACE LENGTH FOLDER`,
+single threaded, with nothing imported that costs time (no json, signal, ctypes, contextlib) and nothing of aiflow but
+what stands beside us in FOLDER, where it is needed. It is the only place where `waitpid(-1)` is right: as child
+subreaper it inherits every orphan below it. CONTROL is a pipe: first LENGTH bytes, the program; then any byte, or its
+end (the runner died), means: end everything. STATUS is a pipe for what happened, one JSON object a line. ALIVE is the
+liveness file PATH, `flock`ed: free again means that we are gone. GRACE are the seconds between TERM and KILL.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import select
 import sys
 import time
+from _collections_abc import Callable  # noqa: TC003 (typing takes longer to import than everything here)
 
 # Left alone this long, what still writes the program's last words (a `tee`, a pipeline's tail) ends by itself.
 SETTLE_SECONDS = 0.2
@@ -71,14 +72,15 @@ class Guard:
 
     def start(self, parts: list[bytes]) -> bool:
         """Start the program in a session of its own; False, and reported why, if it cannot be."""
-        count, cwd = int(parts[0]), parts[1]
-        argv, pairs = parts[2 : 2 + count], parts[2 + count :]
+        count, confined, cwd = int(parts[0]), int(parts[1]), parts[2]
+        argv, rest = parts[3 : 3 + count], parts[3 + count :]
+        writable, pairs = (rest[:confined], rest[confined:]) if confined >= 0 else (None, rest)
         environ = dict(pair.split(b"=", 1) for pair in pairs)
         is_there = False
         try:
             os.chdir(cwd)
             is_there = True
-            self._spawn(argv, environ)
+            self._spawn(argv, environ, writable)
         except OSError as error:
             self.report(f'{{"errno": {error.errno}, "is_folder": {int(not is_there)}}}')
             return False
@@ -89,22 +91,19 @@ class Guard:
             os.dup2(nothing, fd)
         return True
 
-    def _spawn(self, argv: list[bytes], environ: dict[bytes, bytes]) -> None:
-        """Start the first program of that name that can be; if none can, raise the error that tells most."""
-        worst = errno.ENOENT
-        usual = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
-        for path in candidates(argv[0], environ.get(b"PATH", os.fsencode(os.defpath))):
-            try:
-                self.child = os.posix_spawn(path, argv, environ, setsid=True, setsigdef=usual)
-            except (FileNotFoundError, NotADirectoryError):
-                # Here but "not found": the interpreter its first line names is what is missing.
-                worst = errno.EACCES if os.path.lexists(path) else worst
-            except PermissionError:
-                worst = errno.EACCES
-            else:
-                self.groups.add(self.child)
-                return
-        raise OSError(worst, os.strerror(worst))
+    def _spawn(self, argv: list[bytes], environ: dict[bytes, bytes], writable: list[bytes] | None) -> None:
+        """Start the program; one that is confined is a fork of ours first, and tells itself what it cannot."""
+        paths = candidates(argv[0], environ.get(b"PATH", os.fsencode(os.defpath)))
+        if writable is None:
+            usual = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+            self.child = first_that_starts(
+                paths, lambda path: os.posix_spawn(path, argv, environ, setsid=True, setsigdef=usual)
+            )
+        else:
+            become = lambda path: os.execve(path, argv, environ)  # noqa: E731, S606
+            confine = __import__("confine")
+            self.child = confine.start(writable, lambda: first_that_starts(paths, become), self.report)
+        self.groups.add(self.child)
 
     def watch(self) -> None:
         """Wait for the program's end, or for being told."""
@@ -219,6 +218,20 @@ def candidates(name: bytes, path: bytes) -> list[bytes]:
     return [name] if b"/" in name else [folder + b"/" + name for folder in path.split(b":") if folder and name]
 
 
+def first_that_starts(paths: list[bytes], start: Callable[[bytes], int]) -> int:
+    """Start the first program of these that can be; if none can, raise the error that tells most."""
+    worst = errno.ENOENT
+    for path in paths:
+        try:
+            return start(path)
+        except (FileNotFoundError, NotADirectoryError):
+            # Here but "not found": the interpreter its first line names is what is missing.
+            worst = errno.EACCES if os.path.lexists(path) else worst
+        except PermissionError:
+            worst = errno.EACCES
+    raise OSError(worst, os.strerror(worst))
+
+
 def send(whom: int, what: int) -> None:
     """Send a signal to a process or (negative) a group that may be gone already, or not ours to signal."""
     with Suppress(ProcessLookupError, PermissionError):
@@ -229,7 +242,7 @@ def look() -> Processes:
     """Return all processes of this machine: from Linux's /proc, elsewhere from `ps`."""
     while not IS_LINUX:
         with Suppress(BlockingIOError):  # no room for one more process at the moment
-            return look_with_ps()
+            return dict(__import__("with_ps").look())
     found = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
@@ -247,21 +260,6 @@ def own_children() -> list[int]:
     return []
 
 
-def look_with_ps() -> Processes:
-    """Ask `ps`, where there is no /proc."""
-    reader, writer = os.pipe()
-    argv = ["ps", "-Ao", "pid=,ppid=,pgid=,stat="]
-    with open(reader, "rb") as file:
-        try:
-            pid = os.posix_spawnp(argv[0], argv, {}, file_actions=[(os.POSIX_SPAWN_DUP2, writer, 1)])
-        finally:
-            os.close(writer)
-        rows = [row.split() for row in file.read().splitlines()]
-    with Suppress(ChildProcessError):
-        os.waitpid(pid, 0)
-    return {int(r[0]): (int(r[1]), int(r[2]), r[3].startswith(b"Z")) for r in rows if len(r) == 4 and int(r[0]) != pid}
-
-
 def below(processes: Processes, roots: set[int]) -> list[int]:
     """Return everything below some processes, parents before their children."""
     found: list[int] = []
@@ -277,6 +275,7 @@ def main(arguments: list[str]) -> None:
     for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(ignored, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())  # whatever our runner's thread blocks; the program inherits it
+    sys.path.append(arguments[6])
     control, status, alive = (int(each) for each in arguments[:3])
     for fd in (control, status, alive):
         os.set_inheritable(fd, False)  # noqa: FBT003

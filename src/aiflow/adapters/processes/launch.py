@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from aiflow.domain.programs import Ended, Program
     from aiflow.ports import Hear
 
-GUARD = str(Path(__file__).with_name("guard.py"))
+FOLDER = Path(__file__).parent
+GUARD = str(FOLDER / "guard.py")
 GRACE_SECONDS = 2.0
 # A guard that has not come to its end so long after the grace is stopped or stuck, and is ended itself.
 PATIENCE_SECONDS = 8.0
@@ -63,6 +64,15 @@ class GuardedProcesses:
         finally:
             guard.close()
 
+    @staticmethod
+    def confinement() -> str | None:
+        """Return what confines programs on this machine, None if nothing does."""
+        if sys.platform != "linux":
+            return None
+        from aiflow.adapters.processes.confine import is_available
+
+        return "landlock" if is_available() else None
+
     def _start_guard(self, program: Program, length: int, pipes: int) -> GuardAtWork:
         """Start a guard that waits to be told what to run; with two pipes, the second is for standard error."""
         with contextlib.ExitStack() as given, contextlib.ExitStack() as kept:
@@ -75,7 +85,7 @@ class GuardedProcesses:
             given.callback(os.close, alive)
             kept.callback(liveness.unlink, missing_ok=True)
             passed = (control, report, alive)
-            rest = (*passed, liveness, self._grace_seconds, length)
+            rest = (*passed, liveness, self._grace_seconds, length, FOLDER)
             process = subprocess.Popen(
                 [sys.executable, "-I", "-S", ready_to_run(GUARD), *map(str, rest)],
                 env=_guard_environ(program.run_id),
@@ -104,7 +114,9 @@ class GuardedProcesses:
 def _describe(program: Program) -> bytes:
     """Write down what the guard shall run; not on its command line, where everybody could read it."""
     pairs = [f"{name}={value}" for name, value in {**program.environ, RUN_MARK: program.run_id}.items()]
-    texts = [str(len(program.argv)), program.cwd, *program.argv, *pairs]
+    writable = program.writable or ()
+    confined = -1 if program.writable is None else len(writable)
+    texts = [str(len(program.argv)), str(confined), program.cwd, *program.argv, *writable, *pairs]
     is_odd = any("\0" in text for text in texts) or any(not name or "=" in name for name in program.environ)
     if is_odd or not program.argv:
         raise as_problem(OSError(errno.EINVAL, ""), program.argv[:1])

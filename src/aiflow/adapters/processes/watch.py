@@ -122,6 +122,8 @@ class Watch:
         """Tell why the program could not be started."""
         if self.facts["is_folder"]:
             raise as_problem(OSError(number, ""), self.program.cwd)
+        if self.facts.get("is_unconfined"):
+            return End.NOT_CONFINED
         if number == errno.ENOENT:
             return End.NOT_FOUND
         if number in NOT_EXECUTABLE:

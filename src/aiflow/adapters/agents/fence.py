@@ -1,0 +1,87 @@
+"""The fence around one call of an agent (AGT-4, SEC): where it may write, and a temporary folder of its own.
+
+The implementer may write in the worktree, planner and qa only read; besides, each has a temporary folder for this call,
+the folders of the program itself, and what `agent.writable` adds. The kernel holds that, where it can.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.processes import compiled
+from aiflow.domain.answers import Role
+from aiflow.domain.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aiflow.adapters.agents.command import Launch, Surroundings
+    from aiflow.domain.agent_call import AgentCall
+
+MISSING = "AGENT_SANDBOX_MISSING"
+_CONFINE = os.path.join(os.path.dirname(compiled.__file__), "confine.py")
+_NOTE = "[aiflow] no sandbox on this machine: the agent can write wherever you can"
+_REFUSAL = "this machine has no Landlock, and agent.sandbox is required"
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """What holds for a call; `writable` None is not confined. A `note` belongs in the log; a `refusal` is the end."""
+
+    variables: Mapping[str, str]
+    writable: tuple[str, ...] | None = None
+    note: str = ""
+    refusal: str = ""
+
+
+def raise_fence(
+    call: AgentCall, scratch: str, own: tuple[str, ...] | None, launch: Launch, around: Surroundings
+) -> Fence:
+    """Say where a call may write; `own` are the program's own folders, None if it is not to be confined.
+
+    `scratch` is this call's folder: what is in it is ours, the program may only write in the folder `tmp` below it.
+    """
+    tmp = tmp_of(scratch)
+    os.makedirs(tmp, mode=0o700, exist_ok=True)
+    variables = dict.fromkeys(("TMPDIR", "TMP", "TEMP", "CLAUDE_CODE_TMPDIR"), tmp)
+    if own is None or launch.sandbox == Sandbox.OFF:
+        return Fence(variables)
+    if around.processes.confinement() is None:
+        is_required = launch.sandbox == Sandbox.REQUIRED
+        return Fence(variables, refusal=_REFUSAL) if is_required else Fence(variables, note=_NOTE)
+    worktree = (call.cwd,) if call.role is Role.IMPLEMENTER else ()
+    for_work = (*worktree, tmp, *(_expanded(path, around) for path in launch.writable))
+    # Claude's own folder holds hooks and commands too: what it runs for the model must not write there.
+    variables["CLAUDE_CODE_SHELL_PREFIX"] = _write_wrapper(os.path.join(scratch, "shell"), for_work)
+    return Fence(variables, (*for_work, *own))
+
+
+def tmp_of(scratch: str) -> str:
+    """Return the temporary folder of a call, below its scratch folder."""
+    return os.path.join(scratch, "tmp")
+
+
+def _expanded(path: str, around: Surroundings) -> str:
+    """Return a path of the settings: `~` is the user's home, anything relative is below the project."""
+    if path == "~" or path.startswith("~/"):
+        path = (around.environ.get("HOME") or os.path.expanduser("~")) + path[1:]
+    return os.path.normpath(os.path.join(around.root, path))
+
+
+def _write_wrapper(path: str, writable: tuple[str, ...]) -> str:
+    """Write a program that runs a shell command, its one argument, where only these paths can be written."""
+    confine = [sys.executable, "-I", "-S", compiled.ready_to_run(_CONFINE), *writable, "--"]
+    lines = [
+        "#!/bin/sh",
+        "# A command of the agent's, with nothing to write but what it works on.",
+        "case ${SHELL-} in */bash | */zsh) ;; *) SHELL=bash ;; esac",
+        f'exec {shlex.join(confine)} "$SHELL" -c "$1"',
+    ]
+    with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write("\n".join([*lines, ""]))
+    os.chmod(path, 0o700)
+    return path
