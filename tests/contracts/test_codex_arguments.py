@@ -122,8 +122,10 @@ def driver(tmp_path: Path) -> CodexDriver:
     """Give a driver for a user with a home of their own."""
     (tmp_path / ".codex").mkdir()
     environ = {"HOME": str(tmp_path), "PATH": str(tmp_path / "bin")}
-    around = Surroundings(str(tmp_path), str(tmp_path), environ, GuardedProcesses(str(tmp_path)), Masker({}))
-    return CodexDriver(Launch((), 60, 60, env_names=("MY_KEY", "PLAIN"), model="gpt-x"), around)
+    folder = str(tmp_path)
+    around = Surroundings(folder, folder, folder, environ, GuardedProcesses(str(tmp_path)), Masker({}))
+    launch = Launch((), 60, 60, ("MY_KEY", "PLAIN"), "gpt-x", writable=("~/cache", "own"), tools=("network",))
+    return CodexDriver(launch, around)
 
 
 def call_in(folder: Path, session_id: str | None = None) -> AgentCall:
@@ -145,6 +147,9 @@ def test_a_call_has_its_schema_and_its_prompt(driver: CodexDriver, tmp_path: Pat
     assert "MY_KEY" in config["shell_environment_policy"]["exclude"]
     assert "PLAIN" not in config["shell_environment_policy"]["exclude"]
     assert {"OPENAI_API_KEY", "CODEX_HOME"} <= set(start.env_names)
+    assert start.argv[start.argv.index("-m") + 1] == "gpt-x"
+    assert config["sandbox_workspace_write"]["network_access"] is True
+    assert config["sandbox_workspace_write"]["writable_roots"] == [f"{tmp_path}/cache", f"{tmp_path}/own"]
 
 
 def test_a_thread_that_goes_on_is_told_what_is_new(driver: CodexDriver, tmp_path: Path) -> None:

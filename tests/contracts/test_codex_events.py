@@ -2,60 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from aiflow.adapters.agents.codex_events import CodexEvents
 from aiflow.adapters.agents.codex_live import LiveCodexEvents
 from aiflow.adapters.agents.codex_session import Session
 from aiflow.domain.answers import Asked, Implemented, Planned, Role, Spoiled, read_answer
 from aiflow.domain.usage import Usage
-
-FOLDER = Path(__file__).parents[1] / "fixtures/agents/codex"
-NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-THREAD = "00000000-0000-7000-8000-000000000001"
-# What the recorded calls came to; None is a call that was closed well.
-OUTCOMES = {
-    "done": None,
-    "planned": None,
-    "resumed": None,
-    "wrong_shape": None,
-    "words_only": None,
-    "refused_but_done": None,
-    "refused": "AGENT_PERMISSION_DENIED",
-    "rate_limit": "AGENT_QUOTA",
-    "rate_limit_in_stream": "AGENT_QUOTA",
-    "plan_used_up": "AGENT_QUOTA",
-    "overloaded": "AGENT_QUOTA",
-    "billing": "AGENT_AUTH_REQUIRED",
-    "unauthorized": "AGENT_AUTH_REQUIRED",
-    "forbidden": "AGENT_AUTH_REQUIRED",
-    "missing_variable": "AGENT_AUTH_REQUIRED",
-    "server_error": "AGENT_FAILED",
-    "bad_request": "AGENT_FAILED",
-    "too_long": "AGENT_FAILED",
-    "cut": "AGENT_FAILED",
-    "garbled": "AGENT_FAILED",
-    "thread_lost": "AGENT_SESSION_LOST",
-}
-NEVER_CLOSED = ("killed", "bad_settings", "thread_lost")
-
-
-def reader(session: Session | None = None) -> CodexEvents:
-    """Give a reader at a fixed time."""
-    return CodexEvents(session, "/home/user/work", lambda: NOW)
-
-
-def lines_of(name: str) -> tuple[list[bytes], list[bytes]]:
-    """What a recorded call said on its two outputs."""
-    said, errors = (FOLDER / f"{name}.{suffix}" for suffix in ("jsonl", "stderr"))
-    return tuple(path.read_bytes().splitlines() if path.exists() else [] for path in (said, errors))  # type: ignore[return-value]
+from codex_recordings import FOLDER, NEVER_CLOSED, NOW, OUTCOMES, THREAD, event, lines_of, reader
 
 
 def heard(name: str, session: Session | None = None) -> tuple[CodexEvents, str]:
@@ -64,11 +22,6 @@ def heard(name: str, session: Session | None = None) -> tuple[CodexEvents, str]:
     said, errors = lines_of(name)
     shown = [*map(events.read, said), *map(events.read_error, errors)]
     return events, "\n".join(filter(None, shown))
-
-
-def event(kind: str, **fields: Any) -> bytes:
-    """Write an event as codex does."""
-    return json.dumps({"type": kind, **fields}).encode()
 
 
 def test_every_recording_has_its_outcome() -> None:
@@ -213,6 +166,24 @@ def test_what_was_refused_is_named() -> None:
     assert "`/bin/bash -c 'rm -rf x'` rejected: rm -f style commands are not permitted" in trouble.detail
 
 
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "command_execution", "command": "reboot", "status": "declined"},
+        {"type": "mcp_tool_call", "tool": "wipe", "error": {"message": "MCP tool call requires approval, but"}},
+    ],
+)
+def test_what_was_declined_counts_where_no_answer_came(item: dict[str, Any]) -> None:
+    events = reader()
+    ended, answered = event("turn.completed", usage={}), {"type": "agent_message", "text": '{"status": "done"}'}
+    codes = []
+    for line in (event("item.completed", item=item), ended, event("item.completed", item=answered)):
+        events.read(line)
+        trouble = events.told.trouble
+        codes.append(trouble.reason_code if trouble else None)
+    assert codes == [None, "AGENT_PERMISSION_DENIED", None]
+
+
 def test_a_call_is_what_its_thread_used_since() -> None:
     before = Usage(input_tokens=200, cached_tokens=10, output_tokens=14)
     events = heard("resumed", Session(THREAD, before))[0]
@@ -294,108 +265,3 @@ def test_counts_come_from_the_session_file_while_codex_works(tmp_path: Path) -> 
     assert live.told.usage.input_tokens == 300
     live.read(event("turn.completed", usage={"input_tokens": 400}))
     assert live.told.usage.input_tokens == 400
-
-
-RECORDED = sorted({line for name in [*OUTCOMES, *NEVER_CLOSED] for line in lines_of(name)[0]})
-TYPES = [
-    "thread.started",
-    "turn.completed",
-    "turn.failed",
-    "item.completed",
-    "item.started",
-    "item.updated",
-    "error",
-    "x",
-]
-ITEMS = ["agent_message", "command_execution", "file_change", "todo_list", "reasoning", "error", "mcp_tool_call", "x"]
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
-FIELDS = (
-    "thread_id",
-    "usage",
-    "error",
-    "message",
-    "text",
-    "command",
-    "status",
-    "changes",
-    "items",
-    "exit_code",
-    "aggregated_output",
-)
-
-
-def _odd(kind: object, item: dict[str, Any], more: dict[str, Any]) -> bytes:
-    return json.dumps({"type": kind, "item": item, **more}).encode()
-
-
-def _cut(line: bytes, at: int) -> bytes:
-    return line[: at % (len(line) + 1)]
-
-
-ODD_ITEMS = st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=4).flatmap(
-    lambda fields: st.sampled_from(ITEMS).map(lambda kind: {"type": kind, **fields})
-)
-ODD = st.builds(
-    _odd, st.sampled_from(TYPES) | VALUES, ODD_ITEMS, st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=3)
-)
-LINES = (
-    st.sampled_from(RECORDED)
-    | st.builds(_cut, st.sampled_from(RECORDED), st.integers(0, 2000))
-    | ODD
-    | st.binary(max_size=80)
-)
-
-
-def _is_event(line: bytes, kind: str) -> bool:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return False
-    return isinstance(value, dict) and value.get("type") == kind
-
-
-@pytest.mark.spec("AGT-4")
-@given(
-    st.lists(LINES, max_size=25),
-    st.lists(st.binary(max_size=60) | st.sampled_from(lines_of("refused")[1]), max_size=4),
-    st.booleans(),
-)
-def test_nothing_broken_raises_or_passes_for_a_success(
-    lines: list[bytes], errors: list[bytes], is_resumed: bool
-) -> None:
-    """Events cut, doubled, dropped, out of order, unknown, of wrong types, or no events at all."""
-    events = reader(Session(THREAD, Usage(input_tokens=5)) if is_resumed else None)
-    shown = [*map(events.read, lines), *map(events.read_error, errors)]
-    assert all(isinstance(text, str | None) for text in shown)
-    told = events.told
-    is_success = told.is_closed and told.trouble is None
-    assert not is_success or any(_is_event(line, "turn.completed") for line in lines)
-    assert not is_success or not any(_is_event(line, "turn.failed") for line in lines)
-    assert told.is_closed == any(_is_event(line, kind) for line in lines for kind in ("turn.completed", "turn.failed"))
-    assert told.usage.tokens >= 0
-
-
-@pytest.mark.parametrize("name", ["done", "planned", "resumed", "words_only"])
-def test_no_beginning_of_a_good_call_is_a_success(name: str) -> None:
-    data = b"\n".join(lines_of(name)[0])
-    last = data.rindex(b'{"type":"turn.completed"')
-    for cut in range(0, len(data), 7):
-        events = reader()
-        for line in data[:cut].split(b"\n"):
-            events.read(line)
-        assert events.told.is_closed is False or cut >= len(data)
-    assert last > 0
-
-
-@pytest.mark.parametrize(
-    "line", [b'{"type":' * 100_000, b"[" * 1_000_000, b'{"a":1,' * 100_000, b"9" * 1_000_000, b'"' + b"x" * 5_000_000]
-)
-def test_a_huge_line_is_only_a_line(line: bytes) -> None:
-    events = reader()
-    events.read(line)
-    events.read_error(line)
-    assert not events.told.is_closed

@@ -155,6 +155,8 @@ ADDED = {
     *(
         "agent.sandbox",
         "agent.writable",
+        "agent.tools",
+        "agent.max_turns",
         "agent.linger_seconds",
         "limits.run_tokens",
         "limits.run_agent_calls",

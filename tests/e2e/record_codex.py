@@ -128,7 +128,9 @@ def record(case: Case, folder: Path) -> tuple[bytes, bytes]:
         home = RealHome(folder / "home", models.url, "codex")
         case.prepare(home)
         masker = Masker({})
-        around = Surroundings(str(work), str(scratch), home.environ, GuardedProcesses(str(folder / "guards")), masker)
+        around = Surroundings(
+            str(work), str(scratch), str(scratch), home.environ, GuardedProcesses(str(folder / "guards")), masker
+        )
         driver = CodexDriver(Launch((), 60, 60), around)
         brief = Brief("RQ-1", "A request", "Do it.", "P1", ())
         call = AgentCall(case.role, brief, "RUN-1", str(work), None, (), 1, session_id=case.session)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from e2e.aftermath import PLANTED, assert_over, assert_untold
@@ -15,6 +17,7 @@ from e2e.model_turns import (
     Reply,
     Say,
     Shell,
+    UseTool,
     Write,
     ask,
     done,
@@ -232,3 +235,63 @@ def test_nothing_of_the_users_own_runs_outside_the_sandbox(codex: CodexBench) ->
         "request_user_input",
         "view_image",
     }
+
+
+MCP_SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    tool = {"name": "find", "description": "Find", "inputSchema": {"type": "object", "properties": {}}}
+    results = {
+        "initialize": lambda: {
+            "protocolVersion": asked["params"]["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "docs", "version": "1"},
+        },
+        "tools/list": lambda: {"tools": [tool]},
+        "tools/call": lambda: {"content": [{"type": "text", "text": "FOUND IT"}]},
+    }
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": results[asked["method"]]()}), flush=True)
+"""
+
+
+@pytest.mark.faults
+@pytest.mark.spec("AGT-4")
+def test_the_settings_can_let_it_do_more(codex: CodexBench) -> None:
+    home = codex.home.folder
+    server = codex.home.write("server.py", MCP_SERVER)
+    codex.add_settings(f'[mcp_servers.docs]\ncommand = "{sys.executable}"\nargs = ["-IS", "{server}"]')
+    (home / "cache").mkdir()
+    codex.configure(agent='env = ["MODEL_URL"]\nwritable = ["~/cache"]\ntools = ["network", "mcp__docs"]')
+    codex.models.script = story(
+        planner=[Shell("echo x > ~/cache/planned"), plan()],
+        implementer=[
+            Shell(
+                "curl -s -o /dev/null --noproxy '*' -m 5 $MODEL_URL/ && echo REACHED; echo x > ~/cache/x; echo x > x.txt"
+            ),
+            UseTool("mcp__docs::find"),
+            done(),
+        ],
+        qa=[verdict()],
+    )
+    codex.run(env={"MODEL_URL": codex.models.url})
+    stage = assert_over(codex.bench, planning=1, steps=calls(implementer=1, qa=1))
+    assert stage["state"] == "DONE"
+    reached, found = next(asked.results for asked in reversed(codex.models.turns) if len(asked.results) == 2)
+    assert "REACHED" in reached
+    assert "FOUND IT" in found
+    assert (home / "cache/x").exists()
+    assert not (home / "cache/planned").exists()
+    assert "tool docs.find: completed" in codex.bench.log(1)
+
+
+@pytest.mark.faults
+@pytest.mark.spec("AGT-4")
+def test_without_a_sandbox_it_may_do_what_the_user_may(codex: CodexBench) -> None:
+    """For a machine, a container for example, in which codex cannot set its sandbox up."""
+    codex.configure(agent='sandbox = "off"')
+    codex.models.script = whole_run("echo x > ~/out.txt; echo x > x.txt")
+    codex.run()
+    assert assert_over(codex.bench, planning=1, steps=calls(implementer=1, qa=1))["state"] == "DONE"
+    assert (codex.home.folder / "out.txt").exists()

@@ -64,6 +64,8 @@ _AGENT = (
     Setting("agent.env", ()),
     Setting("agent.sandbox", "auto", ("auto", "required", "off")),
     Setting("agent.writable", ()),
+    Setting("agent.tools", ()),
+    Setting("agent.max_turns", 200),
 )
 
 

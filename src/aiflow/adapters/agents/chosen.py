@@ -58,7 +58,7 @@ class ChosenAgents:
             value = self._settings.for_role(role, key)
             return value if isinstance(value, tuple) else ()
 
-        def seconds(key: str) -> float:
+        def number(key: str) -> float:
             value = self._settings.for_role(role, key)
             return float(value) if isinstance(value, (int, float)) else 0.0
 
@@ -66,11 +66,13 @@ class ChosenAgents:
         argv = (sys.executable, "-I", "-S", _DEMO) if is_demo else texts("argv")
         return Launch(
             argv,
-            seconds("timeout_seconds"),
-            seconds("idle_seconds"),
+            number("timeout_seconds"),
+            number("idle_seconds"),
             texts("env"),
             model=str(self._settings.for_role(role, "model")),
-            linger_seconds=seconds("linger_seconds"),
+            linger_seconds=number("linger_seconds"),
             sandbox=str(self._settings.for_role(role, "sandbox")),
             writable=texts("writable"),
+            tools=texts("tools"),
+            max_turns=int(number("max_turns")),
         )

@@ -13,10 +13,12 @@ from aiflow.adapters.agents.codex_arguments import ENV_NAMES, Terms, arguments
 from aiflow.adapters.agents.codex_events import CodexEvents
 from aiflow.adapters.agents.codex_live import LiveCodexEvents
 from aiflow.adapters.agents.codex_session import session_of
+from aiflow.adapters.agents.fence import expanded
 from aiflow.adapters.agents.prompts import prompt_for
 from aiflow.adapters.agents.stream import Start
 from aiflow.adapters.secrets import is_secret_name
 from aiflow.domain.answer_schema import SCHEMAS
+from aiflow.domain.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -68,6 +70,9 @@ class CodexDriver:
             role=call.role,
             cwd=os.path.realpath(call.cwd),
             model=self._launch.model,
+            is_sandboxed=self._launch.sandbox != Sandbox.OFF,
+            writable=tuple(expanded(path, self._around) for path in self._launch.writable),
+            tools=self._launch.tools,
             servers=tuple(sorted(set(servers_of(self._around.environ)))),
             hidden=tuple(filter(is_secret_name, self._launch.env_names)),
         )

@@ -119,8 +119,8 @@ class CodexEvents:
         item = part_of(event, "item")
         if item.get("type") == "agent_message":
             self._message = text_of(item, "text")
-        if item.get("status") == "declined":
-            self._denied.append(f"declined: {text_of(item, 'command') or text_of(item, 'tool')}")
+        if denied := _denied_in(item):
+            self._denied.append(denied)
         return shown_item(item, self._cwd)
 
     def _take_completed(self, event: Fields) -> str:
@@ -146,6 +146,14 @@ class CodexEvents:
             return None
         self._said = shown
         return shown
+
+
+def _denied_in(item: Fields) -> str:
+    """Say what an item was not allowed; empty if it was."""
+    if item.get("status") == "declined":
+        return f"declined: {text_of(item, 'command')}"
+    error = text_of(part_of(item, "error"), "message")
+    return f"{text_of(item, 'tool')}: {error}" if "requires approval" in error else ""
 
 
 def _usage(counts: Fields) -> Usage:

@@ -10,7 +10,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.answer_text import readable
-from aiflow.adapters.agents.json_fields import parts_of, text_of
+from aiflow.adapters.agents.json_fields import part_of, parts_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -78,6 +78,11 @@ def _changes(item: Fields, cwd: str) -> str:
     files = ", ".join(f"{text_of(change, 'kind')} {_path(text_of(change, 'path'), cwd)}".strip() for change in told)
     status = text_of(item, "status")
     return f"files: {files}" + ("" if status == "completed" else f" ({status})") if files else ""
+
+
+def _tool(item: Fields) -> str:
+    error = text_of(part_of(item, "error"), "message")
+    return f"tool {text_of(item, 'server')}.{text_of(item, 'tool')}: {error or text_of(item, 'status')}"
 
 
 def _path(path: str, cwd: str) -> str:

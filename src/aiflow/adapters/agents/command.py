@@ -44,6 +44,8 @@ class Launch:
     linger_seconds: float = 30.0
     sandbox: str = Sandbox.AUTO
     writable: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    max_turns: int = 0
 
 
 @dataclass(frozen=True, slots=True)

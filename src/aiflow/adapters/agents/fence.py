@@ -54,7 +54,7 @@ def raise_fence(
         is_required = launch.sandbox == Sandbox.REQUIRED
         return Fence(variables, refusal=_REFUSAL) if is_required else Fence(variables, note=_NOTE)
     worktree = (call.cwd,) if call.role is Role.IMPLEMENTER else ()
-    for_work = (*worktree, tmp, *(_expanded(path, around) for path in launch.writable))
+    for_work = (*worktree, tmp, *(expanded(path, around) for path in launch.writable))
     # Claude's own folder holds hooks and commands too: what it runs for the model must not write there.
     variables["CLAUDE_CODE_SHELL_PREFIX"] = _write_wrapper(os.path.join(scratch, "shell"), for_work)
     return Fence(variables, (*for_work, *own))
@@ -65,7 +65,7 @@ def tmp_of(scratch: str) -> str:
     return os.path.join(scratch, "tmp")
 
 
-def _expanded(path: str, around: Surroundings) -> str:
+def expanded(path: str, around: Surroundings) -> str:
     """Return a path of the settings: `~` is the user's home, anything relative is below the project."""
     if path == "~" or path.startswith("~/"):
         path = (around.environ.get("HOME") or os.path.expanduser("~")) + path[1:]
