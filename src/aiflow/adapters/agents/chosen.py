@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.codex import CodexDriver
 from aiflow.adapters.agents.command import CommandAgent, Launch
+from aiflow.adapters.agents.installed import InstalledAgents
 from aiflow.adapters.agents.stream import StreamAgent
+from aiflow.settings.agents import choice_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from aiflow.adapters.agents.command import Surroundings
     from aiflow.adapters.agents.stream import Driver
     from aiflow.domain.agent_call import AgentCall, AgentReply
+    from aiflow.domain.agent_programs import AgentProgram
     from aiflow.domain.answers import Role
     from aiflow.settings import Settings
 
@@ -38,11 +41,11 @@ class ChosenAgents:
         agent = CommandAgent(launch, self._around) if driver is None else StreamAgent(driver, launch, self._around)
         return agent.call(call, output, should_stop)
 
-    def problem_of(self, role: Role) -> str | None:
-        """Say why a role's agent cannot be started, or None if it can."""
+    def program_of(self, role: Role, *, asks: bool = False) -> AgentProgram:
+        """Say what is known of a role's agent; `asks` starts its program for a moment."""
         launch = self._launch(role)
-        driver = self._driver(role, launch)
-        return CommandAgent(launch, self._around).problem() if driver is None else driver.problem()
+        installed = InstalledAgents(self._around.environ, self._around.root, launch.env_names)
+        return installed.find(choice_of(self._settings, role), asks=asks)
 
     def limit_seconds(self, role: Role) -> float:
         """Return how long a call may take."""
