@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import without_landlock
 from aiflow.adapters.processes import confine, leftovers, table
 from aiflow.adapters.processes.launch import GuardedProcesses
 from aiflow.domain.markers import GUARD_MARK, RUN_MARK
@@ -396,27 +397,13 @@ def test_nothing_confined_is_left_when_the_runner_is_killed(yard: Yard) -> None:
     wait_for(lambda: not table.marked(RUN_MARK, yard.run_id), 5)
 
 
-# A program that may no longer use Landlock, as in a container whose seccomp profile does not know it.
-_WITHOUT_LANDLOCK = """
-import ctypes, errno, struct
-libc = ctypes.CDLL(None, use_errno=True)
-def step(code, jump_true, jump_false, value): return struct.pack('HBBI', code, jump_true, jump_false, value)
-filter = ctypes.create_string_buffer(b''.join([
-    step(0x20, 0, 0, 0),                          # the number of the call
-    step(0x35, 0, 2, 444), step(0x25, 1, 0, 446), # from 444 to 446
-    step(0x06, 0, 0, 0x00050000 | errno.ENOSYS),  # refused
-    step(0x06, 0, 0, 0x7fff0000),                 # anything else: allowed
-]))
-program = struct.pack('HxxxxxxP', 5, ctypes.addressof(filter))
-libc.prctl(38, 1, 0, 0, 0)
-assert libc.prctl(22, 2, program, 0, 0) == 0, ctypes.get_errno()
-"""
-
-
 @pytest.mark.spec("AGT-4", "SEC")
 def test_where_the_kernel_confines_nobody_that_is_told_and_nothing_is_started(yard: Yard) -> None:
     script = (
-        f"{_WITHOUT_LANDLOCK}\n"
+        "import sys\n"
+        f"sys.path.append({os.path.dirname(without_landlock.__file__)!r})\n"
+        "from without_landlock import give_up_landlock\n"
+        "give_up_landlock()\n"
         "from aiflow.adapters.processes.launch import GuardedProcesses\n"
         "from aiflow.domain.programs import Program\n"
         f"processes = GuardedProcesses({str(yard.root / 'guards')!r})\n"
