@@ -52,7 +52,7 @@ class Say:
 
 @dataclass(frozen=True)
 class Answer:
-    """A value in the form that the program asked for; text if it did not ask for any."""
+    """A value in the form that the program asked for, keys that are missing empty; text if it did not ask for any."""
 
     value: Any
 
@@ -183,6 +183,24 @@ def at_first(replies: Sequence[Reply], then: Script) -> Script:
         return replies[number] if number < len(replies) else then(asked)
 
     return reply
+
+
+def filled(value: Any, schema: Mapping[str, Any] | None) -> Any:
+    """Add the keys that a schema requires, each empty; what is there already stays as it is, right or wrong."""
+    if schema is None or not isinstance(value, (dict, list)):
+        return value
+    if isinstance(value, list):
+        return [filled(item, schema.get("items")) for item in value]
+    parts = schema.get("properties", {})
+    missing = {name: _empty(parts[name]) for name in schema.get("required", ()) if name not in value}
+    return {**missing, **{name: filled(item, parts.get(name)) for name, item in value.items()}}
+
+
+def _empty(schema: Mapping[str, Any]) -> Any:
+    if "enum" in schema:
+        return schema["enum"][0]
+    kind = schema.get("type")
+    return filled({}, schema) if kind == "object" else [] if kind == "array" else ""
 
 
 def plan(*step_ids: str, **more: Any) -> Answer:

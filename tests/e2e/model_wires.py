@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from e2e import model_errors
-from e2e.model_turns import Action, Answer, Asked, Edit, Read, Refuse, Shell, Write
+from e2e.model_turns import Action, Answer, Asked, Edit, Read, Refuse, Shell, Write, filled
 from e2e.model_words import Call, Event, Heard, Usage, absolute, folder_in, listen, new_id, plain, text_of
 
 
@@ -43,7 +43,7 @@ class Anthropic:
             case Read(path):
                 return Call("Read", {"file_path": absolute(path, asked)})
             case Answer(value) if asked.schema is not None:
-                return Call("StructuredOutput", value)
+                return Call("StructuredOutput", filled(value, asked.schema))
         return plain(action)
 
     @staticmethod

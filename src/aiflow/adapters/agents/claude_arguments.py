@@ -1,0 +1,92 @@
+"""How `claude` is called (AGT-1, AGT-4): what it may do is said at every call, whatever its settings say.
+
+Pure. A resumed session gets its permissions anew like the first one; nothing is left to what was said before.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aiflow.domain.answer_schema import SCHEMAS
+from aiflow.domain.answers import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# What is there for a role; everything else (subagents, web, background work, …) is not, however it is allowed.
+READING = ("Read", "Glob", "Grep")
+WRITING = ("Edit", "Write", "NotebookEdit")
+TOOLS = {Role.PLANNER: READING, Role.IMPLEMENTER: (*READING, *WRITING, "Bash"), Role.QA: READING}
+MCP_PREFIX = "mcp__"
+LEAST_USD = 0.0001
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a call of claude is allowed.
+
+    `tools` is what the settings add. With `is_confined` the kernel keeps every write inside; else the rules of the file
+    tools do, and only theirs. With `is_project_trusted` the project's own settings and instructions count.
+    """
+
+    role: Role
+    model: str = ""
+    session_id: str | None = None
+    max_turns: int = 0
+    cost_usd: float | None = None
+    tools: tuple[str, ...] = ()
+    is_confined: bool = True
+    is_project_trusted: bool = True
+
+
+def arguments(terms: Terms) -> tuple[str, ...]:
+    """Return everything behind the program's name; the prompt comes on standard input."""
+    return (
+        *("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"),
+        *("--json-schema", json.dumps(SCHEMAS[terms.role])),
+        *(("--model", terms.model) if terms.model else ()),
+        *(("--resume", terms.session_id) if terms.session_id else ()),
+        *(("--max-turns", str(terms.max_turns)) if terms.max_turns else ()),
+        *(("--max-budget-usd", _dollars(terms.cost_usd)) if terms.cost_usd is not None else ()),
+        *("--permission-mode", "dontAsk"),
+        *("--tools", ",".join(tools_of(terms))),
+        *("--allowedTools", *rules_of(terms)),
+        *("--setting-sources", "user,project,local" if terms.is_project_trusted else "user"),
+        *("--settings", json.dumps(_settings(terms))),
+        *(() if _has_servers(terms) else ("--strict-mcp-config",)),
+    )
+
+
+def tools_of(terms: Terms) -> tuple[str, ...]:
+    """Name the tools that are there for a role at all; those of MCP servers are there with their servers."""
+    added = (rule.partition("(")[0] for rule in terms.tools if not rule.startswith(MCP_PREFIX))
+    return tuple(dict.fromkeys((*TOOLS[terms.role], *added)))
+
+
+def rules_of(terms: Terms) -> tuple[str, ...]:
+    """Say which uses of the tools need nobody's leave; whatever is not named is denied."""
+    own = TOOLS[terms.role]
+    if not terms.is_confined and terms.role is Role.IMPLEMENTER:
+        # One rule for every tool that changes files: below the working folder.
+        own = (*(tool for tool in own if tool not in WRITING), "Edit(./**)")
+    return tuple(dict.fromkeys((*own, *terms.tools)))
+
+
+def _settings(terms: Terms) -> Mapping[str, object]:
+    """Give settings that go before the user's: their hooks can ask, block and write, and nobody is there."""
+    own: dict[str, object] = {"disableAllHooks": True, "includeCoAuthoredBy": False}
+    if terms.is_confined:
+        # A sandbox of claude's own mounts, which no confined program can; the kernel keeps the commands in already.
+        own["sandbox"] = {"enabled": False}
+    return own
+
+
+def _has_servers(terms: Terms) -> bool:
+    return any(rule.startswith(MCP_PREFIX) for rule in terms.tools)
+
+
+def _dollars(cost_usd: float) -> str:
+    """Write an amount as claude takes it: more than nothing, and no exponent."""
+    return f"{max(cost_usd, LEAST_USD):.4f}"

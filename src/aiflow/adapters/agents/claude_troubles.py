@@ -1,0 +1,126 @@
+"""What claude's closing event says went wrong (RUN-13, AGT-4): its own signals, and the reason code each one is.
+
+Pure. A claude whose model could not be reached says `"subtype": "success", "is_error": true`, and a text: so the kind
+of error comes first, the API's status second, and words only where a program says neither.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.agents.json_fields import number_of, part_of, text_of
+from aiflow.adapters.agents.stream import SESSION_LOST, Trouble
+
+if TYPE_CHECKING:
+    from aiflow.adapters.agents.json_fields import Fields
+
+MAX_DETAIL = 1_000
+LATEST = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
+
+_BY_END = {
+    "error_max_budget_usd": "COST_LIMIT_REACHED",
+    "error_max_structured_output_retries": "JSON_SCHEMA_INVALID",
+}
+_BY_KIND = {
+    "rate_limit": "AGENT_QUOTA",
+    "overloaded": "AGENT_QUOTA",
+    "authentication_failed": "AGENT_AUTH_REQUIRED",
+    "oauth_org_not_allowed": "AGENT_AUTH_REQUIRED",
+    "billing_error": "AGENT_AUTH_REQUIRED",
+}
+_BY_STATUS = {
+    401: "AGENT_AUTH_REQUIRED",
+    402: "AGENT_AUTH_REQUIRED",
+    403: "AGENT_AUTH_REQUIRED",
+    429: "AGENT_QUOTA",
+    529: "AGENT_QUOTA",
+}
+_AUTH_WORDS = re.compile(
+    r"invalid api key|not logged in|please run /login|oauth token (?:has )?(?:expired|been revoked|revoked)"
+    r"|credit balance is too low|failed to authenticate",
+    re.IGNORECASE,
+)
+_QUOTA_WORDS = re.compile(
+    r"usage limit reached|(?:hit|reached) your .{0,40}\blimit\b|rate limit|overloaded_error", re.IGNORECASE
+)
+_RESET = re.compile(r"limit reached\|(\d{9,13})\b")
+_LOST_WORDS = re.compile(r"no conversation found with session id|--resume requires a valid session", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """What came before the end: the kind of the last error of the API, and when a used-up quota is there again."""
+
+    kind: str = ""
+    resets_at: datetime | None = None
+
+
+def trouble_at_end(result: Fields, signals: Signals) -> Trouble | None:
+    """Say what is wrong with a call by its closing event, or None: it says that all is well, and nothing less."""
+    is_well = result.get("is_error") is False and result.get("subtype") == "success"
+    if is_well and not result.get("api_error_status") and not result.get("api_error"):
+        return None
+    words = words_of(result)
+    reset = signals.resets_at or _reset_in(words)
+    code = _code_of(result, signals.kind, words)
+    return Trouble(code, words, reset if code == "AGENT_QUOTA" else None)
+
+
+def trouble_in_words(text: str) -> Trouble | None:
+    """Say what a line of standard error means that comes before everything, or None."""
+    if _LOST_WORDS.search(text):
+        return Trouble(SESSION_LOST, cut(text))
+    return Trouble("AGENT_AUTH_REQUIRED", cut(text)) if _AUTH_WORDS.search(text) else None
+
+
+def words_of(result: Fields) -> str:
+    """Return what a closing event says in words."""
+    errors = result.get("errors")
+    told = [error for error in errors if isinstance(error, str)] if isinstance(errors, list) else []
+    told = [error for error in told if not error.startswith("[ede_diagnostic]")]
+    ending = text_of(result, "terminal_reason") or text_of(result, "subtype") or "it failed"
+    return cut("; ".join(told) or text_of(result, "result") or ending.replace("_", " "))
+
+
+def reset_of(info: Fields) -> datetime | None:
+    """Return when a limit that is used up is lifted, from a `rate_limit_info`."""
+    if text_of(info, "status") != "rejected":
+        return None
+    windows = part_of(info, "unifiedWindows")
+    named = part_of(windows, text_of(info, "rateLimitType"))
+    return moment(number_of(info, "resetsAt") or number_of(named, "resetsAt"))
+
+
+def moment(seconds: float) -> datetime | None:
+    """Read a time of Unix, in seconds or milliseconds; None if it cannot be one."""
+    seconds = seconds / 1000 if seconds > LATEST else seconds
+    return datetime.fromtimestamp(seconds, UTC) if 0 < seconds <= LATEST else None
+
+
+def cut(text: str) -> str:
+    """Keep what fits on a page about a run."""
+    return text.strip()[:MAX_DETAIL]
+
+
+def _code_of(result: Fields, kind: str, words: str) -> str:
+    ending = text_of(result, "subtype")
+    if ending in _BY_END:
+        return _BY_END[ending]
+    status = int(number_of(result, "api_error_status"))
+    if code := _BY_KIND.get(kind) or _BY_STATUS.get(status):
+        return code
+    if _LOST_WORDS.search(words):
+        return SESSION_LOST
+    if status or ending != "success":
+        return "AGENT_FAILED"
+    if _AUTH_WORDS.search(words):
+        return "AGENT_AUTH_REQUIRED"
+    return "AGENT_QUOTA" if _QUOTA_WORDS.search(words) else "AGENT_FAILED"
+
+
+def _reset_in(words: str) -> datetime | None:
+    found = _RESET.search(words)
+    return moment(float(found[1])) if found else None
