@@ -26,6 +26,7 @@ class CodexBench:
         self.home = home
         home.install("codex")
         bench.aiflow.environ |= home.environ
+        bench.state = home.folder / ".local/state"
         self.configure()
 
     def configure(self, text: str = "", agent: str = "") -> None:
