@@ -246,22 +246,37 @@ def test_counts_come_from_the_session_file_while_codex_works(tmp_path: Path) -> 
     live = LiveCodexEvents(reader(), str(tmp_path))
     assert live.told.usage == Usage()
     live.read(event("thread.started", thread_id=THREAD))
-    folder = tmp_path / "sessions/2026/01/02"
-    folder.mkdir(parents=True)
-    path = folder / f"rollout-2026-01-02T03-04-05-{THREAD}.jsonl"
-
-    def count(tokens: int) -> bytes:
-        info = {"total_token_usage": {"input_tokens": tokens, "cached_input_tokens": 1, "output_tokens": 5}}
-        return event("event_msg", payload={"type": "token_count", "info": info}) + b"\n"
-
-    path.write_bytes(
-        b'{"token_count"\n' + count(100) + event("event_msg", payload={"type": "token_count", "info": None})
+    path = session_file(
+        tmp_path, b'{"token_count"\n', counted(100), event("event_msg", payload={"type": "token_count"})
     )
     assert live.told.usage == Usage(input_tokens=100, cached_tokens=1, output_tokens=5)
     with path.open("ab") as file:
-        file.write(b"\n" + count(300) + count(900)[:50])
+        file.write(b"\n" + counted(300) + counted(900)[:50])
     assert live.told.usage.input_tokens == 300
     path.unlink()
     assert live.told.usage.input_tokens == 300
     live.read(event("turn.completed", usage={"input_tokens": 400}))
     assert live.told.usage.input_tokens == 400
+
+
+def test_what_a_thread_used_before_the_call_is_in_its_file_and_does_not_count(tmp_path: Path) -> None:
+    session_file(tmp_path, counted(100), counted(500), counted(1000))
+    before = Usage(input_tokens=1000, cached_tokens=1, output_tokens=5)
+    live = LiveCodexEvents(reader(Session(THREAD, before)), str(tmp_path))
+    assert live.told.usage == Usage()
+    session_file(tmp_path, counted(100), counted(500), counted(1000), counted(1070))
+    assert live.told.usage == Usage(input_tokens=70)
+
+
+def counted(tokens: int) -> bytes:
+    """A line of a session file that tells what the thread has used."""
+    info = {"total_token_usage": {"input_tokens": tokens, "cached_input_tokens": 1, "output_tokens": 5}}
+    return event("event_msg", payload={"type": "token_count", "info": info}) + b"\n"
+
+
+def session_file(codex_home: Path, *lines: bytes) -> Path:
+    """Write a thread's session file."""
+    path = codex_home / f"sessions/2026/01/02/rollout-2026-01-02T03-04-05-{THREAD}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(lines))
+    return path

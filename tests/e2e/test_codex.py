@@ -77,7 +77,7 @@ def test_a_run_comes_to_its_end_with_real_changes(codex: CodexBench) -> None:
 def test_a_second_attempt_goes_on_in_the_same_thread(codex: CodexBench) -> None:
     def implement(asked: Asked) -> Reply:
         if "Feedback" not in asked.prompt:
-            return Answer({"state": "finished"}) if asked.results else Shell("echo half > half.txt")
+            return Answer({"state": "finished"}) if len(asked.results) > 1 else Shell("echo half >> half.txt")
         return done()
 
     codex.models.script = story(planner=[plan()], implementer=implement, qa=[verdict()])
@@ -88,8 +88,8 @@ def test_a_second_attempt_goes_on_in_the_same_thread(codex: CodexBench) -> None:
     again = next(asked for asked in codex.models.turns if "Feedback" in asked.prompt)
     assert "JSON_SCHEMA_INVALID" in again.prompt
     assert "echo half" in text_of(again.body["input"])  # the thread knows what it did before
-    # Codex counts a thread, so the second call's own use is the difference: five requests in all.
-    assert usage(stage) == (4, 500, 35, 0.0)
+    # Codex counts a thread, so the second call's own use is the difference: six requests in all.
+    assert usage(stage) == (4, 600, 42, 0.0)
 
 
 @pytest.mark.spec("RUN-10")
@@ -223,7 +223,15 @@ def test_nothing_of_the_users_own_runs_outside_the_sandbox(codex: CodexBench) ->
     (bench.root / ".codex").mkdir()
     (bench.root / ".codex/config.toml").write_text(server % "ofthebranch")
     bench.commit()
-    codex.models.script = whole_run(f"touch {home.folder}/touched; echo x > {home.folder}/out; echo in > in.txt")
+    codex.models.script = story(
+        planner=[plan()],
+        implementer=[
+            Shell(f"touch {home.folder}/touched"),
+            Shell(f"echo x > {home.folder}/out; echo > in.txt"),
+            done(),
+        ],
+        qa=[verdict()],
+    )
     codex.run()
     assert assert_over(bench, planning=1, steps=calls(implementer=1, qa=1))["state"] == "DONE"
     assert not ran.exists()

@@ -90,13 +90,10 @@ class CodexEvents:
         return text
 
     def count(self, total: Fields) -> None:
-        """Take what the whole thread has used so far; it only ever grows.
+        """Take what the whole thread has used so far; it only ever grows."""
+        self._grow(_usage(total))
 
-        Less than before the call can only be what this call alone has used.
-        """
-        used = _usage(total)
-        if used.tokens < self._before.tokens:
-            used = self._before + used
+    def _grow(self, used: Usage) -> None:
         if used.tokens > self._used.tokens:
             self._used = used
 
@@ -125,7 +122,9 @@ class CodexEvents:
 
     def _take_completed(self, event: Fields) -> str:
         self._is_completed = True
-        self.count(part_of(event, "usage"))
+        used = _usage(part_of(event, "usage"))
+        # Less than the thread had before the call can only be what this call alone has used.
+        self._grow(self._before + used if used.tokens < self._before.tokens else used)
         return shown_tokens(_difference(self._used, self._before))
 
     def _take_failed(self, event: Fields) -> str | None:
