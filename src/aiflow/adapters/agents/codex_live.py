@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aiflow.adapters.agents.json_fields import Fields
     from aiflow.adapters.agents.stream import Told
 
-LOOK_SECONDS = 1.0
+FIRST_LOOK_SECONDS = 0.5
 _MARK = b'"token_count"'
 
 
@@ -31,7 +31,8 @@ class LiveCodexEvents:
         self._events = events
         self._folder = os.path.join(codex_home, "sessions")
         self._path: str | None = None
-        self._looked_at = float("-inf")
+        self._look_at = float("-inf")
+        self._pause = FIRST_LOOK_SECONDS
         self._place = 0
 
     @property
@@ -63,11 +64,12 @@ class LiveCodexEvents:
                 self._events.count(total_in(line))
 
     def _find(self) -> str | None:
-        """Look for the thread's file, now and then: it comes with the thread's first turn."""
+        """Look for the thread's file, ever more rarely: it comes with the first turn, or never."""
         session = session_of(self._events.told.session_id)
-        if session is None or time.monotonic() - self._looked_at < LOOK_SECONDS:
+        if session is None or time.monotonic() < self._look_at:
             return None
-        self._looked_at = time.monotonic()
+        self._look_at = time.monotonic() + self._pause
+        self._pause *= 2
         found = glob.glob(f"{glob.escape(self._folder)}/*/*/*/rollout-*-{session.thread_id}.jsonl")
         return found[0] if found else None
 
