@@ -151,7 +151,8 @@ def trial_agents(settings: Settings, root: str) -> Iterator[tuple[Agents, tuple[
         folder = os.path.realpath(made)
         os.mkdir(f"{folder}/work")
         processes = GuardedProcesses(f"{folder}/guards")
-        around = Surroundings(root, f"{folder}/results", f"{folder}/calls", os.environ, processes, Masker(os.environ))
+        masker = Masker(os.environ)
+        around = Surroundings(root, f"{folder}/results", f"{folder}/calls", os.environ, processes, masker)
         yield ChosenAgents(settings, around), (f"{folder}/work", new_run_id())
 
 

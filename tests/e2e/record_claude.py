@@ -28,7 +28,7 @@ from e2e.real_agents import STUB_KEY, RealHome
 FOLDER = Path(__file__).parents[1] / "fixtures/agents/claude-code"
 LOST = "11111111-2222-4333-8444-555555555555"
 RESET = 1893456000
-_FREE = Terms(Role.IMPLEMENTER, is_confined=False)
+_FREE = Terms(Role.IMPLEMENTER)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from aiflow.adapters.agents.chosen import DRIVERS
 from conftest import Program
 from e2e.bench import Bench, tree_of, wait_for
+from e2e.model_server import ModelServer
+from e2e.model_turns import Refuse, Trouble, plan, story
 from e2e.real_agents import STUB_KEY, RealHome, processes_left
 
 JA = {"AIFLOW_LANG": "ja"}
@@ -167,7 +170,7 @@ def test_a_check_of_an_agent_that_does_not_work_says_why(repository: Path, aiflo
     path.unlink()
     missing = aiflow("agents", "--check", code=3, env=JA).stdout
     assert "AGENT_NOT_FOUND: エージェントを起動できません" in missing
-    assert "`aiflow agents`" in missing
+    assert "mine が PATH にありません" in missing
 
 
 @pytest.mark.spec("AGT-1", "AGT-5", "CLI")
@@ -182,6 +185,36 @@ def test_a_check_can_be_stopped_and_leaves_nothing(bench: Bench, home: RealHome)
     out, errors = process.communicate(timeout=20)
     assert "CANCELLED" in out
     assert "Stopping the agent" in errors
+    assert processes_left(str(home.folder)) == []
+
+
+@pytest.mark.spec("AGT-1", "AGT-3", "CLI")
+@pytest.mark.parametrize(
+    ("kind", "program"),
+    [("claude-code", "claude"), ("codex", "codex"), pytest.param("acp", "opencode", marks=pytest.mark.faults)],
+)
+def test_a_check_really_calls_the_program(
+    models: ModelServer, tmp_path: Path, repository: Path, kind: str, program: str
+) -> None:
+    if kind not in DRIVERS:
+        pytest.skip(f"{kind} is not driven yet")
+    home = RealHome(tmp_path / "home", models.url, program)
+    aiflow = Program(repository)
+    aiflow.environ = {**home.environ, "AIFLOW_LANG": "en"}
+    models.script = story(planner=[plan()])
+    before = tree_of(repository)
+    answer = aiflow.json("agents", kind, "--check")
+    [checked] = answer["checks"]
+    assert (checked["program"], checked["result"]) == (program, "PASS")
+    assert (checked["input_tokens"], checked["output_tokens"]) == (100, 7)
+    assert len(models.turns) == 1
+    assert "This is only a check that you can be called" in models.turns[0].prompt
+    models.script = lambda _: Refuse(Trouble.UNAUTHORIZED)
+    shown = aiflow("agents", kind, "--check", code=3).stdout
+    assert "FAIL  AGENT_AUTH_REQUIRED: The agent is not logged in" in shown
+    assert "auth login" in shown if program != "codex" else "codex login" in shown
+    assert STUB_KEY not in shown
+    assert tree_of(repository) == before
     assert processes_left(str(home.folder)) == []
 
 

@@ -55,10 +55,7 @@ def _note(program: AgentProgram, texts: Texts) -> str:
 def show_trouble(program: AgentProgram, texts: Texts) -> None:
     """Write why an agent that roles use cannot be used, and the command that mends it."""
     assert program.trouble is not None
-    roles = ", ".join(program.roles)
-    told = texts(f"check.agent.{program.trouble}", roles=roles, program=program.program, kind=program.kind)
-    code = program.trouble.reason_code
-    say(told, f"{paint(code, 'red', is_bold=True)}: ")
+    say(_told(program, texts), f"{paint(program.trouble.reason_code, 'red', is_bold=True)}: ")
     say(program.mending or texts("agents.set_argv"), "  → ")
 
 
@@ -75,7 +72,7 @@ def following(program: AgentProgram, texts: Texts, *, is_quiet: bool) -> Callabl
     """Say who is being called, and give what shows the agent's words as they come."""
     if is_quiet:
         return lambda _data: None
-    name = f"{program.kind}: {program.program}" if program.program else program.kind
+    name = f"{program.kind} ({program.program})" if program.program not in ("", program.kind) else program.kind
     heading(texts("agents.calling", name=name))
     partial: list[bytes] = []
 
@@ -89,15 +86,26 @@ def following(program: AgentProgram, texts: Texts, *, is_quiet: bool) -> Callabl
 
 
 def show_trial(trial: Trial, texts: Texts) -> None:
-    """Write what came of a call: how long it took and what it cost, or why it did not work and what to do."""
+    """Write what came of a call: how long it took and what it cost, or why it did not work and what mends it."""
     facts = {"seconds": f"{trial.seconds:.1f}", "tokens": f"{trial.usage.tokens:,}"}
     if trial.reason_code is None:
         cost = f", ${trial.usage.cost_usd:.4f}" if trial.usage.cost_usd else ""
         say(texts("agents.works", **facts) + cost, f"{paint('PASS', 'green', is_bold=True)}  ")
         return
-    message = texts.message(trial.reason_code, {"request_id": "<ID>", "problem": trial.detail})
-    say(f"{trial.reason_code}: {message.title}", f"{paint('FAIL', 'red', is_bold=True)}  ")
-    for line in filter(None, (message.summary, *trial.detail.splitlines())):
+    title = texts.message(trial.reason_code, {}).title
+    say(f"{trial.reason_code}: {title}", f"{paint('FAIL', 'red', is_bold=True)}  ")
+    for line in (_told(trial.program, texts) or trial.detail).splitlines():
         say(line, "      ")
-    for action in (trial.program.mending,) if trial.program.mending else message.actions[:-1]:
-        say(str(action), "      → ")
+    known = trial.program.known
+    log_in = known.log_in if known and trial.reason_code == "AGENT_AUTH_REQUIRED" else None
+    advice = trial.program.mending or log_in
+    if advice:
+        say(advice, "      → ")
+
+
+def _told(program: AgentProgram, texts: Texts) -> str:
+    """Say what is known to be wrong with an agent, without being called."""
+    if program.trouble is None:
+        return ""
+    roles = ", ".join(program.roles) or program.kind
+    return texts(f"check.agent.{program.trouble}", roles=roles, program=program.program, kind=program.kind)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.agent_programs import Login
 from aiflow.domain.answers import Role
 from aiflow.domain.health import Finding, Health
+from aiflow.settings.agents import choice_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,12 +23,12 @@ def check_agents(engine: Engine, *, asks: bool = False) -> Iterator[Finding]:
 
     Without asking, a login that is nowhere to be seen is only a warning: it may be in a place that we do not know.
     """
-    used: dict[AgentProgram, list[Role]] = {}
+    used: dict[tuple[object, ...], list[Role]] = {}
     for role in Role:
-        used.setdefault(engine.agents.program_of(role), []).append(role)
-    for seen, roles in used.items():
-        program = engine.agents.program_of(roles[0], asks=True) if asks else seen
-        yield _judge(program, ", ".join(roles))
+        choice = choice_of(engine.settings, role)
+        used.setdefault((choice, engine.settings.for_role(role, "env")), []).append(role)
+    for roles in used.values():
+        yield _judge(engine.agents.program_of(roles[0], asks=asks), ", ".join(roles))
 
 
 def _judge(program: AgentProgram, roles: str) -> Finding:

@@ -78,6 +78,7 @@ def settings_file(texts: Texts, agent: AgentProgram | None = None) -> str:
         given["agent.argv"] = agent.argv
     lines = [f"# {line}" for line in texts("init.settings_head").splitlines()]
     section = ""
+    last_of_agent = [setting for setting in TABLE if setting.name.rpartition(".")[0] == "agent"][-1]
     for setting in TABLE:
         parent, _, key = setting.name.rpartition(".")
         if parent.startswith("agent.roles."):
@@ -90,7 +91,7 @@ def settings_file(texts: Texts, agent: AgentProgram | None = None) -> str:
         is_given = setting.name in given
         value = to_toml(given.get(setting.name, setting.default))
         lines += [f"# {meaning(setting, texts)}", f"{'' if is_given else '# '}{key} = {value}"]
-        if setting.name == "agent.env":
+        if setting is last_of_agent:  # behind this line everything would be the role's
             lines += ["", f"# {texts('setting.agent.roles', roles=', '.join(ROLES))}"]
             lines += ["# [agent.roles.planner]", '# model = ""']
     return "\n".join(lines) + "\n"

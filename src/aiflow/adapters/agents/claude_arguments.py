@@ -6,7 +6,7 @@ Pure. A resumed session gets its permissions anew like the first one; nothing is
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from aiflow.domain.answer_schema import SCHEMAS
@@ -27,8 +27,9 @@ LEAST_USD = 0.0001
 class Terms:
     """What a call of claude is allowed.
 
-    `tools` is what the settings add. With `is_confined` the kernel keeps every write inside; else the rules of the file
-    tools do, and only theirs. With `is_project_trusted` the project's own settings and instructions count.
+    `tools` is what the settings add, `writable` where its file tools may write, `variables` what its environment has
+    whatever claude's settings say. With `is_confined` the kernel keeps its commands in, with `is_project_trusted` the
+    project's own settings and instructions count.
     """
 
     role: Role
@@ -37,6 +38,8 @@ class Terms:
     max_turns: int = 0
     cost_usd: float | None = None
     tools: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
     is_confined: bool = True
     is_project_trusted: bool = True
 
@@ -67,20 +70,17 @@ def tools_of(terms: Terms) -> tuple[str, ...]:
 
 def rules_of(terms: Terms) -> tuple[str, ...]:
     """Say which uses of the tools need nobody's leave; whatever is not named is denied."""
-    own = TOOLS[terms.role]
-    if not terms.is_confined and terms.role is Role.IMPLEMENTER:
-        # One rule for every tool that changes files: below the working folder.
-        own = (*(tool for tool in own if tool not in WRITING), "Edit(./**)")
-    return tuple(dict.fromkeys((*own, *terms.tools)))
+    own = tuple(tool for tool in TOOLS[terms.role] if tool not in WRITING)
+    # One rule for every tool that changes files, by the path of what it changes.
+    edits = ("Edit(./**)", *(f"Edit(/{path}/**)" for path in terms.writable)) if terms.role is Role.IMPLEMENTER else ()
+    return tuple(dict.fromkeys((*own, *edits, *terms.tools)))
 
 
 def _settings(terms: Terms) -> Mapping[str, object]:
-    """Give settings that go before the user's: their hooks can ask, block and write, and nobody is there."""
-    own: dict[str, object] = {"disableAllHooks": True, "includeCoAuthoredBy": False}
-    if terms.is_confined:
-        # A sandbox of claude's own mounts, which no confined program can; the kernel keeps the commands in already.
-        own["sandbox"] = {"enabled": False}
-    return own
+    """Give settings that go before the user's and the project's; hooks ask, block and write, and nobody is there."""
+    # A sandbox of claude's own mounts, which nobody may who is confined already; elsewhere the user's choice holds.
+    sandbox = {"sandbox": {"enabled": False}} if terms.is_confined else {}
+    return {"disableAllHooks": True, **sandbox, "env": dict(terms.variables)}
 
 
 def _has_servers(terms: Terms) -> bool:

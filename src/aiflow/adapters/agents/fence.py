@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from aiflow.domain.agent_call import AgentCall
 
 MISSING = "AGENT_SANDBOX_MISSING"
+SHELL_PREFIX = "CLAUDE_CODE_SHELL_PREFIX"
+HIDDEN = "AIFLOW_HIDDEN"
 _CONFINE = os.path.join(os.path.dirname(compiled.__file__), "confine.py")
 _NOTE = "[aiflow] no sandbox on this machine: the agent can write wherever you can"
 _REFUSAL = "this machine has no Landlock, and agent.sandbox is required"
@@ -53,11 +55,16 @@ def raise_fence(
     if around.processes.confinement() is None:
         is_required = launch.sandbox == Sandbox.REQUIRED
         return Fence(variables, refusal=_REFUSAL) if is_required else Fence(variables, note=_NOTE)
-    worktree = (call.cwd,) if call.role is Role.IMPLEMENTER else ()
-    for_work = (*worktree, tmp, *(expanded(path, around) for path in launch.writable))
+    for_work = work_paths(call, scratch, launch, around)
     # Claude's own folder holds hooks and commands too: what it runs for the model must not write there.
-    variables["CLAUDE_CODE_SHELL_PREFIX"] = _write_wrapper(os.path.join(scratch, "shell"), for_work)
+    variables[SHELL_PREFIX] = write_wrapper(wrapper_of(scratch), for_work)
     return Fence(variables, (*for_work, *own))
+
+
+def work_paths(call: AgentCall, scratch: str, launch: Launch, around: Surroundings) -> tuple[str, ...]:
+    """Return what a call may write for its work: all but the program's own folders."""
+    worktree = (call.cwd,) if call.role is Role.IMPLEMENTER else ()
+    return (*worktree, tmp_of(scratch), *(expanded(path, around) for path in launch.writable))
 
 
 def tmp_of(scratch: str) -> str:
@@ -65,19 +72,21 @@ def tmp_of(scratch: str) -> str:
     return os.path.join(scratch, "tmp")
 
 
-def expanded(path: str, around: Surroundings) -> str:
-    """Return a path of the settings: `~` is the user's home, anything relative is below the project."""
-    if path == "~" or path.startswith("~/"):
-        path = (around.environ.get("HOME") or os.path.expanduser("~")) + path[1:]
-    return os.path.normpath(os.path.join(around.root, path))
+def wrapper_of(scratch: str) -> str:
+    """Return the program of a call that runs the agent's shell commands."""
+    return os.path.join(scratch, "shell")
 
 
-def _write_wrapper(path: str, writable: tuple[str, ...]) -> str:
-    """Write a program that runs a shell command, its one argument, where only these paths can be written."""
-    confine = [sys.executable, "-I", "-S", compiled.ready_to_run(_CONFINE), *writable, "--"]
+def write_wrapper(path: str, writable: tuple[str, ...] | None = None) -> str:
+    """Write a program that runs a shell command, its one argument, where only these paths can be written.
+
+    The variables that `AIFLOW_HIDDEN` names are the agent's alone: the command does not see them.
+    """
+    confine = [] if writable is None else [sys.executable, "-I", "-S", compiled.ready_to_run(_CONFINE), *writable, "--"]
     lines = [
         "#!/bin/sh",
-        "# A command of the agent's, with nothing to write but what it works on.",
+        "# A command of the agent's, with nothing to write but what it works on, and none of the agent's keys.",
+        f"unset ${{{HIDDEN}-}} {HIDDEN}",
         "case ${SHELL-} in */bash | */zsh) ;; *) SHELL=bash ;; esac",
         f'exec {shlex.join(confine)} "$SHELL" -c "$1"',
     ]
@@ -85,3 +94,10 @@ def _write_wrapper(path: str, writable: tuple[str, ...]) -> str:
         file.write("\n".join([*lines, ""]))
     os.chmod(path, 0o700)
     return path
+
+
+def expanded(path: str, around: Surroundings) -> str:
+    """Return a path of the settings: `~` is the user's home, anything relative is below the project."""
+    if path == "~" or path.startswith("~/"):
+        path = (around.environ.get("HOME") or os.path.expanduser("~")) + path[1:]
+    return os.path.normpath(os.path.join(around.root, path))

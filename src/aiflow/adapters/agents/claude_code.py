@@ -1,0 +1,97 @@
+"""Claude Code as an agent (AGT-1): `claude -p`, told its permissions at every call, one session for all attempts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.agents.claude_arguments import Terms, arguments
+from aiflow.adapters.agents.claude_environment import VARIABLES, env_names, hidden_names
+from aiflow.adapters.agents.claude_events import SESSION_ID, ClaudeEvents
+from aiflow.adapters.agents.fence import HIDDEN, SHELL_PREFIX, work_paths, wrapper_of, write_wrapper
+from aiflow.adapters.agents.own_folders import own_folders
+from aiflow.adapters.agents.prompts import prompt_for
+from aiflow.adapters.agents.stream import Start
+from aiflow.adapters.atomic_files import read_regular
+from aiflow.domain.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from aiflow.adapters.agents.command import Launch, Surroundings
+    from aiflow.domain.agent_call import AgentCall
+
+PROGRAM = "claude"
+INSTRUCTIONS = "CLAUDE.md"
+# What claude reads in a project besides instructions: programs to start, addresses to send keys to.
+PROJECT_SETTINGS = (".claude/settings.json", ".claude/settings.local.json", ".mcp.json")
+MAX_SETTINGS = 1_000_000
+_READ_THEM = f"\nThe project's own instructions for agents are in `{INSTRUCTIONS}`. Read them first, and follow them.\n"
+
+
+class ClaudeDriver:
+    """Drives the `claude` program for one role."""
+
+    def __init__(self, launch: Launch, around: Surroundings) -> None:
+        self._launch = launch
+        self._around = around
+
+    def problem(self) -> str | None:
+        """Say why claude cannot be started, or None if it can as far as one can see."""
+        found = shutil.which(PROGRAM, path=self._around.environ.get("PATH", os.defpath))
+        return None if found else f"{PROGRAM} is not on the PATH"
+
+    def start(self, call: AgentCall, scratch: str) -> Start:
+        """Say how a call is started: what it is allowed in its arguments, the prompt on standard input."""
+        names = env_names(self._around.environ)
+        hidden = hidden_names(names, self._launch.env_names)
+        shell = write_wrapper(wrapper_of(scratch))
+        variables = {**VARIABLES, SHELL_PREFIX: shell, HIDDEN: " ".join(hidden)}
+        terms = self._terms(call, scratch, variables)
+        prompt = prompt_for(call, goes_on=terms.session_id is not None)
+        if not terms.is_project_trusted and os.path.exists(os.path.join(call.cwd, INSTRUCTIONS)):
+            prompt += _READ_THEM
+        return Start(
+            argv=(PROGRAM, *arguments(terms)),
+            stdin=prompt.encode("utf-8", "replace"),
+            variables=variables,
+            env_names=names,
+            writable=own_folders((PROGRAM,), self._around.environ),
+        )
+
+    def events(self, call: AgentCall) -> ClaudeEvents:
+        """Give a reader of the call's events."""
+        return ClaudeEvents(call.role, call.cwd)
+
+    def _terms(self, call: AgentCall, scratch: str, variables: dict[str, str]) -> Terms:
+        is_known = call.session_id is not None and SESSION_ID.fullmatch(call.session_id)
+        return Terms(
+            role=call.role,
+            model=self._launch.model,
+            session_id=call.session_id if is_known else None,
+            max_turns=self._launch.max_turns,
+            cost_usd=call.budget.cost_usd,
+            tools=self._launch.tools,
+            writable=work_paths(call, scratch, self._launch, self._around),
+            variables=variables,
+            is_confined=self._launch.sandbox != Sandbox.OFF and self._around.processes.confinement() is not None,
+            is_project_trusted=is_as_in(self._around.root, call.cwd),
+        )
+
+
+def is_as_in(root: str, cwd: str) -> bool:
+    """Tell whether a worktree's settings for claude are those of the user's checkout: an agent may have written them.
+
+    A file that the worktree has not is no danger.
+    """
+    found = ((_content(os.path.join(cwd, name)), os.path.join(root, name)) for name in PROJECT_SETTINGS)
+    return all(content is None or content == _content(known) for content, known in found)
+
+
+def _content(path: str) -> bytes | None:
+    """Return what is in a file, None if there is none; one that cannot be read is like no other."""
+    try:
+        return read_regular(path, MAX_SETTINGS)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return os.urandom(16)
