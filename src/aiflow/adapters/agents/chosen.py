@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.claude_code import ClaudeDriver
+from aiflow.adapters.agents.codex import CodexDriver
 from aiflow.adapters.agents.command import CommandAgent, Launch
 from aiflow.adapters.agents.installed import InstalledAgents
 from aiflow.adapters.agents.stream import StreamAgent
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from aiflow.settings import Settings
 
 # The kinds that tell what they do as events; each driver is made for one role.
-DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {"claude-code": ClaudeDriver}
+DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {
+    "claude-code": ClaudeDriver,
+    "codex": CodexDriver,
+}
 _DEMO = os.path.join(os.path.dirname(__file__), "demo.py")
 
 
