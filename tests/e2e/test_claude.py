@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+import without_landlock
 from aiflow.adapters.processes import confine
 from e2e.aftermath import PLANTED, assert_over
 from e2e.bench import Bench
@@ -171,7 +173,7 @@ def attempts(claude: ClaudeBench, outside: Path) -> list[Reply]:
 def test_each_role_writes_where_it_may_also_when_it_is_resumed(claude: ClaudeBench) -> None:
     """A planner and a reviewer nowhere, whatever the user's permissions allow; an implementer in its worktree.
 
-    Its commands are kept in by the kernel; neither its hooks nor its sandbox nor its settings lift that.
+    Its commands are kept in by the kernel, which the user's settings of claude cannot lift; their hooks do not run.
     """
     outside = claude.home.folder / "outside"
     outside.mkdir()
@@ -179,7 +181,7 @@ def test_each_role_writes_where_it_may_also_when_it_is_resumed(claude: ClaudeBen
     hook = {"hooks": [{"type": "command", "command": f"touch {outside}/hook; exit 2"}]}
     events = {event: [{"matcher": "*", **hook}] for event in ("SessionStart", "PreToolUse", "Stop", "SessionEnd")}
     allowed = {"allow": ["Bash", "Edit", "Write", "WebFetch"], "defaultMode": "acceptEdits"}
-    claude.set_up(hooks=events, permissions=allowed, env={"CLAUDE_CODE_SHELL_PREFIX": ""}, sandbox={"enabled": True})
+    claude.set_up(hooks=events, permissions=allowed, env={"CLAUDE_CODE_SHELL_PREFIX": ""})
     settings = (own / "settings.json").read_bytes()
     targets = (outside / "a", claude.bench.root / "b", own / "CLAUDE.md", own / "settings.json", "../c", ".git/../../d")
     commands = "; ".join(f"(echo x >> {target}) 2>&1 | sed 's/.*: //'" for target in targets)
@@ -239,3 +241,54 @@ def test_tools_that_the_settings_add_are_there(claude: ClaudeBench) -> None:
     assert "first" in logged
     assert "denied" in touched
     assert "it was not allowed: Bash touch made.txt" in claude.bench.log(0)
+
+
+_SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    tool = {"name": "greet", "description": "greets", "inputSchema": {"type": "object", "properties": {}}}
+    given = {
+        "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}},
+        "tools/list": {"tools": [tool]},
+        "tools/call": {"content": [{"type": "text", "text": "greetings"}]},
+    }
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": given.get(asked["method"], {})}), flush=True)
+"""
+
+
+@pytest.mark.faults
+@pytest.mark.spec("AGT-4")
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_server_of_the_users_is_there_only_if_the_settings_name_it(claude: ClaudeBench, is_named: bool) -> None:
+    script = claude.home.write("server.py", _SERVER)
+    servers = {"hello": {"type": "stdio", "command": sys.executable, "args": ["-IS", str(script)]}}
+    claude.home.write(".claude.json", json.dumps({"mcpServers": servers}))
+    claude.configure('[agent.roles.planner]\ntools = ["mcp__hello"]' if is_named else "")
+    claude.models.script = story(planner=[UseTool("mcp__hello__greet"), ask("Is that so?")])
+    claude.run(code=5)
+    assert_over(claude.bench, planning=0)
+    told = claude.models.turns[-1].results[0]
+    assert ("greetings" in told, "No such tool available" in told) == (is_named, not is_named), told
+
+
+@needs_landlock
+@pytest.mark.faults
+@pytest.mark.spec("AGT-4", "SEC")
+def test_where_the_kernel_confines_nobody_claudes_own_rules_hold(claude: ClaudeBench) -> None:
+    """Its file tools write in the worktree only; its commands are not kept in, and the log says so."""
+    outside = claude.home.folder / "outside.txt"
+    claude.models.script = story(
+        planner=[Shell(f"touch {outside}"), Write("made.txt", "x"), plan()],
+        implementer=[Shell("env | grep -c STUB; env"), Write("made.txt", "x"), Write(str(outside), "x"), done()],
+    )
+    argv = [sys.executable, without_landlock.__file__, sys.executable, "-m", "aiflow", "run", "RQ-1", "--json"]
+    claude.bench.start(argv=argv).communicate(timeout=60)
+    stage = assert_over(claude.bench, planning=1, steps=calls(implementer=1))
+    assert stage["error"]["reason_code"] == "AGENT_PERMISSION_DENIED"
+    assert stage["error"]["summary"] == f"denied: Write {outside}"
+    assert not outside.exists()
+    assert "no sandbox on this machine" in claude.bench.log(1)
+    told = next(asked.results[0] for asked in claude.models.turns if asked.role == "implementer" and asked.results)
+    assert "ANTHROPIC_API_KEY" not in told
