@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 200
 MAX_SHOWN = 300
+# A note of aiflow's own, as in a new request's body: kept from agents like any other, but no news to anybody.
+_OWN_COMMENT = re.compile(r"<!-- aiflow:[^\n]*-->")
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 
 
@@ -133,6 +135,8 @@ def _cleaned(text: str, cuts: list[Cut], kept: str) -> Cleaned:
     line, at = 1, 0
     for run in _runs(cuts):
         first, last = run[0], run[-1]
+        if _OWN_COMMENT.fullmatch(text, first.start, last.end):
+            continue
         amount = 1 if first.kind in MARKUP else last.end - first.start
         counts[first.kind] += amount
         if len(hidden) < MAX_LISTED:
