@@ -122,6 +122,7 @@ def summary(**fields: object) -> Summary:
                 question,
                 f'aiflow resume {SECOND.request_id} --answer "…"',
                 is_question=True,
+                choices=("UTC", "The user's own"),
             ),
             Waiting(THIRD.request_id, THIRD.title, "WORKTREE_DIRTY", "There are changes."),
         ),

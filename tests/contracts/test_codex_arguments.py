@@ -162,13 +162,6 @@ def test_a_thread_that_goes_on_is_told_what_is_new(driver: CodexDriver, tmp_path
     assert "AGENTS.md" not in again.stdin.decode()
 
 
-def test_a_missing_program_is_said(driver: CodexDriver, tmp_path: Path) -> None:
-    assert driver.problem() == "codex is not on the PATH"
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin/codex").touch(0o755)
-    assert driver.problem() is None
-
-
 def test_servers_are_those_of_the_user_and_of_the_machine(tmp_path: Path) -> None:
     environ = {"CODEX_HOME": str(tmp_path)}
     assert list(servers_of(environ, str(tmp_path / "none.toml"))) == []

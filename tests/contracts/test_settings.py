@@ -163,6 +163,8 @@ ADDED = {
         "limits.run_agent_calls",
         "limits.run_minutes",
     ),
+    *("agent.mode", "agent.permissions"),
+    *("agent.linger_seconds", "limits.run_tokens", "limits.run_agent_calls", "limits.run_minutes"),
     *("limits.session_tokens", "limits.session_agent_calls"),
     *("clean.after_days", "clean.runs_after_days", "notify.command", "notify.timeout_seconds"),
 }

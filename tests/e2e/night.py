@@ -57,6 +57,7 @@ class Night:
     seen: list[AutoStatus] = field(default_factory=list)
     watch: Callable[[AutoStatus], None] = lambda _status: None
     finish: Callable[[Summary], None] = lambda _summary: None
+    language: str = "en"
 
     def call(self, call: AgentCall, _output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
         """Be the agents."""
@@ -77,7 +78,7 @@ class Night:
         """The real engine of the repository, with our agents, these settings and these ports."""
         root = str(self.bench.root)
         project = project_at(root)
-        engine = build_engine(project, read_settings(root, flags), project.journal, Voice(Texts("en")))
+        engine = build_engine(project, read_settings(root, flags), project.journal, Voice(Texts(self.language)))
         return replace(engine, agents=self, **ports)
 
     def auto(self, engine: Engine | None = None, *, is_watching: bool = False, **limits: Any) -> Summary:

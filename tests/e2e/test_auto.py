@@ -79,7 +79,15 @@ def test_a_night_in_words_and_as_data(bench: Bench) -> None:
         {"request_id": "RQ-3", "run_id": run_id, "outcome": "awaiting_acceptance", "reason_code": None}
     ]
     assert [each["request_id"] for each in shape["waiting"]] == ["RQ-1", "RQ-3", "RQ-2"]
-    assert list(shape["waiting"][2]) == ["request_id", "title", "reason_code", "text", "command", "is_question"]
+    assert list(shape["waiting"][2]) == [
+        "request_id",
+        "title",
+        "reason_code",
+        "text",
+        "command",
+        "is_question",
+        "choices",
+    ]
     assert [(each["request_id"], each["reason_code"]) for each in shape["unreached"]] == [("RQ-4", "REQUEST_INVALID")]
     assert_tidy(bench)
     # Plain data is English, people are answered in their language.

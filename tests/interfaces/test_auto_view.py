@@ -244,6 +244,8 @@ def test_the_summary_says_why_it_ended_what_is_done_and_what_waits() -> None:
         "  RQ-20251214-009  Add a totals row to the CSV export, with tests for every locale [bold]we[/bold] …",
         "    Question: Which time zone?",
         "    UTC or the user's own? どちらのタイムゾーンで出力しますか、どちらも考えられます。",
+        "      1. UTC",
+        "      2. The user's own",
         '    aiflow resume RQ-20251214-009 --answer "…"',
         "  RQ-3  Tidy \ufffd[2J\ufffd]0;mine\ufffd the\ufffd\ufffdsettings\ufffd page",
         "    WORKTREE_DIRTY: There are changes.",

@@ -92,6 +92,12 @@ def test_a_question_is_told_with_the_command_that_answers_it() -> None:
     )
 
 
+@pytest.mark.spec("RUN-10")
+def test_a_question_is_told_with_its_choices() -> None:
+    error = RunError("NEEDS_CLARIFICATION", "May it?", question="May it?", choices=("Allow once", "Reject"))
+    assert Scene().told(asked(in_step(), Role.IMPLEMENTER, error, at(30))).text == "May it?\n1. Allow once\n2. Reject"
+
+
 @pytest.mark.spec("REQ-6")
 def test_a_done_run_is_told_with_the_command_that_accepts_it() -> None:
     note = Scene().told(done())

@@ -8,6 +8,7 @@ from aiflow.cli.auto_lines import worked
 from aiflow.cli.layout import cut, display_width, pad, share_out, wrap
 from aiflow.cli.lines import GREY, Line, Part, duration_text, fitted, paragraph
 from aiflow.cli.render import clean
+from aiflow.domain.choices import numbered
 from aiflow.domain.lifecycle import AutoRunState
 from aiflow.usecases.use_told import usage_text
 
@@ -109,6 +110,7 @@ def _waiting(each: Waiting, texts: Texts, columns: int | None) -> list[Line]:
     label = texts("run.question") if each.is_question else f"{each.reason_code}:"
     lines = [_named(each.request_id, each.title, "yellow", columns)]
     lines += paragraph(f"{label} {each.text}", (Part("    "),), columns)
+    lines += [line for choice in numbered(each.choices) for line in paragraph(choice, (Part("      "),), columns)]
     return [*lines, (Part("    "), Part(each.command, "cyan"))] if each.command else lines
 
 

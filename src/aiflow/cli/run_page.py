@@ -12,6 +12,7 @@ from aiflow.cli.render import clean, heading, paint, say, table
 from aiflow.cli.run_view import RUN_COLOURS, show_end
 from aiflow.cli.running import find_run
 from aiflow.cli.session import print_json
+from aiflow.domain.choices import numbered
 from aiflow.domain.explanation import explain
 from aiflow.usecases.find_interrupted import with_interrupted
 from aiflow.usecases.read_backlog import read_backlog
@@ -74,6 +75,8 @@ def show_way_on(session: Session, request: Request, latest: RunSummary) -> None:
     run = session.engine().runs.load(request.id, latest.run_id) if latest.is_waiting else None
     if run is not None and run.error is not None and run.error.question:
         say(run.error.question, "  " + pad(session.texts("run.question"), 14))
+        for choice in numbered(run.error.choices):
+            say(choice, "  " + pad("", 14))
     engine = session.engine()
     stations = explain(request.id, with_interrupted(read_backlog(session.project.sources), engine.locks))
     for command in stations[0].commands if stations else ():

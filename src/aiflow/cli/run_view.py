@@ -10,6 +10,7 @@ import click
 from aiflow.cli.layout import wrap
 from aiflow.cli.lines import event_text
 from aiflow.cli.render import clean, heading, is_terminal, paint, say, terminal_width
+from aiflow.domain.choices import numbered
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.reasons import mending_command
 from aiflow.domain.run import recommended
@@ -19,7 +20,7 @@ from aiflow.usecases.run_shapes import outcome_code
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aiflow.domain.run import Run
+    from aiflow.domain.run import Run, RunError
     from aiflow.messages import Texts
 
 RUN_COLOURS = {
@@ -115,19 +116,26 @@ def show_end(run: Run, texts: Texts) -> None:
     say(message.title, f"{state}  {code}: ")
     say(message.summary, "  ")
     if why is not None:
-        if why.cause:
-            say(texts("report.cause", cause=why.cause, title=texts.message(why.cause, {}).title), "  ")
-        if why.question:
-            say(why.question, f"  {texts('run.question')} ")
-        elif why.summary and why.summary not in message.summary:
-            for line in (*why.summary.splitlines(), *why.evidence.stderr_snippet.splitlines()[-SNIPPET_LINES:]):
-                say(line, "  > ")
+        _show_why(why, message.summary, texts)
     _show_branch(run, texts)
     _show_hidden(run, texts)
     command = mending_command(code, run.request_id, why.cause if why else None, recommended(run))
     actions = [command] if command else []
     for action in (*actions, *(each for each in message.actions if not command or command not in each)):
         say(action, "  → ")
+
+
+def _show_why(why: RunError, summary: str, texts: Texts) -> None:
+    """Write what lies behind a stop: the question with its choices, or what was seen."""
+    if why.cause:
+        say(texts("report.cause", cause=why.cause, title=texts.message(why.cause, {}).title), "  ")
+    if why.question:
+        say(why.question, f"  {texts('run.question')} ")
+        for choice in numbered(why.choices):
+            say(choice, "    ")
+    elif why.summary and why.summary not in summary:
+        for line in (*why.summary.splitlines(), *why.evidence.stderr_snippet.splitlines()[-SNIPPET_LINES:]):
+            say(line, "  > ")
 
 
 def _show_accepted(run: Run, texts: Texts) -> None:

@@ -153,7 +153,7 @@ class AutoStatus:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A request that waits for a person: why (the question, or the reason in words), and the command to go on."""
+    """A request that waits for a person: why (a question with its choices, or the reason), and the command to go on."""
 
     request_id: str
     title: str
@@ -161,6 +161,7 @@ class Waiting:
     text: str
     command: str | None = None
     is_question: bool = False
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,8 @@ _AGENT = (
     Setting("agent.kind", "claude-code", ("claude-code", "codex", "acp", "command", "demo")),
     Setting("agent.argv", ()),
     Setting("agent.model", ""),
+    Setting("agent.mode", ""),
+    Setting("agent.permissions", "auto", ("auto", "ask", "deny")),
     Setting("agent.timeout_seconds", 1800, minimum=1),
     Setting("agent.idle_seconds", 600, minimum=1),
     Setting("agent.linger_seconds", 30, minimum=0),

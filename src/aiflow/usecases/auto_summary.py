@@ -97,7 +97,8 @@ def _waiting(engine: Engine, backlog: Backlog, texts: Texts) -> Iterator[Waiting
         if code is None:
             continue
         run = engine.runs.load(request.id, latest.run_id) if latest is not None and latest.reason_code else None
-        question = run.error.question if run is not None and run.error is not None else None
+        why = run.error if run is not None else None
+        question = why.question if why is not None else None
         yield Waiting(
             request.id,
             request.title,
@@ -105,6 +106,7 @@ def _waiting(engine: Engine, backlog: Backlog, texts: Texts) -> Iterator[Waiting
             question or _reason(request, run, code, texts),
             next(iter(mending_commands(request, backlog)), None),
             is_question=question is not None,
+            choices=why.choices if why is not None else (),
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.agent_call import AgentCall
 from aiflow.domain.agent_events import quota_reached, replied
 from aiflow.domain.answers import Asked, Implemented, Planned, Reviewed, Role, Spoiled, read_answer
+from aiflow.domain.choices import numbered
 from aiflow.domain.next_action import budget_of, ceiling_reached
 from aiflow.domain.run_events import (
     asked,
@@ -120,9 +121,7 @@ def _take(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
     if isinstance(answer, Spoiled):
         fail(work, role, _failure(work, answer.reason_code, answer.detail, log, reply))
     elif isinstance(answer, Asked):
-        log.say(f"question: {answer.question}")
-        why = replace(_failure(work, "NEEDS_CLARIFICATION", answer.question, log, reply), question=answer.question)
-        end_run(work, asked(work.run, role, why, work.engine.clock()))
+        _ask(work, role, answer, log, reply)
     elif isinstance(answer, Planned):
         run = planned(work.run, answer.steps, work.engine.clock())
         work.engine.runs.write_planning(run)
@@ -133,9 +132,21 @@ def _take(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
         _take_review(work, answer, log, reply)
 
 
+def _ask(work: Work, role: Role, asks: Asked, log: StepLog, reply: AgentReply) -> None:
+    """Stop with a question to a person, who may pick one of its choices (RUN-10)."""
+    log.say("\n".join((f"question: {asks.question}", *numbered(asks.choices))))
+    why = _failure(work, "NEEDS_CLARIFICATION", asks.question, log, reply)
+    why = replace(why, question=asks.question, choices=asks.choices)
+    end_run(work, asked(work.run, role, why, work.engine.clock()))
+
+
 def _take_failure(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
     """Record a call that gave no answer: a quota is waited for, a ceiling stops the run, all else is an attempt."""
     code = reply.reason_code or ""
+    if code == "NEEDS_CLARIFICATION":  # the program itself asks whether it may do something
+        question = work.engine.texts("run.may_agent", what=reply.detail)
+        _ask(work, role, Asked(question, reply.choices), log, reply)
+        return
     why = _failure(work, code, reply.detail, log, reply)
     if code == "AGENT_QUOTA":
         log.say(f"[aiflow] {code}: {reply.detail}")

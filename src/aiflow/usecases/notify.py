@@ -9,6 +9,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.choices import numbered
 from aiflow.domain.lifecycle import RunOutcome, RunState
 from aiflow.domain.notes import Note, NoteKind
 from aiflow.domain.reasons import mending_command
@@ -81,7 +82,7 @@ def _manner(run: Run) -> str:
 def _told(why: RunError, summary: str, texts: Texts) -> str:
     """Return the question, or the reason with what it was and what lies behind it."""
     if why.question:
-        return why.question
+        return "\n".join((why.question, *numbered(why.choices)))
     detail = "" if why.summary in summary else why.summary
     cause = texts("report.cause", cause=why.cause, title=texts.message(why.cause, {}).title) if why.cause else ""
     return "\n".join(filter(None, (summary, detail, cause)))

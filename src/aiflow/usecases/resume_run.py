@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from aiflow.domain.choices import picked
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.place import retry_ref
 from aiflow.domain.request import RequestId
@@ -44,6 +45,7 @@ def resume_run(engine: Engine, run: Run, wish: Wish) -> Run:
         raise in_progress(engine.locks.held()[0].get(request_id, holder))
     if run.is_active:
         run = mark_crashed(engine, request_id) or run
+    wish = _understood(run, wish)
     way = decide(engine, run, wish)
     try:
         facts = require_health(engine, request_id)
@@ -62,6 +64,12 @@ def resume_run(engine: Engine, run: Run, wish: Wish) -> Run:
         work = begin(engine, lease, new)
         close_replaced(engine, lease, run.request_id, run.run_id, new_id)
     return work_to_the_end(work)
+
+
+def _understood(run: Run, wish: Wish) -> Wish:
+    """Take the number or name of a choice for that choice."""
+    choices = run.error.choices if run.error else ()
+    return wish if wish.answer is None else replace(wish, answer=picked(wish.answer, choices))
 
 
 def decide(engine: Engine, run: Run, wish: Wish) -> GoOn | StartAnew:
@@ -126,6 +134,7 @@ def _require_answer(run: Run, wish: Wish) -> None:
             request_id=run.request_id,
             run_id=run.run_id,
             question=_question(run),
+            choices=list(run.error.choices) if run.error else [],
             detail=_question(run),
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from aiflow.domain.choices import numbered
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.place import wip_ref
 from aiflow.domain.reasons import mending_command, reason_for, way_on
@@ -202,6 +203,8 @@ def _why(run: Run, why: RunError, texts: Texts) -> list[str]:
     lines = [f"**{message.title}** {message.summary}", ""]
     if why.summary and why.summary not in message.summary:
         lines += [f"> {line}" for line in why.summary.splitlines()] + [""]
+    if why.choices:
+        lines += [*numbered(why.choices), ""]
     if why.cause:
         lines += [
             texts("report.cause", cause=why.cause, title=texts.message(why.cause, message_facts(run, why)).title),

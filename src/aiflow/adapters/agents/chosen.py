@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.agents.acp.driver import AcpDriver
 from aiflow.adapters.agents.claude_code import ClaudeDriver
 from aiflow.adapters.agents.codex import CodexDriver
 from aiflow.adapters.agents.command import CommandAgent, Launch
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 # The kinds that tell what they do as events; each driver is made for one role.
 DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {
+    "acp": AcpDriver,
     "claude-code": ClaudeDriver,
     "codex": CodexDriver,
 }
@@ -77,6 +79,8 @@ class ChosenAgents:
             number("idle_seconds"),
             texts("env"),
             model=str(self._settings.for_role(role, "model")),
+            mode=str(self._settings.for_role(role, "mode")),
+            permissions=str(self._settings.for_role(role, "permissions")),
             linger_seconds=number("linger_seconds"),
             sandbox=str(self._settings.for_role(role, "sandbox")),
             writable=texts("writable"),

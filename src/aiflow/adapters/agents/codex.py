@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tomllib
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -39,11 +38,6 @@ class CodexDriver:
     def __init__(self, launch: Launch, around: Surroundings) -> None:
         self._launch = launch
         self._around = around
-
-    def problem(self) -> str | None:
-        """Say why codex cannot be started, or None if it can as far as one can see."""
-        found = shutil.which(PROGRAM, path=self._around.environ.get("PATH", os.defpath))
-        return None if found else f"{PROGRAM} is not on the PATH"
 
     def start(self, call: AgentCall, scratch: str) -> Start:
         """Say how a call is started: the schema of its answer in a file, the prompt on standard input."""

@@ -39,6 +39,8 @@ class Launch:
     idle_seconds: float
     env_names: tuple[str, ...] = ()
     model: str = ""
+    mode: str = ""
+    permissions: str = "auto"
     # How long a program may take to go once it has said that it is done.
     linger_seconds: float = 30.0
     sandbox: str = Sandbox.AUTO
@@ -89,7 +91,7 @@ class CommandAgent:
         seconds = self._launch.timeout_seconds
         variables = {**(fence.variables if fence else {}), **_variables(call, result)}
         return Program(
-            argv=(self._program(call.cwd), *self._launch.argv[1:]),
+            argv=(self.program(call.cwd), *self._launch.argv[1:]),
             cwd=call.cwd,
             environ=minimal(self._around.environ, self._launch.env_names, variables),
             run_id=call.run_id,
@@ -105,7 +107,7 @@ class CommandAgent:
         ended = self._around.processes.run(program, output, should_stop)
         return self._reply(call, ended, program.environ["AIFLOW_RESULT"])
 
-    def _program(self, cwd: str) -> str:
+    def program(self, cwd: str) -> str:
         """Return the program; a relative path is the project's own file, else one of the worktree."""
         name = self._launch.argv[0]
         if "/" not in name or os.path.isabs(name):

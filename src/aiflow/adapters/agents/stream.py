@@ -73,7 +73,8 @@ class Events(Protocol):
 class Start:
     """How one call of a program is started.
 
-    `writable` are the folders it keeps for itself (`own_folders.py`); None is not confined by the kernel.
+    `writable` are the folders it keeps for itself (`own_folders.py`); None is not confined by the kernel. `shown` is
+    the command as a person knows it, where it is not the one that is started.
     """
 
     argv: tuple[str, ...]
@@ -81,6 +82,7 @@ class Start:
     variables: Mapping[str, str] = field(default_factory=dict)
     env_names: tuple[str, ...] = ()
     writable: tuple[str, ...] | None = None
+    shown: tuple[str, ...] = ()
 
 
 class Driver(Protocol):
@@ -155,12 +157,12 @@ class StreamAgent:
             session_id=told.session_id,
             usage=told.usage,
             retry_at=trouble.retry_at if trouble else None,
-            choices=told.choices,
+            choices=tuple(map(masker.mask_text, told.choices)),
         )
 
 
 def _shown(start: Start) -> str:
-    return shlex.join(start.argv)[:MAX_COMMAND_SHOWN]
+    return shlex.join(start.shown or start.argv)[:MAX_COMMAND_SHOWN]
 
 
 class Following:

@@ -11,6 +11,7 @@ from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, target_argument
 from aiflow.cli.render import say
 from aiflow.cli.running import find_run, run_to_the_end
+from aiflow.domain.choices import numbered
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.usecases.resume_run import Wish, resume_run
 from aiflow.usecases.update_run import update_run
@@ -54,4 +55,6 @@ def _ask(session: Session, target: RequestId) -> str | None:
     if run.is_active or run.error is None or run.error.question is None:
         return None
     say(run.error.question, f"{session.texts('run.question')} ")
+    for choice in numbered(run.error.choices):
+        say(choice, "  ")
     return str(click.prompt(session.texts("run.answer"), prompt_suffix=" "))

@@ -1,0 +1,256 @@
+"""A conversation with an agent in the Agent Client Protocol: from its hello to the end of one turn.
+
+Everything that happens is told as an event; what the events mean is for `events` to say. A permission request that a
+person has to answer, and a limit that the agent waits for in silence, end the turn: aiflow waits, and shows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from acp import PROTOCOL_VERSION, RequestError
+from acp.connection import Connection
+from acp.schema import ReadTextFileRequest, RequestPermissionRequest, WriteTextFileRequest
+
+from aiflow import __version__
+from aiflow.adapters.agents.acp.files import Folders, MissingError, RefusedError
+from aiflow.adapters.agents.acp.offers import choice_of, login_of
+from aiflow.adapters.agents.acp.permissions import Option, Policy, Rules, Verdict, Wish, decide
+from aiflow.adapters.agents.acp.troubles import AUTH_CODES, is_limit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiflow.adapters.agents.acp.wire import Wire
+
+    Say = Callable[..., None]
+
+# The protocol's code for something that is not there, and one of our own.
+FILE_MISSING, FILE_REFUSED = -32002, -32001
+CANCEL_SECONDS = 5.0
+LOOK_SECONDS = 0.2
+# Updates that show that the agent's work goes on.
+_WORK = frozenset({"agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"})
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the conversation is to be about."""
+
+    cwd: str
+    prompt: str
+    session_id: str | None
+    model: str
+    mode: str
+    folders: Folders
+    rules: Rules
+    patience_seconds: float
+
+
+def order_of(document: dict[str, Any]) -> Order:
+    """Read what the driver wrote."""
+    is_reader = document["role"] != "implementer"
+    return Order(
+        cwd=document["cwd"],
+        prompt=document["prompt"],
+        session_id=document["session_id"],
+        model=document["model"],
+        mode=document["mode"],
+        folders=Folders((document["cwd"], *document["folders"]), is_writable=not is_reader),
+        rules=Rules(Policy(document["permissions"]), is_reader, tuple(map(tuple, document["answers"]))),
+        patience_seconds=document["patience_seconds"],
+    )
+
+
+class Conversation:
+    """One turn with one agent."""
+
+    def __init__(self, order: Order, say: Say) -> None:
+        self._order = order
+        self._say = say
+        self._session_id: str | None = None
+        self._is_replay = False
+        self._doing = "initialize"
+        self._over = asyncio.Event()
+        self._question: Wish | None = None
+        self._limit: str | None = None
+        self._limit_at = 0.0
+
+    async def hold(self, wire: Wire) -> bool:
+        """Hold the conversation; False if the agent went away in the middle of it."""
+        async with Connection(self._serve, wire) as connection:
+            try:
+                await self._talk(connection)
+            except RequestError as error:
+                self._say("failed", doing=self._doing, code=error.code, message=str(error), data=error.data)
+            except ConnectionError:
+                return False
+        return True
+
+    def update(self, params: dict[str, Any]) -> None:
+        """Take what the agent tells about its session; what it repeats of earlier turns is no news."""
+        update = params.get("update")
+        if not isinstance(update, dict):
+            return
+        if update.get("sessionUpdate") in _WORK:
+            self._limit = None
+        if not self._is_replay or update.get("sessionUpdate") == "usage_update":
+            self._say("update", update=update, is_replay=self._is_replay)
+
+    def complain(self, line: str) -> None:
+        """Take a line of the agent's own log."""
+        self._say("complaint", text=line)
+        if is_limit(line):
+            self._limit, self._limit_at = line, asyncio.get_running_loop().time()
+
+    async def _talk(self, connection: Connection) -> None:
+        hello = await self._request(connection, "initialize", _hello())
+        self._say("agent", info=hello.get("agentInfo"), logins=hello.get("authMethods"))
+        if hello.get("protocolVersion") != PROTOCOL_VERSION:
+            raise RequestError(0, f"it speaks version {hello.get('protocolVersion')} of the protocol", None)
+        session = await self._open(connection, hello)
+        await self._choose(connection, session, "model", self._order.model)
+        await self._choose(connection, session, "mode", self._order.mode)
+        await self._prompt(connection)
+
+    async def _request(self, connection: Connection, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self._doing = method
+        answer = await connection.send_request(method, params)
+        return answer if isinstance(answer, dict) else {}
+
+    async def _open(self, connection: Connection, hello: dict[str, Any]) -> dict[str, Any]:
+        """Go on with the session of before, or begin one, logged in where the environment has what that needs."""
+        can = hello.get("agentCapabilities")
+        can_load = isinstance(can, dict) and can.get("loadSession") is True
+        place = {"cwd": self._order.cwd, "mcpServers": []}
+        if self._order.session_id is not None:
+            return await self._go_on(connection, place, can_load=can_load)
+        try:
+            session = await self._request(connection, "session/new", place)
+        except RequestError as error:
+            login = login_of(hello.get("authMethods"), os.environ)
+            if error.code not in AUTH_CODES or login is None:
+                raise
+            await self._request(connection, "authenticate", {"methodId": login})
+            session = await self._request(connection, "session/new", place)
+        self._session_id = str(session.get("sessionId"))
+        self._say("session", id=self._session_id, can_go_on=can_load)
+        return session
+
+    async def _go_on(self, connection: Connection, place: dict[str, Any], *, can_load: bool) -> dict[str, Any]:
+        self._doing, self._session_id = "session/load", self._order.session_id
+        if not can_load:
+            raise RequestError(0, "the agent cannot go on with a session", None)
+        self._is_replay = True
+        session = await self._request(connection, "session/load", {**place, "sessionId": self._session_id})
+        self._is_replay = False
+        self._say("session", id=self._session_id, can_go_on=True)
+        return session
+
+    async def _choose(self, connection: Connection, session: dict[str, Any], what: str, wanted: str) -> None:
+        """Set the model or the mode that the settings name; one that is set already is left alone."""
+        if not wanted:
+            return
+        self._doing = what
+        choice = choice_of(session, what, wanted)
+        if choice is None:
+            raise RequestError(0, f"the agent does not let its {what} be chosen", None)
+        if choice.is_set:
+            return
+        if wanted not in choice.values:
+            offered = ", ".join(choice.values)[:1000]
+            raise RequestError(0, f"the agent does not offer {wanted}, but: {offered}", None)
+        await connection.send_request(choice.method, {"sessionId": self._session_id, **choice.params})
+
+    async def _prompt(self, connection: Connection) -> None:
+        """Give the prompt and wait for the end of the turn, or end it."""
+        text = {"type": "text", "text": self._order.prompt}
+        params = {"sessionId": self._session_id, "prompt": [text]}
+        turn = asyncio.ensure_future(self._request(connection, "session/prompt", params))
+        watch = asyncio.ensure_future(self._watch())
+        await asyncio.wait({turn, watch}, return_when=asyncio.FIRST_COMPLETED)
+        watch.cancel()
+        if self._over.is_set():
+            with contextlib.suppress(ConnectionError):
+                await connection.send_notification("session/cancel", {"sessionId": self._session_id})
+            await asyncio.wait({turn}, timeout=CANCEL_SECONDS)
+            self._close(turn)
+            return
+        answer = await turn
+        self._say("ended", reason=answer.get("stopReason"), usage=answer.get("usage"), meta=answer.get("_meta"))
+
+    def _close(self, turn: asyncio.Future[dict[str, Any]]) -> None:
+        """Say why we ended the turn ourselves."""
+        if turn.done():
+            turn.exception()  # whatever came of it, it is no longer of interest
+        if self._question is not None:
+            names = [option.name for option in self._question.options]
+            self._say("asked", what=self._question.what, choices=names)
+        else:
+            self._say("failed", doing="session/prompt", code=429, message=self._limit, data=None)
+
+    async def _watch(self) -> None:
+        """Wait until the turn has to end: a person is asked, or nothing came behind a limit for a while."""
+        loop = asyncio.get_running_loop()
+        while not self._over.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._over.wait(), LOOK_SECONDS)
+            if self._limit is not None and loop.time() - self._limit_at >= self._order.patience_seconds:
+                self._over.set()
+
+    async def _serve(self, method: str, params: Any, is_notification: bool) -> Any:  # noqa: FBT001
+        """Answer a request of the agent."""
+        if method == "session/request_permission":
+            return self._permit(RequestPermissionRequest.model_validate(params))
+        if method == "fs/read_text_file":
+            read = ReadTextFileRequest.model_validate(params)
+            return self._file("read", read.path, lambda path: self._order.folders.read(path, read.line, read.limit))
+        if method == "fs/write_text_file":
+            write = WriteTextFileRequest.model_validate(params)
+            return self._file("write", write.path, lambda path: self._order.folders.write(path, write.content))
+        if is_notification:
+            return None
+        raise RequestError.method_not_found(method)
+
+    def _permit(self, request: RequestPermissionRequest) -> dict[str, Any]:
+        wish = wish_of(request)
+        decision = decide(wish, self._order.rules, self._order.folders.has)
+        self._say("permission", what=wish.what, verdict=decision.verdict, why=decision.why)
+        if decision.verdict is Verdict.ASKED:
+            self._question = self._question or wish
+            self._over.set()
+        if decision.option_id is None or self._over.is_set():
+            return {"outcome": {"outcome": "cancelled"}}
+        return {"outcome": {"outcome": "selected", "optionId": decision.option_id}}
+
+    def _file(self, action: str, path: str, act: Callable[[str], str | None]) -> dict[str, Any]:
+        try:
+            content = act(path)
+        except RefusedError as error:
+            self._say("file", action=action, path=path, refused=str(error))
+            code = FILE_MISSING if isinstance(error, MissingError) else FILE_REFUSED
+            raise RequestError(code, f"{path}: {error}", None) from None
+        self._say("file", action=action, path=path, refused=None)
+        return {} if content is None else {"content": content}
+
+
+def _hello() -> dict[str, Any]:
+    """Say who we are, and what the agent may ask of us: files, but no terminal, since it can run commands itself."""
+    return {
+        "protocolVersion": PROTOCOL_VERSION,
+        "clientCapabilities": {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": False},
+        "clientInfo": {"name": "aiflow", "title": "aiflow", "version": __version__},
+    }
+
+
+def wish_of(request: RequestPermissionRequest) -> Wish:
+    """Read a permission request."""
+    call = request.tool_call
+    diffs = (getattr(part, "path", None) for part in call.content or ())
+    paths = dict.fromkeys([*(place.path for place in call.locations or ()), *filter(None, diffs)])
+    options = (Option(option.option_id, option.name, option.kind) for option in request.options)
+    return Wish(call.title or "", call.kind or "other", tuple(paths), tuple(options))

@@ -1,0 +1,146 @@
+"""Permission requests of an agent (AGT-1): allowed, refused, or a question to a person, as the settings say.
+
+Pure: whether a path lies in the agent's folders is asked of the caller.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from aiflow.domain.choices import picked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST_WORDS = 500
+MASKED = "***"
+# What a reader does. `fetch` reads too, if not here.
+_READING = frozenset({"read", "search", "think", "fetch"})
+
+
+class Policy(StrEnum):
+    """The setting `agent.permissions`."""
+
+    AUTO = "auto"
+    ASK = "ask"
+    DENY = "deny"
+
+
+class Verdict(StrEnum):
+    """What becomes of a request."""
+
+    ALLOWED = "allowed"
+    REFUSED = "refused"
+    ASKED = "asked"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One of the ways in which the agent lets its request be answered."""
+
+    id: str
+    name: str
+    kind: str
+
+    @property
+    def is_allowing(self) -> bool:
+        """Whether the agent may go on with this."""
+        return self.kind.startswith("allow")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the agent asks to be allowed: in its words, of which kind, where, and with which options."""
+
+    title: str
+    kind: str
+    paths: tuple[str, ...]
+    options: tuple[Option, ...]
+
+    @property
+    def what(self) -> str:
+        """The request in one line, the same whenever the same is asked."""
+        unnamed = [path for path in self.paths if path not in self.title]
+        words = " ".join(f"{self.kind}: {self.title} {' '.join(unnamed)}".split())
+        if len(words) <= MOST_WORDS:
+            return words
+        # What is cut off counts too: nobody is taken to have allowed another end of the same beginning.
+        digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        return f"{words[:MOST_WORDS]}… ({digest})"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """By what a request is judged: the setting, whether the role only reads, what a person answered before."""
+
+    policy: Policy
+    is_reader: bool
+    answers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is answered: an option of the agent's (None is none of them), and why."""
+
+    verdict: Verdict
+    option_id: str | None
+    why: str
+
+
+def decide(wish: Wish, rules: Rules, is_inside: Callable[[str], bool]) -> Decision:
+    """Decide one request."""
+    if rules.policy is Policy.DENY:
+        return _refused(wish, 'agent.permissions = "deny"')
+    if rules.policy is Policy.ASK:
+        return _by_person(wish, rules.answers)
+    if wish.kind == "switch_mode":
+        return _refused(wish, "the settings choose the agent's mode")
+    if rules.is_reader and wish.kind not in _READING:
+        return _refused(wish, "this role only reads")
+    if outside := next((path for path in wish.paths if not is_inside(path)), None):
+        return _refused(wish, f"{outside} is outside the worktree")
+    return _allowed(wish)
+
+
+def _by_person(wish: Wish, answers: tuple[tuple[str, str], ...]) -> Decision:
+    """Answer as a person did the same request, or ask; words that are no option are a refusal with a reason."""
+    said = next((answer for what, answer in reversed(answers) if _is_same(what, wish.what)), None)
+    if said is None:
+        return Decision(Verdict.ASKED, None, "a person is asked")
+    name = picked(said, [option.name for option in wish.options])
+    option = next((option for option in wish.options if option.name == name), None)
+    if option is None:
+        return _refused(wish, "a person answered something else")
+    return Decision(Verdict.ALLOWED if option.is_allowing else Verdict.REFUSED, option.id, "a person said so")
+
+
+def _is_same(known: str, what: str) -> bool:
+    """Tell whether a person was asked this; what was a secret then was masked."""
+    first, *rest = known.split(MASKED)
+    if not rest:
+        return known == what
+    *between, last = rest
+    at = len(first)
+    for piece in between:
+        at = what.find(piece, at)
+        if at < 0:
+            return False
+        at += len(piece)
+    return what.startswith(first) and what.endswith(last) and at <= len(what) - len(last)
+
+
+def _allowed(wish: Wish) -> Decision:
+    """Allow it this once: what is allowed for ever would outlive the run."""
+    option = next((option for option in wish.options if option.kind == "allow_once"), None)
+    if option is None:
+        return _refused(wish, "the agent asks to be allowed for ever")
+    return Decision(Verdict.ALLOWED, option.id, "")
+
+
+def _refused(wish: Wish, why: str) -> Decision:
+    kinds = ("reject_once", "reject_always")
+    option = next((option for kind in kinds for option in wish.options if option.kind == kind), None)
+    return Decision(Verdict.REFUSED, option.id if option else None, why)

@@ -1,0 +1,55 @@
+"""What is known of programs that speak the Agent Client Protocol: the variables they take their keys and settings from.
+
+One that is not here works as well; what it needs from the environment is then named in `agent.env`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.agents.own_folders import program_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# The keys of the providers that programs of many models know.
+_PROVIDERS = (
+    *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GROQ_API_KEY", "MISTRAL_API_KEY", "XAI_API_KEY"),
+    *("DEEPSEEK_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
+)
+_GOOGLE = (
+    *("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"),
+    *("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL"),
+)
+_CLAUDE = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "CLAUDE_CONFIG_DIR")
+_CODEX = ("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Which variables of the user's environment a program gets, and which are set for it."""
+
+    env_names: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+_OPENCODE = Known(
+    (*_PROVIDERS, "OPENCODE_API_KEY", "OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR"),
+    # Its errors on standard error as well: without them, that it waits for a limit could not be told from work.
+    {"OPENCODE_PRINT_LOGS": "1", "OPENCODE_LOG_LEVEL": "ERROR", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
+)
+_KNOWN = {
+    "opencode": _OPENCODE,
+    "gemini": Known(_GOOGLE),
+    "qwen": Known(_PROVIDERS),
+    "goose": Known(_PROVIDERS),
+    "claude-code-acp": Known((*_CLAUDE, "CLAUDE_CODE_OAUTH_TOKEN")),
+    "claude-agent-acp": Known((*_CLAUDE, "CLAUDE_CODE_OAUTH_TOKEN")),
+    "codex-acp": Known(_CODEX),
+}
+
+
+def known(argv: Sequence[str]) -> Known:
+    """Return what is known of the program of a command line."""
+    return _KNOWN.get(program_name(argv), Known())
