@@ -26,7 +26,11 @@ are what the program printed for the two small projects at the end of this page.
 CALLS: tuple[tuple[str, str], ...] = (
     ("next", "`next` is `null` if nothing is runnable. `--all` adds the requests that are not ready to `excluded`."),
     ("list", "In selection order, then the files that cannot be used. `reason_code` says why a ready one cannot run."),
-    ("show RQ-3", "One request with its runs, newest first, and its body."),
+    (
+        "show RQ-3",
+        "One request with its runs, newest first, and its body. `hidden` lists what of its title, labels and body a "
+        "person does not see and no agent gets: `field`, `kind`, `line` (of that text), `amount` and `shown`.",
+    ),
     ("show RQ-5", "A file that cannot be used, with everything that is wrong with it."),
     ("why RQ-4", "The request itself, then everything it waits for, depth first. `command` mends it, if one does."),
     ("forecast", "`running` is under way, `order` follows if every run succeeds, `never` is not reached."),
@@ -93,8 +97,15 @@ RUN_PROJECT = {
 INSTANT = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?\+00:00")
 RUN_ID = re.compile(r"\bRUN-\d{8}-\d{6}-[0-9a-f]{6}\b")
 SHAPES = """\
-`{root, made, kept}`; `{root, auto, next: [{name, commands}]}`, where `auto` is what `aiflow auto` prints, `null`
+`{root, made, kept, agent: {kind, program}}`, where `agent` is what a new `aiflow.toml` names, `null` if none was found;
+`{root, auto, next: [{name, commands}]}`, where `auto` is what `aiflow auto` prints, `null`
 with `--no-run`; `{shell, script}`.
+"""
+AGENTS = """\
+`{agents: [{kind, program, argv, is_installed, path, version, login, login_by, roles, reason_code, install, log_in}]}`:
+`login` is `in`, `out`, `none_seen` (no login in the places we know), `unknown` or `not_needed`, `login_by` the variable
+or account it is by, `roles` who uses it here, `reason_code` why it cannot be used. With `--check` also `checks: [{kind,
+program, result, reason_code, detail, seconds, input_tokens, output_tokens, cost_usd}]`, a call each.
 """
 LEFT_OUT = ("file_system", "disk")  # they tell about the machine
 
@@ -111,6 +122,7 @@ def sections() -> Iterator[str]:
         "## aiflow stop\n\n`{stop_request, request_id, run_id, pid, host, has_ended}`: what was asked, the run that "
         "auto-run is at (or `null`), its process, and whether it has ended (only waited for with `--now`).\n"
     )
+    yield f"## aiflow agents\n\n{AGENTS}"
     yield f"## aiflow init, aiflow demo, aiflow completion\n\n{SHAPES}"
     yield f"## The first project\n\n{_shown(PROJECT)}"
     yield f"## The project with runs\n\n{_shown(RUN_PROJECT)}"

@@ -19,6 +19,7 @@ from aiflow.cli.main import COMMANDS, LATER_COMMANDS
 from aiflow.domain.reasons import ExitCode
 from aiflow.domain.request import Priority, Request, RequestStatus
 from doc_examples import Example, Reader, SavedFile, actions, fenced, without_code
+from e2e.real_agents import RealHome
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -35,6 +36,7 @@ RUN_PAGES = (
     "docs/concepts/acceptance.md",
     "docs/concepts/locks.md",
     "docs/concepts/auto-run.md",
+    "docs/guides/agents.md",
     "docs/guides/answer-a-question.md",
     "docs/guides/after-a-crash.md",
     "docs/guides/clean-up.md",
@@ -184,7 +186,9 @@ def checkout(repository: Path) -> Path:
 @pytest.mark.parametrize("name", RUN_PAGES)
 def test_examples_print_what_the_page_shows(name: str, checkout: Path, tmp_path: Path) -> None:
     language = "ja" if ".ja." in name else "en"
-    environ = clean_environ(AIFLOW_LANG=language, XDG_STATE_HOME=str(tmp_path / "state"), **AUTHOR)
+    home = RealHome(tmp_path / "home", "http://127.0.0.1:9", "claude", "codex")
+    path = f"{PROGRAM.parent}:{home.environ['PATH']}"
+    environ = {**clean_environ(AIFLOW_LANG=language, **AUTHOR), **home.environ, "PATH": path}
     reader = Reader()
     found = actions(read(name))
     assert found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,7 +13,7 @@ from aiflow.adapters.run_files import RunFiles
 from aiflow.usecases.read_backlog import BacklogSources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from aiflow.adapters.project_files import ProjectFolder
     from aiflow.domain.run import Run
     from aiflow.messages import Texts
-    from aiflow.ports import AutoRecords, Journal
+    from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine
 
@@ -127,6 +128,32 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         warn=voice.warn,
         mask=masker.mask_text,
     )
+
+
+def find_agents(settings: Settings, root: str) -> AgentPrograms:
+    """Give a look at the agent programs of this machine, as a project at this root would find them."""
+    from aiflow.adapters.agents.installed import InstalledAgents
+
+    return InstalledAgents(os.environ, root, settings.texts("agent.env"))
+
+
+@contextlib.contextmanager
+def trial_agents(settings: Settings, root: str) -> Iterator[tuple[Agents, tuple[str, str]]]:
+    """Give the agents for a call that belongs to no run: a folder of its own to work in, gone afterwards, and an id."""
+    import tempfile
+
+    from aiflow.adapters.agents.chosen import ChosenAgents
+    from aiflow.adapters.agents.command import Surroundings
+    from aiflow.adapters.processes.launch import GuardedProcesses
+    from aiflow.adapters.secrets import Masker
+
+    with tempfile.TemporaryDirectory(prefix="aiflow-", ignore_cleanup_errors=True) as made:
+        folder = os.path.realpath(made)
+        os.mkdir(f"{folder}/work")
+        processes = GuardedProcesses(f"{folder}/guards")
+        masker = Masker(os.environ)
+        around = Surroundings(root, f"{folder}/results", f"{folder}/calls", os.environ, processes, masker)
+        yield ChosenAgents(settings, around), (f"{folder}/work", new_run_id())
 
 
 def now() -> datetime:

@@ -144,7 +144,6 @@ def start(tmp_path: Path) -> Callable[..., Start]:
         brief = Brief("RQ-1", "Title", "Body", "P1", ())
         call = AgentCall(Role.QA, brief, "RUN-1", str(tmp_path / "worktree"), None, (), 1, **more)  # type: ignore[arg-type]
         driver = ClaudeDriver(launch or Launch((), 60, 60), around)
-        assert driver.problem() == "claude is not on the PATH"
         return driver.start(call, str(tmp_path / "scratch"))
 
     return begin

@@ -197,6 +197,7 @@ def test_words_of_a_model_are_no_signal() -> None:
         ("No conversation found with session ID: 1", "AGENT_SESSION_LOST"),
         ("Invalid API key · Please run /login", "AGENT_AUTH_REQUIRED"),
         ("OAuth token has expired", "AGENT_AUTH_REQUIRED"),
+        ("error: unknown option '--json-schema'", "AGENT_FAILED"),
         ("(node:1) Warning: something", None),
     ],
 )

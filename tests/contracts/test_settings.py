@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from aiflow.adapters.toml_settings import find_lines, line_of, load_settings
 from aiflow.errors import SettingsError
 from aiflow.messages import Texts
-from aiflow.settings import BY_NAME, ROLES, TABLE, Kind, Source
+from aiflow.settings import BY_NAME, ROLES, TABLE, Kind, Mistake, Source, check_tables
 from aiflow.usecases.init_project import settings_file
 from aiflow.usecases.shapes import error_facts
 
@@ -195,3 +196,14 @@ def test_the_names_are_those_of_the_specification() -> None:
     for name, value in named.items():
         if name not in examples:
             assert BY_NAME[name].default == value, name
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_in_a_new_file_every_key_stands_in_its_own_section_once_it_is_uncommented(language: str) -> None:
+    lines = settings_file(Texts(language)).splitlines()
+    bare = "\n".join(line.removeprefix("# ") for line in lines if re.match(r"(# )?(\[.*\]$|\w+ = )", line))
+    found = [entry for entry in check_tables(tomllib.loads(bare)) if not isinstance(entry, Mistake)]
+    given = {name for name, _ in found}
+    assert given == {row.name for row in TABLE if not row.name.startswith("agent.roles.")} | {
+        "agent.roles.planner.model"
+    }

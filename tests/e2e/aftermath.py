@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from e2e.bench import Bench
+from e2e.leaks import leaks
 from e2e.real_agents import STUB_KEY, processes_left
 
 # Stands for a secret of the user's that has nothing to do with the agent; a test plants it where an agent may find it.
@@ -46,12 +47,5 @@ def assert_readable(folder: Path) -> None:
 
 
 def assert_untold(bench: Bench, *secrets: str) -> None:
-    """The agent's key, the planted token and these secrets stand in no file that aiflow keeps."""
-    for secret in (STUB_KEY, PLANTED, *secrets):
-        told = [
-            str(path)
-            for folder in ("runs", ".aiflow")
-            for path in (bench.root / folder).rglob("*")
-            if path.is_file() and secret.encode() in path.read_bytes()
-        ]
-        assert told == [], secret
+    """The agent's key, the planted token and these secrets stand in nothing that aiflow wrote."""
+    assert leaks(bench, STUB_KEY, PLANTED, *secrets) == []

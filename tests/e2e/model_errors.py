@@ -31,6 +31,7 @@ _ANTHROPIC: dict[Trouble, tuple[int, str, str]] = {
     Trouble.SERVER_ERROR: (500, "api_error", "Internal server error"),
     Trouble.OVERLOADED: (529, "overloaded_error", "Overloaded"),
     Trouble.BAD_REQUEST: (400, "invalid_request_error", "messages: at least one message is required"),
+    Trouble.TOO_LONG: (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
 }
 
 _OPENAI: dict[Trouble, tuple[int, str, str | None, str]] = {
@@ -53,6 +54,12 @@ _OPENAI: dict[Trouble, tuple[int, str, str | None, str]] = {
     Trouble.SERVER_ERROR: (500, "server_error", None, "The server had an error while processing your request."),
     Trouble.OVERLOADED: (503, "server_error", "server_is_overloaded", "The engine is currently overloaded."),
     Trouble.BAD_REQUEST: (400, "invalid_request_error", None, "Invalid value for 'input'."),
+    Trouble.TOO_LONG: (
+        400,
+        "invalid_request_error",
+        "context_length_exceeded",
+        "Your input exceeds the context window of this model. Please adjust your input and try again.",
+    ),
 }
 
 

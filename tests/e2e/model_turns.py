@@ -107,6 +107,7 @@ class Trouble(StrEnum):
     SERVER_ERROR = "500"
     OVERLOADED = "529"
     BAD_REQUEST = "400"
+    TOO_LONG = "no room left in the context"
 
 
 @dataclass(frozen=True)

@@ -129,8 +129,9 @@ class Responses:
         }
         if call.name:
             arguments = json.dumps(call.arguments)
-            item = {"type": "function_call", "id": new_id("fc"), "call_id": new_id("call"), "name": call.name}
-            item |= {"arguments": arguments}
+            namespace, _, name = call.name.rpartition("::")  # codex's form of a tool of an MCP server
+            item = {"type": "function_call", "id": new_id("fc"), "call_id": new_id("call"), "name": name}
+            item |= {"arguments": arguments} | ({"namespace": namespace} if namespace else {})
         counted = {**usage._asdict(), "total_tokens": sum(usage)}
         counted |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
         ended = {**response, "status": "completed", "output": [item], "usage": counted}

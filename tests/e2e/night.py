@@ -10,6 +10,7 @@ from typing import Any
 
 from aiflow.adapters.auto_files import AutoFile
 from aiflow.domain.agent_call import AgentCall, AgentReply
+from aiflow.domain.agent_programs import AgentProgram
 from aiflow.domain.answers import Role
 from aiflow.domain.auto_run import AutoStatus, Session, Summary
 from aiflow.messages import Texts
@@ -67,8 +68,8 @@ class Night:
             return reply({"verdict": "pass", "findings": []})
         return self.answers.get(call.brief.id, done)(call, should_stop)
 
-    def problem_of(self, _role: Role) -> str | None:
-        return None
+    def program_of(self, _role: Role, *, asks: bool = False) -> AgentProgram:
+        return AgentProgram("demo", "")
 
     def limit_seconds(self, _role: Role) -> float:
         return 60.0

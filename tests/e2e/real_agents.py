@@ -80,6 +80,14 @@ class RealHome:
         for name in programs:
             self.install(name)
 
+    def leave_only(self, *programs: str) -> None:
+        """Let nothing be on the PATH but what is installed here and these programs of the system: no agent of ours."""
+        for name in programs:
+            found = shutil.which(name)
+            assert found is not None, name
+            (self.bin / name).symlink_to(found)
+        self.environ["PATH"] = str(self.bin)
+
     def install(self, name: str) -> Path:
         """Put a program on the PATH, with its settings."""
         link = self.bin / name

@@ -168,18 +168,20 @@ def test_claude_works_in_the_worktree_and_changes_nothing_else(models: ModelServ
     (outside / "precious.txt").write_text("precious\n")
     (call.worktree / "out").symlink_to(outside)
     own = home.folder / ".claude"
+    # From a file: of a command line claude itself guesses what it is about, and refuses some of it.
+    escapes = f"""
+        echo x > {outside}/precious.txt; rm -f {outside}/precious.txt; echo x > out/new; ln {outside}/precious.txt h
+        echo '{{}}' > {own}/settings.json; mkdir {own}/commands; echo x > ~/.bashrc; echo x > /tmp/{call.run_id}
+        echo x > $CLAUDE_CODE_SHELL_PREFIX; echo tried all
+    """
+    (call.worktree / "escape.sh").write_text(escapes)
     before = tree_of(outside), (own / "settings.json").read_bytes()
     turns: tuple[Reply, ...] = (
         Shell("echo made > made.txt; echo t > $TMPDIR/t && cat $TMPDIR/t; (sleep 0.1; echo late > late.txt) & wait"),
         Write("notes.txt", "one\ntwo\n"),
         Read("notes.txt"),
         Edit("notes.txt", "two", "three"),
-        Shell(
-            f"echo x > {outside}/precious.txt; rm -f {outside}/precious.txt; echo x > out/new; ln {outside}/precious.txt h"
-        ),
-        Shell(
-            f"echo '{{}}' > {own}/settings.json; mkdir {own}/commands; echo x > ~/.bashrc; echo x > /tmp/{call.run_id}"
-        ),
+        Shell("sh escape.sh"),
         Write(f"{outside}/written.txt", "x"),
         Write("out/through.txt", "x"),
         Say("done"),
@@ -188,6 +190,8 @@ def test_claude_works_in_the_worktree_and_changes_nothing_else(models: ModelServ
     assert call(*CLAUDE).exit_code == 0, (call.said, call.complained)
     result = json.loads(call.said)
     assert (result["is_error"], result["result"]) == (False, "done")
+    tried = models.turns[-1].results[4]
+    assert (tried.count("ermission denied"), "tried all" in tried) == (8, True), tried
     assert (call.worktree / "made.txt").read_text() == "made\n"
     assert (call.worktree / "late.txt").read_text() == "late\n"
     assert (call.worktree / "notes.txt").read_text() == "one\nthree\n"
@@ -210,9 +214,13 @@ def test_claude_works_in_the_worktree_and_changes_nothing_else(models: ModelServ
 def test_claude_as_planner_or_reviewer_only_reads(models: ModelServer, call: Call) -> None:
     call.home.install("claude")
     (call.worktree / "app.txt").write_text("app\n")
+    change = (
+        "cat app.txt; git status; echo x > app.txt; rm -f app.txt; touch new; sed -i s/a/b/ app.txt; echo tried all\n"
+    )
+    (call.worktree / "change.sh").write_text(change)
     before = tree_of(call.worktree)
     turns = (
-        Shell("cat app.txt; git status; echo x > app.txt; rm app.txt; touch new; sed -i s/a/b/ app.txt"),
+        Shell("sh change.sh"),
         Write("new.txt", "x"),
         Read("app.txt"),
         Edit("app.txt", "app", "other"),
@@ -221,7 +229,8 @@ def test_claude_as_planner_or_reviewer_only_reads(models: ModelServer, call: Cal
     models.script = in_order(*turns)
     assert call(*CLAUDE, role=Role.QA).exit_code == 0, (call.said, call.complained)
     assert json.loads(call.said)["result"] == "done"
-    assert "app" in models.turns[1].results[0]
+    tried = models.turns[-1].results[0]
+    assert (tried.startswith("app"), tried.count("ermission denied"), "tried all" in tried) == (True, 4, True), tried
     assert tree_of(call.worktree) == before
 
 

@@ -140,6 +140,7 @@ def said(answer: tuple[int, str]) -> Any:
         (Trouble.SERVER_ERROR, 500, "server_error"),
         (Trouble.OVERLOADED, 503, "overloaded"),
         (Trouble.BAD_REQUEST, 400, "Invalid"),
+        (Trouble.TOO_LONG, 400, "context_length_exceeded"),
     ],
 )
 def test_every_trouble_has_its_status(models: ModelServer, trouble: Trouble, status: int, word: str) -> None:

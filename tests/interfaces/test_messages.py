@@ -14,6 +14,7 @@ import pytest
 
 from aiflow.cli.main import COMMANDS, cli
 from aiflow.domain.activity import ActivityKind
+from aiflow.domain.agent_programs import AgentTrouble, Login
 from aiflow.domain.answers import Role
 from aiflow.domain.health import Health
 from aiflow.domain.lifecycle import RunEvent
@@ -93,6 +94,7 @@ def test_everything_that_can_be_said_has_words() -> None:
     keys += [f"settings_mistake.{kind}" for kind in MistakeKind] + [f"kind.{kind}" for kind in Kind]
     keys += [f"source.{source}" for source in Source]
     keys += [f"event.{event}" for event in RunEvent] + [f"role.{role}" for role in Role]
+    keys += [f"login.{login}" for login in Login]
     keys += [f"verdict.{verdict}" for verdict in Verdict] + [f"doctor.{health.lower()}" for health in Health]
     selection = [c for c, reason in CATALOGUE.items() if reason.category == "SELECTION"]
     keys += [f"detail.{c}" for c in selection if c not in ("REQUEST_INVALID", "DUPLICATE_ID")]
@@ -107,10 +109,13 @@ def test_everything_the_doctor_says_has_words_and_it_says_all_it_has_words_for()
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/aiflow/usecases").glob("*.py"))
     nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
     calls = (node for node in nodes if ast.unparse(node.func) == "Finding")
-    # A message is a text, or the beginning of one that goes on with the verdict.
+    # A message is a text, or the beginning of one that goes on with the verdict, or with an agent's trouble.
     messages = {ast.unparse(call.args[3]).removeprefix("f").strip("'") for call in calls}
+    endings = {"": ("pass", "warn"), "agent.": tuple(AgentTrouble)}
     said = {
-        key.partition("{")[0] + ending for key in messages for ending in (("pass", "warn") if "{" in key else ("",))
+        begin + ending
+        for begin, brace, _ in (key.partition("{") for key in messages)
+        for ending in (endings.get(begin, endings[""]) if brace else ("",))
     }
     assert {key for key in load("ui", "en") if key.startswith("check.")} == {f"check.{key}" for key in said}
 

@@ -79,6 +79,11 @@ def event_text(happening: Happening, texts: Texts) -> str:
     """Say one line of a run's history; a moment in its note is told in the reader's own time."""
     facts = {"step": happening.step_id or "", "reason": happening.reason_code or ""}
     until = parse_instant(happening.note or "") if happening.event == RunEvent.QUOTA_WAIT else None
+    if happening.event == RunEvent.TEXT_WITHHELD:
+        from aiflow.domain.withheld import counts_in
+        from aiflow.usecases.hidden_text import hidden_words
+
+        facts["hidden"] = hidden_words(counts_in(happening.note), texts)
     return texts(f"event.{happening.event}", until=moment_text(until) if until else "", **facts).strip()
 
 

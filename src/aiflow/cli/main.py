@@ -26,14 +26,13 @@ COMMANDS = (
     *("demo", "init", "new", "list", "show", "next", "why", "forecast", "set"),
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
     *("runs", "logs", "report"),
-    *("doctor", "locks", "clean", "settings", "completion"),
+    *("doctor", "agents", "locks", "clean", "settings", "completion"),
 )
 
 # Commands of the specification that come with later versions: whoever types one is told so.
 LATER_COMMANDS = frozenset(
     [
         "up",
-        "agents",
         "queue",
         "runner",
         "runners",

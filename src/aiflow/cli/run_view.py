@@ -11,7 +11,7 @@ from aiflow.cli.layout import wrap
 from aiflow.cli.lines import event_text
 from aiflow.cli.render import clean, heading, is_terminal, paint, say, terminal_width
 from aiflow.domain.choices import numbered
-from aiflow.domain.lifecycle import RunState
+from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.reasons import mending_command
 from aiflow.domain.run import recommended
 from aiflow.usecases.run_report import message_facts
@@ -118,6 +118,7 @@ def show_end(run: Run, texts: Texts) -> None:
     if why is not None:
         _show_why(why, message.summary, texts)
     _show_branch(run, texts)
+    _show_hidden(run, texts)
     command = mending_command(code, run.request_id, why.cause if why else None, recommended(run))
     actions = [command] if command else []
     for action in (*actions, *(each for each in message.actions if not command or command not in each)):
@@ -140,6 +141,13 @@ def _show_why(why: RunError, summary: str, texts: Texts) -> None:
 def _show_accepted(run: Run, texts: Texts) -> None:
     if run.accepted_as:
         say(texts("run.accepted", base=run.place.base_branch, commit=run.accepted_as[:12]), "  ")
+
+
+def _show_hidden(run: Run, texts: Texts) -> None:
+    """Say again, where the run has ended, that the agent did not get all of the text."""
+    told = [line for line in run.history if line.event == RunEvent.TEXT_WITHHELD]
+    if told:
+        say(event_text(told[-1], texts), f"  {told[-1].reason_code}: ")
 
 
 def _show_branch(run: Run, texts: Texts) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 from datetime import datetime
 from functools import cached_property
@@ -129,8 +130,16 @@ class _TellingJournal:
             click.echo(self._texts("journal.failed", problem=problem), err=True)
 
 
+# What commands a terminal, or what nobody would see in the output: JSON has another way to write it.
+_UNSEEN = (
+    "[\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+
+
 def print_json(data: Any) -> None:
     """Print one JSON document: indented for a person, on one line for a program."""
     indent = 2 if sys.stdout.isatty() else None
     text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
+    if not text.isprintable():
+        text = re.sub(_UNSEEN, lambda unseen: json.dumps(unseen[0])[1:-1], text)
     click.echo(text.encode("utf-8", "backslashreplace"))

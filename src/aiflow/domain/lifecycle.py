@@ -112,6 +112,7 @@ class RunEvent(StrEnum):
     NOT_ACCEPTED = "NOT_ACCEPTED"
     QUOTA_WAIT = "QUOTA_WAIT"
     QUOTA_BACK = "QUOTA_BACK"
+    TEXT_WITHHELD = "TEXT_WITHHELD"
 
 
 _S, _V = RunState, RunEvent
@@ -130,7 +131,7 @@ RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
     (_S.TESTING, _V.STEP_DONE): _S.IMPLEMENTING,
     (_S.TESTING, _V.LAST_STEP_DONE): _S.REPORTING,
     (_S.REPORTING, _V.REPORTED): _S.DONE,
-    **{(state, event): state for state in _CALLING for event in (_V.QUOTA_WAIT, _V.QUOTA_BACK)},
+    **{(state, event): state for state in _CALLING for event in (_V.QUOTA_WAIT, _V.QUOTA_BACK, _V.TEXT_WITHHELD)},
     **{(state, _V.NEEDS_INPUT): _S.NEEDS_INPUT for state in _WORKING},
     **{(state, _V.FAILED): _S.FAILED for state in _WORKING},
     # After a crash a run goes on where it was; nothing finished is repeated (RUN-11).
@@ -205,8 +206,7 @@ _L, _I = IssueLabel, IssueEvent
 
 ISSUE_TRANSITIONS: Mapping[tuple[IssueLabel, IssueEvent], IssueLabel] = {
     (_L.NONE, _I.QUEUED): _L.QUEUED,
-    (_L.QUEUED, _I.STARTED): _L.RUNNING,
-    (_L.RETRY, _I.STARTED): _L.RUNNING,
+    **{(label, _I.STARTED): _L.RUNNING for label in (_L.QUEUED, _L.RETRY)},
     (_L.QUEUED, _I.BLOCKED): _L.BLOCKED,
     (_L.RETRY, _I.BLOCKED): _L.BLOCKED,
     (_L.RUNNING, _I.BLOCKED): _L.BLOCKED,

@@ -118,6 +118,7 @@ REQUEST_EXISTS           INPUT        409 CONFLICT    MEND        - -           
 STATUS_NOT_ALLOWED       INPUT        422 BAD_INPUT   MEND        - -                      no
 EDIT_CONFLICT            INPUT        409 CONFLICT    MEND        - -                      yes
 FOLDER_IN_USE            INPUT        409 BAD_INPUT   MEND        - -                      no
+HIDDEN_TEXT              INPUT        200 OK          MEND        - -                      no
 
 PROJECT_NOT_FOUND        ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
 REQUESTS_DIR_MISSING     ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no

@@ -12,6 +12,7 @@ from aiflow.ports.locks import Control, Lease, Locks, LockView
 if TYPE_CHECKING:
     from aiflow.domain.activity import Activity
     from aiflow.domain.agent_call import AgentCall, AgentReply
+    from aiflow.domain.agent_programs import AgentChoice, AgentProgram
     from aiflow.domain.answers import Role
     from aiflow.domain.auto_run import Session
     from aiflow.domain.change import Change
@@ -121,11 +122,24 @@ class Agents(Protocol):
     def call(self, call: AgentCall, output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
         """Call an agent and wait for its answer; a stop that was asked for shows as CANCELLED."""
 
-    def problem_of(self, role: Role) -> str | None:
-        """Say why a role's agent cannot be started, or None if it can."""
+    def program_of(self, role: Role, *, asks: bool = False) -> AgentProgram:
+        """Say what is known of a role's agent, from files and variables; `asks` starts its program for a moment."""
 
     def limit_seconds(self, role: Role) -> float:
         """Return how long a call may take."""
+
+
+class AgentPrograms(Protocol):
+    """The agent programs of this machine, whether a project uses them or not."""
+
+    def survey(self) -> tuple[AgentProgram, ...]:
+        """Look for every program we know, from files and variables."""
+
+    def find(self, choice: AgentChoice) -> AgentProgram:
+        """Look for the program that the settings choose."""
+
+    def ask(self, programs: Iterable[AgentProgram]) -> tuple[AgentProgram, ...]:
+        """Let programs tell their version and whether they are logged in, all at once."""
 
 
 class Processes(Protocol):

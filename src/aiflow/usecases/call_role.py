@@ -20,8 +20,11 @@ from aiflow.domain.run_events import (
     planned,
     reviewed,
 )
+from aiflow.domain.withheld import withheld, without_hidden
+from aiflow.usecases.hidden_text import hidden_words
 from aiflow.usecases.run_report import end_run, record
 from aiflow.usecases.run_work import SECONDS_OVER
+from aiflow.usecases.shapes import ENGLISH
 
 if TYPE_CHECKING:
     from aiflow.domain.agent_call import AgentReply
@@ -42,7 +45,7 @@ def call_role(work: Work, role: Role) -> None:
             log.say(f"[aiflow] put back what was changed outside a step: {', '.join(dropped)}")
         work.lease.allow(work.engine.agents.limit_seconds(role) + SECONDS_OVER)
         began = time.monotonic()
-        reply = work.engine.agents.call(_call(work, role, attempt), log.write, work.should_stop)
+        reply = work.engine.agents.call(_clean_call(work, role, attempt, log), log.write, work.should_stop)
         work.require_lock()
         work.run = replied(work.run, role, reply, time.monotonic() - began)
         if reply.reason_code == "CANCELLED":
@@ -57,6 +60,18 @@ def _begins_step(work: Work) -> bool:
     run = work.run
     is_first = run.calls_of(Role.IMPLEMENTER) == 0 and run.work.kept is None and not run.visit.crashes
     return is_first and not run.has_edits  # a person's edits that were adopted are this step's
+
+
+def _clean_call(work: Work, role: Role, attempt: int, log: StepLog) -> AgentCall:
+    """Make a call with nothing in it that a person would not see; what is kept back is said, and known to the run."""
+    call, kept = without_hidden(_call(work, role, attempt))
+    for what, counts in (("hidden text", kept.written), ("invisible characters of output", kept.put_out)):
+        if counts:
+            log.say(f"[aiflow] {what} kept from the agent: {hidden_words(counts, ENGLISH)}")
+    noticed = withheld(work.run, kept.written, work.engine.clock())
+    if noticed is not work.run:
+        work.save(noticed)
+    return call
 
 
 def _call(work: Work, role: Role, attempt: int) -> AgentCall:

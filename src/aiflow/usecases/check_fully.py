@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.health import Finding, Health
 from aiflow.domain.request import RequestStatus
+from aiflow.domain.withheld import HIDDEN_TEXT
 from aiflow.errors import AiflowError
 from aiflow.usecases.check_health import check_quick
+from aiflow.usecases.hidden_text import hidden_in, hidden_words
 from aiflow.usecases.recover_runs import mark_crashed, reclaim_locks, settle_orphan
 from aiflow.usecases.shapes import ENGLISH, describe_problem
 
@@ -21,7 +23,7 @@ LEAST_GIT = (2, 38)
 
 def check_full(engine: Engine) -> list[Finding]:
     """Check everything, and put right what a crash left: stale locks, interrupted runs, requests without a run."""
-    findings = [*check_quick(engine)[1], *_check_git_version(engine)]
+    findings = [*check_quick(engine, asks=True)[1], *_check_git_version(engine)]
     findings += [_reclaim(engine), *_mark(engine)]
     return [*findings, *_check_requests(engine)]
 
@@ -96,9 +98,14 @@ def _check_requests(engine: Engine) -> Iterator[Finding]:
         evidence = tuple(f"{file.path}: {describe_problem(file.problems[0], ENGLISH)}" for file in broken)
         count = (("count", str(len(broken))),)
         yield Finding("requests", Health.WARN, "REQUEST_INVALID", "requests.broken", count, evidence)
-    open_ones = (r for r in valid if r.status not in (RequestStatus.DONE, RequestStatus.ARCHIVED))
+    open_ones = [r for r in valid if r.status not in (RequestStatus.DONE, RequestStatus.ARCHIVED)]
     bare = tuple(sorted(r.path for r in open_ones if r.updated_at is None and r.created_at is None))
     if bare:
         yield Finding("requests", Health.WARN, None, "requests.bare", (("count", str(len(bare))),), bare)
-    if not broken and not bare:
+    hidden = {r.id: counts for r in open_ones if (counts := hidden_in(r, engine.backlog.requests.body(r.id)))}
+    if hidden:
+        evidence = tuple(f"{name}: {hidden_words(counts, ENGLISH)}" for name, counts in hidden.items())
+        count, fix = (("count", str(len(hidden))),), f"aiflow show {next(iter(hidden))}"
+        yield Finding("requests", Health.WARN, HIDDEN_TEXT, "requests.hidden", count, evidence, fix)
+    if not broken and not bare and not hidden:
         yield Finding("requests", Health.PASS, None, "requests.pass", (("count", str(len(valid))),))

@@ -9,6 +9,7 @@ from aiflow.domain.health import Finding, Health
 from aiflow.domain.sandbox import Sandbox, is_confined
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.settings import FILE_NAME, Source
+from aiflow.usecases.check_agents import check_agents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,7 @@ def require_health(engine: Engine, request_id: RequestId, typed: str | None = No
     if failed or facts is None:
         first, others = failed[0], failed[1:]
         told = [engine.texts(f"check.{each.message}", **dict(each.facts)) for each in others]
-        if first.evidence:
+        if first.evidence or first.check_id == "agent":  # its reason says what to do, and not what is wrong
             told = [
                 engine.texts(f"check.{first.message}", **dict(first.facts)),
                 *first.evidence[:EVIDENCE_SHOWN],
@@ -52,8 +53,11 @@ def require_health(engine: Engine, request_id: RequestId, typed: str | None = No
     return facts
 
 
-def check_quick(engine: Engine) -> tuple[RepositoryFacts | None, list[Finding]]:
-    """Check what every run needs: file system, git, the checkout, the agent, the tests, room on the disk."""
+def check_quick(engine: Engine, *, asks: bool = False) -> tuple[RepositoryFacts | None, list[Finding]]:
+    """Check what every run needs: file system, git, the checkout, the agent, the tests, room on the disk.
+
+    `asks` lets the agents themselves tell whether they are logged in, which takes its time.
+    """
     findings = [*_check_machine(engine)]
     facts: RepositoryFacts | None = None
     try:
@@ -66,7 +70,7 @@ def check_quick(engine: Engine) -> tuple[RepositoryFacts | None, list[Finding]]:
             findings.append(Finding("repository", Health.FAIL, "NOT_A_REPOSITORY", "repository.below"))
         findings += [*_check_repository(facts), *_check_checkout(engine, facts), *_check_remote(facts)]
     findings += [
-        *_check_agents(engine),
+        *check_agents(engine, asks=asks),
         *_check_sandbox(engine),
         *_check_tests(engine),
         *_check_notify(engine),
@@ -137,20 +141,6 @@ def _check_remote(facts: RepositoryFacts) -> Iterator[Finding]:
         yield Finding("origin", Health.WARN, "REMOTE_NOT_GITHUB", "origin.not_github")
     else:
         yield Finding("origin", Health.PASS, None, "origin.pass")
-
-
-def _check_agents(engine: Engine) -> Iterator[Finding]:
-    """Check each role's agent; the same trouble is told once."""
-    problems: dict[str, list[str]] = {}
-    for role in Role:
-        problem = engine.agents.problem_of(role)
-        if problem is not None:
-            problems.setdefault(problem, []).append(role.value)
-    for problem, roles in problems.items():
-        told = (("problem", problem), ("roles", ", ".join(roles)))
-        yield Finding("agent", Health.FAIL, "AGENT_NOT_FOUND", "agent.fail", told, fix="aiflow settings")
-    if not problems:
-        yield Finding("agent", Health.PASS, None, "agent.pass", (("kind", engine.settings.text("agent.kind")),))
 
 
 def _check_sandbox(engine: Engine) -> Iterator[Finding]:

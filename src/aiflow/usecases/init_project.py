@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.agent_programs import choose
 from aiflow.settings import FILE_NAME, ROLES, TABLE, Setting, SettingValue
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from aiflow.domain.agent_programs import AgentProgram
     from aiflow.messages import Texts
-    from aiflow.ports import Clock, Journal
+    from aiflow.ports import AgentPrograms, Clock, Journal
 
 IGNORED = (".aiflow/", "runs/")
 
@@ -36,10 +38,16 @@ class Initialised:
     kept: tuple[str, ...]
 
 
-def init_project(folder: Folder, has_requests: bool, texts: Texts, record: tuple[Journal, Clock]) -> Initialised:  # noqa: FBT001
+def init_project(
+    folder: Folder,
+    has_requests: bool,  # noqa: FBT001
+    texts: Texts,
+    record: tuple[Journal, Clock],
+    agent: AgentProgram | None = None,
+) -> Initialised:
     """Make what is missing and keep what is there; examples only where there is no backlog yet."""
     journal, clock = record
-    files = {FILE_NAME: settings_file(texts)}
+    files = {FILE_NAME: settings_file(texts, agent)}
     if not has_requests:
         files |= example_requests(texts, clock())
     made: list[str] = []
@@ -54,10 +62,23 @@ def init_project(folder: Folder, has_requests: bool, texts: Texts, record: tuple
     return Initialised(tuple(made), tuple(kept))
 
 
-def settings_file(texts: Texts) -> str:
-    """Write `aiflow.toml` from the table: every setting with its meaning and default, all commented out."""
+def choose_agent(programs: AgentPrograms, kind: str | None) -> AgentProgram | None:
+    """Choose a new project's agent: of the kind that a person wants, else the best of those that are installed."""
+    found = programs.survey()
+    if kind is None:
+        return choose(found)
+    of_kind = [program for program in found if program.kind == kind]
+    return choose(of_kind) or of_kind[0]
+
+
+def settings_file(texts: Texts, agent: AgentProgram | None = None) -> str:
+    """Write `aiflow.toml` from the table: each setting with its meaning and default, all but the agent as a comment."""
+    given: dict[str, SettingValue] = {"agent.kind": agent.kind} if agent else {}
+    if agent and agent.argv:
+        given["agent.argv"] = agent.argv
     lines = [f"# {line}" for line in texts("init.settings_head").splitlines()]
     section = ""
+    last_of_agent = [setting for setting in TABLE if setting.name.rpartition(".")[0] == "agent"][-1]
     for setting in TABLE:
         parent, _, key = setting.name.rpartition(".")
         if parent.startswith("agent.roles."):
@@ -67,8 +88,10 @@ def settings_file(texts: Texts) -> str:
             lines += ["", f"[{section}]"]
         elif not parent:
             lines.append("")
-        lines += [f"# {meaning(setting, texts)}", f"# {key} = {to_toml(setting.default)}"]
-        if setting.name == "agent.env":
+        is_given = setting.name in given
+        value = to_toml(given.get(setting.name, setting.default))
+        lines += [f"# {meaning(setting, texts)}", f"{'' if is_given else '# '}{key} = {value}"]
+        if setting is last_of_agent:  # behind this line everything would be the role's
             lines += ["", f"# {texts('setting.agent.roles', roles=', '.join(ROLES))}"]
             lines += ["# [agent.roles.planner]", '# model = ""']
     return "\n".join(lines) + "\n"

@@ -15,7 +15,9 @@ from aiflow.domain.place import wip_ref
 from aiflow.domain.reasons import mending_command, reason_for, way_on
 from aiflow.domain.run import recommended
 from aiflow.domain.run_events import left, reported
+from aiflow.domain.withheld import HIDDEN_TEXT, counts_of
 from aiflow.errors import AiflowError
+from aiflow.usecases.hidden_text import hidden_words
 from aiflow.usecases.use_told import use_of
 
 if TYPE_CHECKING:
@@ -182,12 +184,18 @@ def _section(run: Run, texts: Texts, mark: str, patch: str | None) -> list[str]:
         lines += _steps(run, texts)
     if used := use_of(run.usage, texts):
         lines += ["", texts("report.used", used=used)]
-    for code in run.warnings if run.state is RunState.DONE else ():
-        message = texts.message(code, {"request_id": run.request_id, "branch": run.place.branch})
-        lines += ["", f"{code}: {message.title}. {message.summary}"]
+    for code in run.warnings:
+        if run.state is RunState.DONE or code == HIDDEN_TEXT:
+            lines += ["", _warning(run, code, texts)]
     if patch:
         lines += ["", texts("report.patch", path=patch)]
     return [*lines, ""]
+
+
+def _warning(run: Run, code: str, texts: Texts) -> str:
+    hidden = hidden_words(counts_of(run), texts)
+    message = texts.message(code, {"request_id": run.request_id, "branch": run.place.branch, "detail": hidden})
+    return f"{code}: {message.title}. {message.summary}"
 
 
 def _why(run: Run, why: RunError, texts: Texts) -> list[str]:

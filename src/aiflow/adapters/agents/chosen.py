@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.acp.driver import AcpDriver
 from aiflow.adapters.agents.claude_code import ClaudeDriver
+from aiflow.adapters.agents.codex import CodexDriver
 from aiflow.adapters.agents.command import CommandAgent, Launch
+from aiflow.adapters.agents.installed import InstalledAgents
 from aiflow.adapters.agents.stream import StreamAgent
+from aiflow.settings.agents import choice_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -17,11 +20,16 @@ if TYPE_CHECKING:
     from aiflow.adapters.agents.command import Surroundings
     from aiflow.adapters.agents.stream import Driver
     from aiflow.domain.agent_call import AgentCall, AgentReply
+    from aiflow.domain.agent_programs import AgentProgram
     from aiflow.domain.answers import Role
     from aiflow.settings import Settings
 
 # The kinds that tell what they do as events; each driver is made for one role.
-DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {"acp": AcpDriver, "claude-code": ClaudeDriver}
+DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {
+    "acp": AcpDriver,
+    "claude-code": ClaudeDriver,
+    "codex": CodexDriver,
+}
 _DEMO = os.path.join(os.path.dirname(__file__), "demo.py")
 
 
@@ -39,11 +47,11 @@ class ChosenAgents:
         agent = CommandAgent(launch, self._around) if driver is None else StreamAgent(driver, launch, self._around)
         return agent.call(call, output, should_stop)
 
-    def problem_of(self, role: Role) -> str | None:
-        """Say why a role's agent cannot be started, or None if it can."""
+    def program_of(self, role: Role, *, asks: bool = False) -> AgentProgram:
+        """Say what is known of a role's agent; `asks` starts its program for a moment."""
         launch = self._launch(role)
-        driver = self._driver(role, launch)
-        return CommandAgent(launch, self._around).problem() if driver is None else driver.problem()
+        installed = InstalledAgents(self._around.environ, self._around.root, launch.env_names)
+        return installed.find(choice_of(self._settings, role), asks=asks)
 
     def limit_seconds(self, role: Role) -> float:
         """Return how long a call may take."""

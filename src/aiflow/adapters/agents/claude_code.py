@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.claude_arguments import Terms, arguments
@@ -34,11 +33,6 @@ class ClaudeDriver:
     def __init__(self, launch: Launch, around: Surroundings) -> None:
         self._launch = launch
         self._around = around
-
-    def problem(self) -> str | None:
-        """Say why claude cannot be started, or None if it can as far as one can see."""
-        found = shutil.which(PROGRAM, path=self._around.environ.get("PATH", os.defpath))
-        return None if found else f"{PROGRAM} is not on the PATH"
 
     def start(self, call: AgentCall, scratch: str) -> Start:
         """Say how a call is started: what it is allowed in its arguments, the prompt on standard input."""

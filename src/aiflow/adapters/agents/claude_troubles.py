@@ -47,6 +47,7 @@ _QUOTA_WORDS = re.compile(
     r"usage limit reached|(?:hit|reached) your .{0,40}\blimit\b|rate limit|overloaded_error", re.IGNORECASE
 )
 _RESET = re.compile(r"limit reached\|(\d{9,13})\b")
+_OLD_WORDS = re.compile(r"^error: unknown option", re.IGNORECASE)
 _LOST_WORDS = re.compile(r"no conversation found with session id|--resume requires a valid session", re.IGNORECASE)
 
 
@@ -73,6 +74,8 @@ def trouble_in_words(text: str) -> Trouble | None:
     """Say what a line of standard error means that comes before everything, or None."""
     if _LOST_WORDS.search(text):
         return Trouble(SESSION_LOST, cut(text))
+    if _OLD_WORDS.search(text):
+        return Trouble("AGENT_FAILED", f"{cut(text)} (this claude is too old for aiflow: claude update)")
     return Trouble("AGENT_AUTH_REQUIRED", cut(text)) if _AUTH_WORDS.search(text) else None
 
 

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import shlex
-import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -68,20 +67,6 @@ class CommandAgent:
     def __init__(self, launch: Launch, around: Surroundings) -> None:
         self._launch = launch
         self._around = around
-
-    def problem(self) -> str | None:
-        """Say why the program cannot be started, or None if it can as far as one can see."""
-        if not self._launch.argv:
-            return "agent.argv is empty"
-        program = self.program(self._around.root)
-        if "/" not in program:
-            found = shutil.which(program, path=self._around.environ.get("PATH", os.defpath))
-            return None if found else f"{program} is not on the PATH"
-        if not os.path.isabs(program):
-            program = os.path.join(self._around.root, program)
-        if not os.path.isfile(program):
-            return f"{program} does not exist"
-        return None if os.access(program, os.X_OK) else f"{program} is not executable"
 
     def call(self, call: AgentCall, output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
         """Start the program, wait for its end and read its answer; it is confined only where that is required."""

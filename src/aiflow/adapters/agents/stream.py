@@ -88,9 +88,6 @@ class Start:
 class Driver(Protocol):
     """One kind of agent for one role: how its program is called, and how its events are read."""
 
-    def problem(self) -> str | None:
-        """Say why the program cannot be started, or None if it can as far as one can see without starting it."""
-
     def start(self, call: AgentCall, scratch: str) -> Start:
         """Say how a call is started; files it only reads go into `scratch`, which is gone afterwards."""
 

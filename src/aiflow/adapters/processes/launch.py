@@ -67,8 +67,6 @@ class GuardedProcesses:
     @staticmethod
     def confinement() -> str | None:
         """Return what confines programs on this machine, None if nothing does."""
-        if sys.platform != "linux":
-            return None
         from aiflow.adapters.processes.confine import is_available
 
         return "landlock" if is_available() else None

@@ -2,32 +2,71 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from aiflow.cli.options import command as make_command
+from aiflow.cli.options import option
 from aiflow.cli.session import Session, print_json
+from aiflow.domain.agent_programs import KINDS, AgentTrouble, Login
+
+if TYPE_CHECKING:
+    from aiflow.domain.agent_programs import AgentProgram
+    from aiflow.messages import Texts
+    from aiflow.usecases.init_project import Initialised
 
 
 @make_command("init")
-def command(session: Session, as_json: bool) -> None:  # noqa: FBT001
+@option("--agent", "kind", type=click.Choice(KINDS), metavar="KIND", help="option.init.agent")
+def command(session: Session, as_json: bool, kind: str | None) -> None:  # noqa: FBT001
     """Make a project ready, and say what comes next."""
-    from aiflow.usecases.init_project import init_project
-    from aiflow.wiring import new_project
+    from aiflow.settings import FILE_NAME
+    from aiflow.usecases.init_project import choose_agent, init_project
+    from aiflow.wiring import find_agents, new_project
 
     project = new_project(session.start)
     root = project.root
-    session.check_settings(root)
+    settings = session.check_settings(root)
     has_requests = any((project.path / "requests").glob("*.md"))
     session.project = project
-    done = init_project(project.folder, has_requests, session.texts, (session.journal, session.now))
+    agent = choose_agent(find_agents(settings, root), kind)
+    done = init_project(project.folder, has_requests, session.texts, (session.journal, session.now), agent)
+    is_set = FILE_NAME in done.made
     if as_json:
-        print_json({"root": str(root), "made": list(done.made), "kept": list(done.kept)})
+        told = {"kind": agent.kind, "program": agent.program or None} if agent and is_set else None
+        print_json({"root": str(root), "made": list(done.made), "kept": list(done.kept), "agent": told})
         return
     texts = session.texts
+    _show_files(done, root, texts)
+    click.echo()
+    if is_set:
+        _show_agent(agent, texts)
+        click.echo()
+    elif kind is not None and settings.text("agent.kind") != kind:
+        click.echo(texts("init.agent_kept", kind=kind), err=True)
+    click.echo(texts("init.next"))
+
+
+def _show_files(done: Initialised, root: str, texts: Texts) -> None:
     click.echo(texts("init.done" if done.made else "init.nothing", root=root))
     for path in done.made:
         click.echo("  + " + path)
     for path in done.kept:
         click.echo("  = " + path + "  " + texts("init.kept"))
-    click.echo()
-    click.echo(texts("init.next"))
+
+
+def _show_agent(agent: AgentProgram | None, texts: Texts) -> None:
+    """Say which agent was set, and what it still needs; or how to get one."""
+    from aiflow.cli.agents_view import show_installs
+    from aiflow.cli.render import say
+
+    if agent is None:
+        show_installs(texts)
+        return
+    click.echo(texts("init.agent", kind=agent.kind, program=agent.program or "aiflow"))
+    if agent.trouble is AgentTrouble.NO_ARGV:
+        say(texts("init.agent_argv"), "  ")
+    elif agent.mending is not None:
+        key = "init.agent_log_in" if agent.login is Login.NONE_SEEN else "init.agent_install"
+        say(texts(key, command=agent.mending), "  ")

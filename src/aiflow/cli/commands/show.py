@@ -13,12 +13,15 @@ from aiflow.cli.render import STATUS_COLOURS, ago, clean, heading, paint, say
 from aiflow.cli.session import Session, print_json
 from aiflow.cli.warnings import warn_of_misspelt_keys
 from aiflow.domain.selection import Backlog, find_barriers
+from aiflow.domain.untrusted import reveal
 from aiflow.errors import NotFoundError
+from aiflow.usecases.hidden_text import hidden_in, hidden_shape, hidden_words
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.shapes import describe, describe_problem, invalid_shape, request_shape, run_shape
 
 if TYPE_CHECKING:
     from aiflow.domain.request import InvalidRequest, Request, RequestId
+    from aiflow.messages import Texts
 
 RUN_PREFIX = "RUN-"
 
@@ -52,10 +55,11 @@ def _show(session: Session, request: Request, backlog: Backlog, *, as_json: bool
     body = session.project.requests.body(request.id)
     if as_json:
         shape = request_shape(request, backlog.runs.get(request.id))
-        print_json({**shape, "runs": [run_shape(run) for run in runs], "body": body})
+        more = {"runs": [run_shape(run) for run in runs], "body": body, "hidden": hidden_shape(request, body)}
+        print_json({**shape, **more})
         return
     texts = session.texts
-    heading(f"{request.id}  {clean(request.title)}")
+    heading(f"{request.id}  {clean(reveal(request.title))}")
     click.echo(
         "  " + pad(texts("fact.status"), 14) + paint(texts(f"status.{request.status}"), STATUS_COLOURS[request.status])
     )
@@ -65,7 +69,7 @@ def _show(session: Session, request: Request, backlog: Backlog, *, as_json: bool
             _fact("", f"{barrier.reason_code}  {describe(barrier, texts)}")
     for name, value in (
         ("depends_on", ", ".join(request.depends_on)),
-        ("labels", ", ".join(request.labels)),
+        ("labels", ", ".join(map(reveal, request.labels))),
         ("created_at", request.created_at.isoformat() if request.created_at else ""),
         ("updated_at", request.updated_at.isoformat() if request.updated_at else ""),
         ("path", request.path),
@@ -80,8 +84,15 @@ def _show(session: Session, request: Request, backlog: Backlog, *, as_json: bool
 
         show_way_on(session, request, runs[0])
     warn_of_misspelt_keys(session, request.id)
+    _show_text(request, body, texts)
+
+
+def _show_text(request: Request, body: str, texts: Texts) -> None:
+    """Show a request's text with everything in it made visible, and say what of it no agent gets."""
+    if hidden := hidden_in(request, body):
+        say(texts("show.hidden", hidden=hidden_words(hidden, texts)), "  ")
     click.echo()
-    click.echo("\n".join(clean(line) for line in body.strip("\r\n").split("\n")))
+    click.echo("\n".join(map(clean, reveal(body).strip("\r\n").splitlines())))
 
 
 def _fact(name: str, value: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from datetime import UTC, datetime
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from aiflow.domain.agent_call import AgentCall
 
 CLIENT = "aiflow.adapters.agents.acp.client"
-LIBRARY = "acp"
-INSTALL = 'pip install "aiflow-local[acp]"'
 # How long an agent that met a limit may go on without a word before aiflow waits in its place, and shows it (RUN-13).
 PATIENCE_SECONDS = 60.0
 
@@ -40,12 +37,6 @@ class AcpDriver:
         self._around = around
         self._command = CommandAgent(launch, around)
         self._patience_seconds = patience_seconds
-
-    def problem(self) -> str | None:
-        """Say why the agent cannot be started: its own program, or the library that aiflow needs to speak with it."""
-        if importlib.util.find_spec(LIBRARY) is None:
-            return f'agent.kind = "acp" needs one more package: {INSTALL}'
-        return self._command.problem()
 
     def start(self, call: AgentCall, scratch: str) -> Start:
         """Start the client, which starts the agent."""

@@ -1,0 +1,173 @@
+"""The agent programs of this machine (AGT-1, DOC-1): where they are, which version, whether they are logged in.
+
+Looking starts nothing and takes a few milliseconds. Asking starts the programs themselves, all at once, for a few
+seconds at most, and believes what they say of themselves.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.adapters.agents.logins import CODEX_KEEPS, Seen, seen_login
+from aiflow.adapters.environment import minimal
+from aiflow.domain.agent_programs import KNOWN, AgentChoice, AgentProgram, AgentTrouble, Login
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ASK_SECONDS = 15.0
+MOST_AT_ONCE = 8
+_VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
+_NAMES = {known.kind: known.name for known in KNOWN if not known.argv}
+# Variables that a kind's own programs are told of by; others have to be named in `agent.env`.
+_PREFIXES = {
+    "claude-code": ("ANTHROPIC_", "CLAUDE_"),
+    "codex": ("CODEX_", "OPENAI_"),
+    "acp": ("OPENCODE_", "GEMINI_", "GOOGLE_"),
+}
+# Before this version `auth status` is no command of claude's, but words for a model.
+_CLAUDE_KNOWS_AUTH = (2, 1)
+
+
+class Said(NamedTuple):
+    """What a program said and how it ended; None is one that did not answer in time, or not at all."""
+
+    code: int | None = None
+    output: str = ""
+    errors: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledAgents:
+    """Looks for agent programs as a run of this project would find them."""
+
+    environ: Mapping[str, str]
+    root: str
+    env_names: tuple[str, ...] = ()
+    ask_seconds: float = ASK_SECONDS
+
+    def survey(self) -> tuple[AgentProgram, ...]:
+        """Look for every program we know; a program of the user's own and the one that is built in are agents too."""
+        known = (AgentChoice(each.kind, each.argv) for each in KNOWN)
+        choices = (*known, AgentChoice("command"), AgentChoice("demo"))
+        return tuple(self.find(choice) for choice in choices)
+
+    def ask(self, programs: Iterable[AgentProgram]) -> tuple[AgentProgram, ...]:
+        """Let programs tell their version and whether they are logged in, all at once."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(max_workers=MOST_AT_ONCE) as pool:
+            return tuple(pool.map(self._ask, programs))
+
+    def find(self, choice: AgentChoice, *, asks: bool = False) -> AgentProgram:
+        """Look for the program of a choice; `asks` lets it tell its version and whether it is logged in."""
+        found = self._look(choice)
+        return self._ask(found) if asks else found
+
+    def _look(self, choice: AgentChoice) -> AgentProgram:
+        kind, argv = choice
+        if kind == "demo":
+            return AgentProgram(kind, "", login=Login.NOT_NEEDED)
+        # `argv` is the program of these two only: the setting may stand there for another role's kind.
+        argv = argv if kind in ("acp", "command") else ()
+        name = argv[0] if argv else _NAMES.get(kind, "")
+        path, trouble = self._locate(name)
+        if kind == "acp" and trouble is None and not _has_extra():
+            trouble = AgentTrouble.NO_EXTRA
+        found = AgentProgram(kind, name, argv, path, trouble=trouble)
+        if kind == "command":
+            return replace(found, login=Login.NOT_NEEDED)
+        seen = seen_login(name.rpartition("/")[2], self._environ(kind), self.root) if path else Seen(Login.UNKNOWN)
+        return replace(found, login=seen.login, login_by=seen.by)
+
+    def _locate(self, name: str) -> tuple[str | None, AgentTrouble | None]:
+        """Return where a program is, or why it cannot be started; a relative path is one of the project."""
+        if not name:
+            return None, AgentTrouble.NO_ARGV
+        if "/" not in name:
+            path = shutil.which(name, path=self.environ.get("PATH", os.defpath))
+            return path, None if path else AgentTrouble.NOT_ON_PATH
+        path = os.path.normpath(os.path.join(self.root, name))
+        if not os.path.isfile(path):
+            return None, AgentTrouble.MISSING
+        return path, None if os.access(path, os.X_OK) else AgentTrouble.NOT_EXECUTABLE
+
+    def _environ(self, kind: str) -> dict[str, str]:
+        """Return the environment that a kind's program gets."""
+        own = (name for name in self.environ if name.startswith(_PREFIXES.get(kind, ())))
+        return minimal(self.environ, (*own, *self.env_names))
+
+    def _ask(self, found: AgentProgram) -> AgentProgram:
+        """Let a program that we know tell about itself; a program of the user's own is not started for this."""
+        if found.path is None or found.known is None:
+            return found
+        version = _VERSION.search(self._say(found, "--version").output)
+        asked = replace(found, version=version[0] if version else None)
+        seen = {"claude": self._ask_claude, "codex": self._ask_codex}.get(found.known.name, _as_seen)(asked)
+        is_out = seen.login is Login.OUT and asked.trouble is None
+        trouble = AgentTrouble.LOGGED_OUT if is_out else asked.trouble
+        return replace(asked, login=seen.login, login_by=seen.by, trouble=trouble)
+
+    def _ask_claude(self, found: AgentProgram) -> Seen:
+        numbers = tuple(int(number) for number in re.findall(r"\d+", found.version or "")[:2])
+        if numbers < _CLAUDE_KNOWS_AUTH:
+            return _as_seen(found)
+        import json
+
+        try:
+            status = json.loads(self._say(found, "auth", "status").output)
+            is_in = status["loggedIn"]
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return _as_seen(found)
+        by = status.get("subscriptionType") or status.get("apiKeySource") or status.get("authMethod")
+        return Seen(Login.IN, str(by or "")) if is_in is True else Seen(Login.OUT)
+
+    def _ask_codex(self, found: AgentProgram) -> Seen:
+        """Ask codex, which knows nothing of variables and of providers of the user's own; its words hold key parts."""
+        if found.login_by not in ("", *CODEX_KEEPS):
+            return _as_seen(found)
+        said = self._say(found, "login", "status")
+        if said.code == 0:
+            return Seen(Login.IN, found.login_by)
+        return Seen(Login.OUT) if "Not logged in" in said.output + said.errors else _as_seen(found)
+
+    def _say(self, found: AgentProgram, *arguments: str) -> Said:
+        """Start a program for a moment, away from terminal and signals, and end all of it if it stays."""
+        import signal
+        import subprocess
+
+        assert found.path is not None
+        try:
+            process = subprocess.Popen(
+                [found.path, *arguments],
+                cwd=self.root,
+                env=self._environ(found.kind),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError:
+            return Said()
+        with process:
+            try:
+                output, errors = process.communicate(timeout=self.ask_seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                return Said()
+        return Said(process.returncode, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace"))
+
+
+def _as_seen(found: AgentProgram) -> Seen:
+    return Seen(found.login, found.login_by)
+
+
+def _has_extra() -> bool:
+    """Tell whether the library for ACP is there, without importing it."""
+    from importlib.util import find_spec
+
+    return find_spec("acp") is not None

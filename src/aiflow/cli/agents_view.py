@@ -1,0 +1,111 @@
+"""The agents as a person sees them: a table, how to get one, and a call as it goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from aiflow.cli.layout import display_width, pad
+from aiflow.cli.render import clean, heading, paint, say, table
+from aiflow.domain.agent_programs import KNOWN, AgentTrouble, Login
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from aiflow.domain.agent_programs import AgentProgram
+    from aiflow.messages import Texts
+    from aiflow.usecases.try_agent import Trial
+
+NAMES = {"claude": "Claude Code", "codex": "Codex", "opencode": "opencode", "gemini": "Gemini CLI"}
+GUTTER = "  │ "
+
+
+def show_list(programs: Sequence[AgentProgram], texts: Texts, *, is_all: bool) -> None:
+    """Write a row per agent, then what keeps those that roles use, or how to get one where there is none at all."""
+    columns = [texts(f"column.{name}") for name in ("agent", "program", "version", "login", "roles", "note")]
+    table(columns, [_row(program, texts) for program in programs])
+    if is_all and not any(program.known and program.is_installed for program in programs):
+        click.echo()
+        show_installs(texts)
+        return
+    for program in programs:
+        if program.roles and program.trouble is not None:
+            click.echo()
+            show_trouble(program, texts)
+
+
+def _row(program: AgentProgram, texts: Texts) -> list[str]:
+    login = texts(f"login.{program.login}") if program.is_installed else ""
+    by = f" ({program.login_by})" if program.login_by and program.login is Login.IN else ""
+    roles = ", ".join(program.roles)
+    return [program.kind, program.program or "-", program.version or "-", login + by, roles, _note(program, texts)]
+
+
+def _note(program: AgentProgram, texts: Texts) -> str:
+    if program.kind == "demo":
+        return texts("agents.built_in")
+    if program.trouble is AgentTrouble.NO_ARGV:
+        return texts("agents.any_program")
+    if program.mending is not None:
+        return f"→ {program.mending}"
+    return program.path or texts("agents.not_found")
+
+
+def show_trouble(program: AgentProgram, texts: Texts) -> None:
+    """Write why an agent that roles use cannot be used, and the command that mends it."""
+    assert program.trouble is not None
+    say(_told(program, texts), f"{paint(program.trouble.reason_code, 'red', is_bold=True)}: ")
+    say(program.mending or texts("agents.set_argv"), "  → ")
+
+
+def show_installs(texts: Texts) -> None:
+    """Write how to get and log in each agent we know: what there is to see where none is installed."""
+    say(texts("agents.none"))
+    width = max(display_width(name) for name in NAMES.values())
+    for known in KNOWN:
+        say(f"{known.install}  &&  {known.log_in}", f"  {pad(NAMES[known.name], width)}  ")
+    say(texts("agents.then"))
+
+
+def following(program: AgentProgram, texts: Texts, *, is_quiet: bool) -> Callable[[bytes], None]:
+    """Say who is being called, and give what shows the agent's words as they come."""
+    if is_quiet:
+        return lambda _data: None
+    name = f"{program.kind} ({program.program})" if program.program not in ("", program.kind) else program.kind
+    heading(texts("agents.calling", name=name))
+    partial: list[bytes] = []
+
+    def follow(data: bytes) -> None:
+        *lines, rest = (b"".join(partial) + data).split(b"\n")
+        partial[:] = [rest]
+        for line in lines:
+            click.echo(paint(GUTTER + clean(line.decode("utf-8", "replace")), "bright_black"))
+
+    return follow
+
+
+def show_trial(trial: Trial, texts: Texts) -> None:
+    """Write what came of a call: how long it took and what it cost, or why it did not work and what mends it."""
+    facts = {"seconds": f"{trial.seconds:.1f}", "tokens": f"{trial.usage.tokens:,}"}
+    if trial.reason_code is None:
+        cost = f", ${trial.usage.cost_usd:.4f}" if trial.usage.cost_usd else ""
+        say(texts("agents.works", **facts) + cost, f"{paint('PASS', 'green', is_bold=True)}  ")
+        return
+    title = texts.message(trial.reason_code, {}).title
+    say(f"{trial.reason_code}: {title}", f"{paint('FAIL', 'red', is_bold=True)}  ")
+    for line in (_told(trial.program, texts) or trial.detail).splitlines():
+        say(line, "      ")
+    known = trial.program.known
+    log_in = known.log_in if known and trial.reason_code == "AGENT_AUTH_REQUIRED" else None
+    advice = trial.program.mending or log_in
+    if advice:
+        say(advice, "      → ")
+
+
+def _told(program: AgentProgram, texts: Texts) -> str:
+    """Say what is known to be wrong with an agent, without being called."""
+    if program.trouble is None:
+        return ""
+    roles = ", ".join(program.roles) or program.kind
+    return texts(f"check.agent.{program.trouble}", roles=roles, program=program.program, kind=program.kind)

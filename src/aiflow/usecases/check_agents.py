@@ -1,0 +1,44 @@
+"""The doctor's look at the agents (DOC-1): is each role's program there, and is it logged in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiflow.domain.agent_programs import Login
+from aiflow.domain.answers import Role
+from aiflow.domain.health import Finding, Health
+from aiflow.settings.agents import choice_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiflow.domain.agent_programs import AgentProgram
+    from aiflow.usecases.engine import Engine
+
+LIST = "aiflow agents"
+
+
+def check_agents(engine: Engine, *, asks: bool = False) -> Iterator[Finding]:
+    """Check each role's agent; what holds for several roles is told once.
+
+    Without asking, a login that is nowhere to be seen is only a warning: it may be in a place that we do not know.
+    """
+    used: dict[tuple[object, ...], list[Role]] = {}
+    for role in Role:
+        choice = choice_of(engine.settings, role)
+        used.setdefault((choice, engine.settings.for_role(role, "env")), []).append(role)
+    for roles in used.values():
+        yield _judge(engine.agents.program_of(roles[0], asks=asks), ", ".join(roles))
+
+
+def _judge(program: AgentProgram, roles: str) -> Finding:
+    told = (("kind", program.kind), ("program", program.program), ("roles", roles))
+    fix = program.mending or LIST
+    trouble = program.trouble
+    if trouble is not None:
+        return Finding("agent", Health.FAIL, trouble.reason_code, f"agent.{trouble}", told, fix=fix)
+    if program.login is Login.NONE_SEEN:
+        evidence = (program.login_by,) if program.login_by else ()
+        return Finding("agent", Health.WARN, "AGENT_AUTH_REQUIRED", "agent.maybe_logged_out", told, evidence, fix)
+    evidence = (f"{program.path} {program.version}",) if program.version else ()
+    return Finding("agent", Health.PASS, None, "agent.pass", told, evidence)
