@@ -34,7 +34,6 @@ from e2e.model_turns import (
     plan,
     story,
     verdict,
-    whole_run,
 )
 from e2e.real_agents import MODEL, STUB_KEY, RealHome
 
@@ -42,6 +41,11 @@ OTHERS = '[agent.roles.planner]\nkind = "demo"\n[agent.roles.qa]\nkind = "demo"\
 ONCE = f"{OTHERS}[limits]\nrole_attempts = 1\n"
 MAKE = "printf 'made by the agent\\n' > made.txt"
 WAIT_SECONDS = 300
+
+
+def work(asked: Asked, last: Reply = done()) -> Reply:  # noqa: B008
+    """Be the implementer's model, also of a session that goes on: its prompt names no role."""
+    return last if asked.results else Shell(MAKE)
 
 
 class Opencode:
@@ -78,7 +82,7 @@ class Opencode:
 
     def run(self, script: Script | None = None) -> Any:
         """`aiflow run`, with what the model does."""
-        self.models.script = script or whole_run()
+        self.models.script = script or work
         return self.call("run", "RQ-1")
 
     def stops_with(self, code: str, script: Script, attempts: int = 1) -> Any:
@@ -158,7 +162,20 @@ def test_a_permission_of_opencode_becomes_a_question(opencode: Opencode) -> None
 def test_a_refusal_that_opencode_gives_up_for(opencode: Opencode) -> None:
     opencode.configure('permissions = "deny"\n')
     opencode.set_up(permission={"bash": "ask"})
-    assert f"execute: {MAKE}" in opencode.stops_with("AGENT_PERMISSION_DENIED", whole_run())["summary"]
+    error = opencode.stops_with("AGENT_PERMISSION_DENIED", lambda asked: work(asked, Say("Then I cannot.")))
+    assert f"execute: {MAKE}" in error["summary"]
+
+
+@pytest.mark.faults
+@pytest.mark.spec("AGT-1")
+def test_a_refusal_that_opencode_finds_a_way_around(opencode: Opencode) -> None:
+    opencode.configure('permissions = "deny"\n')
+    opencode.set_up(permission={"bash": "ask"})
+    turns: list[Reply] = [Shell(MAKE), Write("made.txt", "made otherwise\n"), done()]
+    result = opencode.run(lambda asked: turns[len(asked.results)])
+    assert result["state"] == "DONE"
+    assert opencode.bench.git("show", f"{result['branch']}:made.txt") == "made otherwise"
+    opencode.over()
 
 
 @pytest.mark.faults
@@ -170,7 +187,7 @@ def test_a_rate_limit_is_waited_for_and_the_run_goes_on(opencode: Opencode) -> N
         nonlocal refused
         refused += 1
         # More often than opencode itself tries.
-        return Refuse(Trouble.RATE_LIMIT, 1) if refused <= 7 else whole_run()(asked)
+        return Refuse(Trouble.RATE_LIMIT, 1) if refused <= 7 else work(asked)
 
     assert opencode.run(script)["state"] == "DONE"
     stage = opencode.over()
@@ -237,7 +254,7 @@ def test_a_session_that_opencode_forgot_is_begun_anew(opencode: Opencode) -> Non
         if "JSON_PARSE_ERROR" not in asked.prompt:
             shutil.rmtree(opencode.home.folder / ".local/share/opencode", ignore_errors=True)
             return Say("I forgot the form.")
-        return whole_run()(asked)
+        return work(asked)
 
     opencode.run(script)
     stage = opencode.over(2)
@@ -248,7 +265,7 @@ def test_a_session_that_opencode_forgot_is_begun_anew(opencode: Opencode) -> Non
 @pytest.mark.spec("AGT-1", "RUN-4")
 def test_the_second_attempt_goes_on_with_the_first_one(opencode: Opencode) -> None:
     def script(asked: Asked) -> Reply:
-        return whole_run()(asked) if "JSON_PARSE_ERROR" in asked.prompt else Say("I forgot the form.")
+        return work(asked) if "JSON_PARSE_ERROR" in asked.prompt else Say("I forgot the form.")
 
     opencode.run(script)
     assert "AGENT_SESSION_LOST" not in opencode.over(2)["warnings"]
@@ -259,7 +276,7 @@ def test_the_second_attempt_goes_on_with_the_first_one(opencode: Opencode) -> No
 @pytest.mark.spec("AGT-1")
 def test_a_model_that_opencode_does_not_offer_is_a_mistake_in_the_settings(opencode: Opencode) -> None:
     opencode.configure('model = "stub/none"\n')
-    error = opencode.stops_with("SETTINGS_INVALID", whole_run())
+    error = opencode.stops_with("SETTINGS_INVALID", work)
     assert "agent.model: the agent does not offer stub/none, but:" in error["summary"]
 
 
