@@ -28,8 +28,8 @@ CALLS: tuple[tuple[str, str], ...] = (
     ("list", "In selection order, then the files that cannot be used. `reason_code` says why a ready one cannot run."),
     (
         "show RQ-3",
-        "One request with its runs, newest first, and its body. `hidden` lists what of its title, labels and body a person "
-        "does not see and no agent gets: `field`, `kind`, `line` (of that text), `amount` and `shown`.",
+        "One request with its runs, newest first, and its body. `hidden` lists what of its title, labels and body a "
+        "person does not see and no agent gets: `field`, `kind`, `line` (of that text), `amount` and `shown`.",
     ),
     ("show RQ-5", "A file that cannot be used, with everything that is wrong with it."),
     ("why RQ-4", "The request itself, then everything it waits for, depth first. `command` mends it, if one does."),
