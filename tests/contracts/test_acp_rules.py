@@ -18,6 +18,7 @@ from aiflow.adapters.agents.acp.offers import choice_of, login_names, login_of
 from aiflow.adapters.agents.acp.permissions import Option, Policy, Rules, Verdict, Where, Wish, decide
 from aiflow.adapters.agents.acp.programs import known
 from aiflow.adapters.agents.acp.troubles import is_limit, reason_of, trouble_of, words_of
+from aiflow.adapters.agents.acp.updates import slim
 from aiflow.adapters.agents.acp.wire import Wire, read_message
 from aiflow.adapters.agents.command import Launch, Surroundings
 from aiflow.adapters.secrets import Masker
@@ -320,3 +321,13 @@ def test_known_programs_get_the_keys_that_are_theirs() -> None:
     assert "ANTHROPIC_API_KEY" in known(("npx", "-y", "@zed-industries/claude-code-acp@1")).env_names
     assert "ANTHROPIC_API_KEY" not in known(("gemini", "--acp")).env_names
     assert known(("./my-agent",)).env_names == ()
+
+
+# --- updates
+
+
+@given(st.dictionaries(st.sampled_from(["sessionUpdate", "content", "entries", "title", "cost", "rawOutput"]), JSON))
+def test_any_update_can_be_cut_down(update: dict[str, Any]) -> None:
+    slimmed = slim(update)
+    assert slim(slimmed) == slimmed
+    assert "rawOutput" not in slimmed
