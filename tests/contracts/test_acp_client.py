@@ -52,6 +52,8 @@ class Scene:
             "permissions": "auto",
             "answers": [],
             "folders": [],
+            "own": [],
+            "is_confined": False,
             "patience_seconds": 60.0,
         }
         self.events.clear()
@@ -98,7 +100,9 @@ def test_a_turn_is_told_from_hello_to_its_end(scene: Scene) -> None:
 @pytest.mark.spec("AGT-1")
 def test_a_session_goes_on_and_what_the_agent_repeats_of_it_is_no_news(scene: Scene) -> None:
     cost = {"amount": 2.5, "currency": "USD"}
-    scene.agent.does("session/load", f'say("old news"); update("usage_update", used=1, size=9, cost={cost}); reply()')
+    repeat = f'say("old news"); update("usage_update", used=1, size=9, cost={cost})'
+    late = 'send(id=current, result={}); time.sleep(0.1); say("old news again"); raise Stop'
+    scene.agent.does("session/load", f"{repeat}; {late}")
     session = scene.call()[1]["id"]
     scene.call(session_id=session, prompt="You go on")
     assert scene.agent.requests("session/load") == [{"cwd": str(scene.cwd), "mcpServers": [], "sessionId": session}]
@@ -191,7 +195,9 @@ reply(sessionId="s") if logged else fail(-32000, "Authentication required")
         ("implementer", "edit", "/etc/passwd", "no"),
         ("implementer", "edit", "{cwd}/../x", "no"),
         ("implementer", "edit", "{cwd}/link/x", "no"),
-        ("implementer", "read", "/etc/passwd", "no"),
+        ("implementer", "read", "/etc/passwd", "once"),
+        ("implementer", "execute", "/etc", "no"),
+        ("implementer", "read", "{own}/auth.json", "no"),
         ("implementer", "switch_mode", None, "no"),
         ("planner", "read", "{cwd}/a.txt", "once"),
         ("planner", "edit", "{cwd}/a.txt", "no"),
@@ -204,12 +210,26 @@ def test_auto_allows_what_stays_in_the_worktree_and_to_readers_only_reading(
     scene: Scene, role: str, kind: str, path: str | None, chosen: str
 ) -> None:
     (scene.cwd / "link").symlink_to("/etc")
-    places = [{"path": path.format(cwd=scene.cwd)}] if path else []
+    own = scene.cwd.parent / "own"
+    places = [{"path": path.format(cwd=scene.cwd, own=own)}] if path else []
     scene.agent.does(role, f'write(HERE / "chosen", str(may("do it", {kind!r}, locations={places}))); done()')
-    told = scene.call(role=role, prompt=f"You are the {role}")
+    told = scene.call(role=role, prompt=f"You are the {role}", own=[str(own)])
     assert (scene.agent.folder / "chosen").read_text() == chosen
     verdict = {"once": "allowed", "no": "refused"}[chosen]
     assert [event["verdict"] for event in told if event["event"] == "permission"] == [verdict]
+
+
+@pytest.mark.spec("SEC")
+@pytest.mark.parametrize(
+    ("kind", "path", "chosen"),
+    [("execute", "/etc", "once"), ("other", "/etc", "once"), ("edit", "/etc/passwd", "no")],
+)
+def test_what_the_kernel_confines_may_look_around(scene: Scene, kind: str, path: str, chosen: str) -> None:
+    scene.agent.does(
+        "implementer", f'write(HERE / "chosen", str(may("x", {kind!r}, locations=[{{"path": {path!r}}}])))'
+    )
+    scene.call(is_confined=True)
+    assert (scene.agent.folder / "chosen").read_text() == chosen
 
 
 def test_the_path_of_a_change_counts_as_well(scene: Scene) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from aiflow.adapters.agents.chosen import DRIVERS
 from conftest import Program
 from e2e.bench import Bench, tree_of, wait_for
 from e2e.model_server import ModelServer
@@ -196,8 +195,6 @@ def test_a_check_can_be_stopped_and_leaves_nothing(bench: Bench, home: RealHome)
 def test_a_check_really_calls_the_program(
     models: ModelServer, tmp_path: Path, repository: Path, kind: str, program: str
 ) -> None:
-    if kind not in DRIVERS:
-        pytest.skip(f"{kind} is not driven yet")
     home = RealHome(tmp_path / "home", models.url, program)
     aiflow = Program(repository)
     aiflow.environ = {**home.environ, "AIFLOW_LANG": "en"}

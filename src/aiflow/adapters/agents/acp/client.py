@@ -77,7 +77,7 @@ async def listen(reader: asyncio.StreamReader, hear: Callable[[str], None]) -> N
 
 
 def _hear(line: bytes, hear: Callable[[str], None]) -> None:
-    if text := line.decode("utf-8", "replace").strip()[:MOST_WORDS]:
+    if text := line.decode("utf-8", "replace").rstrip()[:MOST_WORDS]:
         hear(text)
 
 

@@ -19,6 +19,7 @@ from acp.schema import ReadTextFileRequest, RequestPermissionRequest, WriteTextF
 from aiflow import __version__
 from aiflow.adapters.agents.acp.files import Folders, MissingError, RefusedError
 from aiflow.adapters.agents.acp.offers import choice_of, login_of
+from aiflow.adapters.agents.acp.own_log import plain
 from aiflow.adapters.agents.acp.permissions import Option, Policy, Rules, Verdict, Wish, decide
 from aiflow.adapters.agents.acp.troubles import AUTH_CODES, is_limit
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 FILE_MISSING, FILE_REFUSED = -32002, -32001
 CANCEL_SECONDS = 5.0
 LOOK_SECONDS = 0.2
+# How long nothing may come before an agent is taken to have repeated everything, and how long it may repeat.
+SETTLE_SECONDS, MOST_SETTLE_SECONDS = 0.4, 10.0
 # Updates that show that the agent's work goes on.
 _WORK = frozenset({"agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"})
 
@@ -60,8 +63,13 @@ def order_of(document: dict[str, Any]) -> Order:
         session_id=document["session_id"],
         model=document["model"],
         mode=document["mode"],
-        folders=Folders((document["cwd"], *document["folders"]), is_writable=not is_reader),
-        rules=Rules(Policy(document["permissions"]), is_reader, tuple(map(tuple, document["answers"]))),
+        folders=Folders((document["cwd"], *document["folders"]), not is_reader, tuple(document["own"])),
+        rules=Rules(
+            Policy(document["permissions"]),
+            is_reader,
+            document["is_confined"],
+            tuple((what, answer) for what, answer in document["answers"]),
+        ),
         patience_seconds=document["patience_seconds"],
     )
 
@@ -79,6 +87,7 @@ class Conversation:
         self._question: Wish | None = None
         self._limit: str | None = None
         self._limit_at = 0.0
+        self._update_at = 0.0
 
     async def hold(self, wire: Wire) -> bool:
         """Hold the conversation; False if the agent went away in the middle of it."""
@@ -93,6 +102,7 @@ class Conversation:
 
     def update(self, params: dict[str, Any]) -> None:
         """Take what the agent tells about its session; what it repeats of earlier turns is no news."""
+        self._update_at = asyncio.get_running_loop().time()
         update = params.get("update")
         if not isinstance(update, dict):
             return
@@ -147,9 +157,17 @@ class Conversation:
             raise RequestError(0, "the agent cannot go on with a session", None)
         self._is_replay = True
         session = await self._request(connection, "session/load", {**place, "sessionId": self._session_id})
+        await self._settle()
         self._is_replay = False
         self._say("session", id=self._session_id, can_go_on=True)
         return session
+
+    async def _settle(self) -> None:
+        """Wait until the agent has no more to repeat: some go on with that behind their answer."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + MOST_SETTLE_SECONDS
+        while loop.time() < min(until, self._update_at + SETTLE_SECONDS):
+            await asyncio.sleep(SETTLE_SECONDS / 4)
 
     async def _choose(self, connection: Connection, session: dict[str, Any], what: str, wanted: str) -> None:
         """Set the model or the mode that the settings name; one that is set already is left alone."""
@@ -191,7 +209,7 @@ class Conversation:
             names = [option.name for option in self._question.options]
             self._say("asked", what=self._question.what, choices=names)
         else:
-            self._say("failed", doing="session/prompt", code=429, message=self._limit, data=None)
+            self._say("failed", doing="session/prompt", code=429, message=plain(self._limit or ""), data=None)
 
     async def _watch(self) -> None:
         """Wait until the turn has to end: a person is asked, or nothing came behind a limit for a while."""
@@ -218,7 +236,7 @@ class Conversation:
 
     def _permit(self, request: RequestPermissionRequest) -> dict[str, Any]:
         wish = wish_of(request)
-        decision = decide(wish, self._order.rules, self._order.folders.has)
+        decision = decide(wish, self._order.rules, self._order.folders.find)
         self._say("permission", what=wish.what, verdict=decision.verdict, why=decision.why)
         if decision.verdict is Verdict.ASKED:
             self._question = self._question or wish

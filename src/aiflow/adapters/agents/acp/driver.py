@@ -14,6 +14,7 @@ from aiflow.adapters.agents.fence import work_paths
 from aiflow.adapters.agents.own_folders import own_folders
 from aiflow.adapters.agents.prompts import prompt_for
 from aiflow.adapters.agents.stream import Start
+from aiflow.domain.sandbox import Sandbox
 from aiflow.messages import LANGUAGES, Texts
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class AcpDriver:
     def start(self, call: AgentCall, scratch: str) -> Start:
         """Start the client, which starts the agent."""
         program = known(self._launch.argv)
+        own = own_folders(self._launch.argv, self._around.environ)
+        is_open = own is None or self._launch.sandbox == Sandbox.OFF
         document = {
             "argv": [self._command.program(call.cwd), *self._launch.argv[1:]],
             "cwd": call.cwd,
@@ -51,21 +54,23 @@ class AcpDriver:
             "permissions": self._launch.permissions,
             "answers": list(_answered(call.answers)),
             "folders": work_paths(call, scratch, self._launch, self._around),
+            "own": own or (),
+            "is_confined": not is_open and self._around.processes.confinement() is not None,
             "patience_seconds": self._patience_seconds,
         }
         return Start(
             # Without the current folder on its path: that is the worktree, which is the agent's.
             (sys.executable, "-P", "-m", CLIENT),
             json.dumps(document).encode(),
-            variables=program.variables,
+            variables=program.variables_for(self._around.environ),
             env_names=program.env_names,
-            writable=own_folders(self._launch.argv, self._around.environ),
+            writable=own,
             shown=self._launch.argv,
         )
 
     def events(self, call: AgentCall) -> Events:
         """Give a reader of the client's events."""
-        return AcpEvents(call.role, lambda: datetime.now(UTC).astimezone())
+        return AcpEvents(call.role, lambda: datetime.now(UTC).astimezone(), call.cwd)
 
 
 def _answered(answers: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aiflow.adapters.agents.acp.offers import login_names
+from aiflow.adapters.agents.acp.own_log import OwnLog
 from aiflow.adapters.agents.acp.tool_log import ToolLog, plan_lines, text_of
 from aiflow.adapters.agents.acp.troubles import AUTH, FAILED, lost_session, trouble_of, words_of
 from aiflow.adapters.agents.acp.usage import Spent
@@ -38,11 +39,11 @@ _CUT_SHORT = {
 class AcpEvents:
     """Reads the events of one call."""
 
-    def __init__(self, role: Role, now: Callable[[], datetime]) -> None:
+    def __init__(self, role: Role, now: Callable[[], datetime], cwd: str) -> None:
         self._role = role
         self._now = now
         self._told = Told()
-        self._tools = ToolLog()
+        self._tools = ToolLog(cwd)
         self._spent = Spent()
         self._message = ""
         self._message_id = ""
@@ -50,7 +51,7 @@ class AcpEvents:
         self._is_shown = True
         self._refused: list[str] = []
         self._logins: list[str] = []
-        self._last_words = ""
+        self._log = OwnLog()
 
     @property
     def told(self) -> Told:
@@ -130,10 +131,9 @@ class AcpEvents:
             self._refused.append(f"{action} {path} ({refused})")
         return _printable(f"[acp] {action} {path}{f': {refused}' if refused else ''}")
 
-    def _complaint(self, event: dict[str, Any]) -> str:
-        text = _printable(text_of(event.get("text")))
-        self._last_words = f"{self._last_words}\n{text}"[-2000:].strip()
-        return f"[agent] {text}"
+    def _complaint(self, event: dict[str, Any]) -> str | None:
+        text = self._log.read(text_of(event.get("text")))
+        return f"[agent] {text}" if text else None
 
     def _noise(self, event: dict[str, Any]) -> str:
         return f"[agent] {_printable(text_of(event.get('text')))}"
@@ -176,8 +176,8 @@ class AcpEvents:
         code = event.get("exit_code")
         how = (f"signal {-code}" if code < 0 else f"exit code {code}") if isinstance(code, int) else "it said no more"
         detail = f"the agent went away in the middle of its turn ({how})"
-        trouble = trouble_of(None, self._last_words, self._now())
-        self._close(replace(trouble, detail=": ".join(filter(None, (detail, self._last_words)))))
+        trouble = trouble_of(None, self._log.words, self._now())
+        self._close(replace(trouble, detail=": ".join(filter(None, (detail, self._log.words)))))
 
     def _not_started(self, event: dict[str, Any]) -> None:
         self._close(Trouble("AGENT_NOT_FOUND", text_of(event.get("problem")) or "it cannot be started"))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.agents.acp.permissions import Where
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -27,21 +29,23 @@ class MissingError(RefusedError):
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where an agent works: its worktree first, then the folders that are its own for the call."""
+    """Where an agent works, its worktree first; `own` is what its program keeps for itself."""
 
     paths: tuple[str, ...]
     is_writable: bool
+    own: tuple[str, ...] = ()
 
-    def has(self, path: str) -> bool:
-        """Tell whether a path, relative to the worktree or not, leads to something in the folders."""
-        return _is_within(self._real(path), self.paths)
+    def find(self, path: str) -> Where:
+        """Say where a path leads, relative to the worktree or not."""
+        real = self._real(path)
+        if _is_within(real, self.paths):
+            return Where.INSIDE
+        return Where.OWN if _is_within(real, self.own) else Where.OUTSIDE
 
     def read(self, path: str, first_line: int | None, lines: int | None) -> str:
         """Return a text file's content, or some of its lines, counted from 1."""
         real = self._of_ours(path)
         with open(_opened(real, os.O_RDONLY), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise RefusedError("it is no regular file")
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise RefusedError("it is too large")
@@ -61,7 +65,7 @@ class Folders:
         real = self._of_ours(path)
         try:
             os.makedirs(os.path.dirname(real), exist_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NONBLOCK
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
             with open(_opened(real, flags), "w", encoding="utf-8", newline="") as file:
                 file.write(text)
         except (OSError, UnicodeEncodeError) as error:
@@ -83,13 +87,17 @@ class Folders:
 
 
 def _opened(real: str, flags: int) -> int:
-    """Open what is no link any more, and no pipe that would keep us waiting."""
+    """Open a file that is no link any more, and no pipe that would keep us waiting."""
     try:
-        return os.open(real, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        fd = os.open(real, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except FileNotFoundError as error:
         raise MissingError(error.strerror) from None
     except OSError as error:
         raise RefusedError(error.strerror) from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise RefusedError("it is no regular file")
+    return fd
 
 
 def _is_within(real: str, folders: Sequence[str]) -> bool:

@@ -19,6 +19,15 @@ MOST_WORDS = 500
 MASKED = "***"
 # What a reader does. `fetch` reads too, if not here.
 _READING = frozenset({"read", "search", "think", "fetch"})
+_WRITING = frozenset({"edit", "delete", "move"})
+
+
+class Where(StrEnum):
+    """Where a path leads: what the call works on, what the agent's program keeps for itself, or neither."""
+
+    INSIDE = "inside"
+    OWN = "own"
+    OUTSIDE = "outside"
 
 
 class Policy(StrEnum):
@@ -74,10 +83,11 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """By what a request is judged: the setting, whether the role only reads, what a person answered before."""
+    """By what a request is judged: the setting, the role, the kernel's confinement, a person's answers before."""
 
     policy: Policy
     is_reader: bool
+    is_confined: bool = False
     answers: tuple[tuple[str, str], ...] = ()
 
 
@@ -90,7 +100,7 @@ class Decision:
     why: str
 
 
-def decide(wish: Wish, rules: Rules, is_inside: Callable[[str], bool]) -> Decision:
+def decide(wish: Wish, rules: Rules, find: Callable[[str], Where]) -> Decision:
     """Decide one request."""
     if rules.policy is Policy.DENY:
         return _refused(wish, 'agent.permissions = "deny"')
@@ -100,9 +110,22 @@ def decide(wish: Wish, rules: Rules, is_inside: Callable[[str], bool]) -> Decisi
         return _refused(wish, "the settings choose the agent's mode")
     if rules.is_reader and wish.kind not in _READING:
         return _refused(wish, "this role only reads")
-    if outside := next((path for path in wish.paths if not is_inside(path)), None):
-        return _refused(wish, f"{outside} is outside the worktree")
+    for path in wish.paths:
+        if why := _barrier(find(path), wish.kind, rules):
+            return _refused(wish, f"{path} {why}")
     return _allowed(wish)
+
+
+def _barrier(where: Where, kind: str, rules: Rules) -> str | None:
+    """Say why something may not be done at a place, or None if it may.
+
+    Reading is free everywhere, as it is without asking; what else a command does outside the kernel stops, if it can.
+    """
+    if where is Where.OWN:
+        return "is the agent's own"
+    if where is Where.INSIDE or kind in _READING or (rules.is_confined and kind not in _WRITING):
+        return None
+    return "is outside the worktree"
 
 
 def _by_person(wish: Wish, answers: tuple[tuple[str, str], ...]) -> Decision:

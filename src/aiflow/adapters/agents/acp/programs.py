@@ -28,25 +28,31 @@ _CODEX = ("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME")
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Which variables of the user's environment a program gets, and which are set for it."""
+    """Which variables of the user's a program gets, which are set for it, and which unless the user sets them."""
 
     env_names: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    usual: Mapping[str, str] = field(default_factory=dict)
+
+    def variables_for(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Return what is set in an environment."""
+        return {**{name: value for name, value in self.usual.items() if name not in environ}, **self.variables}
 
 
 _OPENCODE = Known(
     (*_PROVIDERS, "OPENCODE_API_KEY", "OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR"),
     # Its errors on standard error as well: without them, that it waits for a limit could not be told from work.
     {"OPENCODE_PRINT_LOGS": "1", "OPENCODE_LOG_LEVEL": "ERROR", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
+    # A refusal is news to the model, and not the end of its turn.
+    {"OPENCODE_CONFIG_CONTENT": '{"experimental": {"continue_loop_on_deny": true}}'},
 )
 _KNOWN = {
     "opencode": _OPENCODE,
     "gemini": Known(_GOOGLE),
     "qwen": Known(_PROVIDERS),
     "goose": Known(_PROVIDERS),
-    "claude-code-acp": Known((*_CLAUDE, "CLAUDE_CODE_OAUTH_TOKEN")),
-    "claude-agent-acp": Known((*_CLAUDE, "CLAUDE_CODE_OAUTH_TOKEN")),
-    "codex-acp": Known(_CODEX),
+    "claude": Known((*_CLAUDE, "CLAUDE_CODE_OAUTH_TOKEN")),
+    "codex": Known(_CODEX),
 }
 
 

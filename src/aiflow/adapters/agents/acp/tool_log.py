@@ -14,7 +14,8 @@ _MARKS = {"completed": "x", "in_progress": ">"}
 class ToolLog:
     """Follows the tool calls of one turn."""
 
-    def __init__(self) -> None:
+    def __init__(self, cwd: str) -> None:
+        self._cwd = cwd
         self._known: dict[str, dict[str, str]] = {}
         self._begun: set[str] = set()
         self._ended: set[str] = set()
@@ -29,12 +30,20 @@ class ToolLog:
         lines = []
         if call_id not in self._begun:
             self._begun.add(call_id)
-            lines.append(f"> {known.get('kind', 'tool')}: {_one_line(known.get('title', ''))}")
+            lines.append(self._begin(known, update))
         if known["status"] in ("completed", "failed") and call_id not in self._ended:
             self._ended.add(call_id)
             lines += ["  failed"] if known["status"] == "failed" else []
             lines += _output(update.get("content")) if known.get("kind") in ("execute", None) or lines[-1:] else []
         return "\n".join(lines) or None
+
+    def _begin(self, known: dict[str, str], update: dict[str, Any]) -> str:
+        """Say what is done and where; a command is at home in the worktree."""
+        title, kind = _one_line(known.get("title", "")), known.get("kind", "tool")
+        places = update.get("locations") if kind != "execute" else None
+        first = places[0] if isinstance(places, list) and places else None
+        path = text_of(first.get("path")).removeprefix(f"{self._cwd}/") if isinstance(first, dict) else ""
+        return f"> {kind}: {title} {'' if path in title else path}".rstrip()
 
 
 def plan_lines(update: dict[str, Any]) -> str | None:

@@ -38,7 +38,7 @@ _LOGIN = re.compile(
     r"unauthori[sz]ed|unauthenticated|authentication|not logged in|log ?in again|please log ?in|/login\b|auth login"
     r"|(?:invalid|incorrect|missing|expired|no|wrong)[ _](?:x-)?(?:api[ _-]?key|token|credentials?)"
     r"|api[ _-]?key[^.\n]{0,30}(?:invalid|missing|not (?:valid|set|found|configured)|expired)"
-    r"|(?<![\d.])401(?![\d.])",
+    r"|do(?:es)? not have (?:access|permission)|forbidden|(?<![\d.])40[13](?![\d.])",
     re.IGNORECASE,
 )
 # Of opencode's own log: what it asks besides the work, such as a title, fails on its own.
@@ -78,7 +78,8 @@ def words_of(message: str, data: Mapping[str, Any]) -> str:
     error = inside.get("error", inside) if isinstance(inside, dict) else None
     inner = error.get("message") if isinstance(error, dict) else None
     details = data.get("details") or data.get("message")
-    texts = (inner if isinstance(inner, str) else message, details if isinstance(details, str) else "")
+    said = inner if isinstance(inner, str) else message.removeprefix("Internal error: ")
+    texts = (said, details if isinstance(details, str) else "")
     return ": ".join(filter(None, dict.fromkeys(texts))) or "an error without a word"
 
 
