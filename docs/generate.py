@@ -158,8 +158,9 @@ out. A flag (`aiflow -c accept=auto …`) counts before an environment variable,
 default. `aiflow settings` lists what holds and where it comes from.
 
 An unknown key or a bad value stops with SETTINGS_INVALID, the file, the key and the line. In an
-environment variable or a flag a list is written as in a shell (`./my-agent --fast`), a boolean as `true` or `false`;
-an empty variable sets nothing. The variable of `agent.kind` is `{ENV_PREFIX}AGENT_KIND`, and so on.
+environment variable or a flag a list is written as in a shell (`./my-agent --fast`) or as in the file (`["a", "b"]`), a
+boolean as `true` or `false`; an empty variable sets nothing. The variable of `agent.kind` is
+`{ENV_PREFIX}AGENT_KIND`, and so on.
 
 These are read and checked but change nothing yet: `namespace`, `commit_requests`, `[queue]`, `[server]`, `[github]` and
 `limits.issue_retries`. They wait for what they are about.

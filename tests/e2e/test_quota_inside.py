@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 
+from aiflow.cli.auto_summary_view import summary_lines
+from aiflow.cli.lines import plain
 from aiflow.domain.agent_call import AgentCall, AgentReply
+from aiflow.domain.agent_programs import AgentProgram
 from aiflow.domain.answers import Role
 from aiflow.domain.request import RequestId
 from aiflow.domain.run import Run
 from aiflow.domain.usage import Usage
+from aiflow.messages import Texts
 from aiflow.usecases.start_run import start_run
 from e2e.bench import Bench
 from e2e.night import Answer, Night, done, reply
@@ -230,6 +234,16 @@ def test_auto_run_stops_at_once_where_every_request_would_meet_the_same(night: N
     summary = night.auto()
     assert (summary.session.reason_code, summary.session.runs) == (code, 1)
     assert [night.bench.status(name) for name in ("RQ-1", "RQ-2", "RQ-3")] == ["blocked", "ready", "ready"]
+
+
+@pytest.mark.spec("AUT-3", "ERR-1")
+def test_auto_run_names_the_login_of_the_agent_that_it_stopped_for(night: Night) -> None:
+    night.program = AgentProgram("acp", "opencode")
+    night.bench.add_request("RQ-1")
+    night.answers["RQ-1"] = lambda _call, _stop: AgentReply(reason_code="AGENT_AUTH_REQUIRED", detail="no")
+    shown = "\n".join(map(plain, summary_lines(night.auto(), Texts("en"), soon(), None)))
+    assert "→ Log in with `opencode auth login`\n" in shown
+    assert "claude" not in shown
 
 
 @pytest.mark.spec("RUN-13", "AUT-3")
