@@ -109,9 +109,10 @@ EXIT_MEANINGS = {
     "`replan` only if the run is DONE, `accept` only if it is merged; else they leave with the code of the reason, or "
     "of that reason's cause. `auto` also when it stopped at a limit or was stopped.",
     "BAD_INPUT": "Bad input: an unknown command, id, key or value, a mistake in the settings or in a request file.",
-    "ENVIRONMENT": "The environment: no project here, no `requests/`, no agent, an unreadable file, a full disk.",
+    "ENVIRONMENT": "The environment: no project here, no `requests/`, no agent or login, a used-up quota, an "
+    "unreadable file, a full disk.",
     "CONFLICT": "A lock or a conflict: somebody else holds it, changed it, or has that id already; a request that "
-    "cannot run now; a cancelled run.",
+    "cannot run now; a cancelled run; a ceiling that is reached.",
     "AGENT": "The agent: an answer that cannot be used, an error, a time limit, a question, a failed review.",
     "GIT": "Git: not a repository, no commits, uncommitted changes.",
     "TESTS": "Tests failed.",
@@ -157,8 +158,9 @@ out. A flag (`aiflow -c accept=auto …`) counts before an environment variable,
 default. `aiflow settings` lists what holds and where it comes from.
 
 An unknown key or a bad value stops with SETTINGS_INVALID, the file, the key and the line. In an
-environment variable or a flag a list is written as in a shell (`./my-agent --fast`), a boolean as `true` or `false`;
-an empty variable sets nothing. The variable of `agent.kind` is `{ENV_PREFIX}AGENT_KIND`, and so on.
+environment variable or a flag a list is written as in a shell (`./my-agent --fast`) or as in the file (`["a", "b"]`), a
+boolean as `true` or `false`; an empty variable sets nothing. The variable of `agent.kind` is
+`{ENV_PREFIX}AGENT_KIND`, and so on.
 
 These are read and checked but change nothing yet: `namespace`, `commit_requests`, `[queue]`, `[server]`, `[github]` and
 `limits.issue_retries`. They wait for what they are about.

@@ -331,3 +331,26 @@ def test_any_update_can_be_cut_down(update: dict[str, Any]) -> None:
     slimmed = slim(update)
     assert slim(slimmed) == slimmed
     assert "rawOutput" not in slimmed
+
+
+@pytest.mark.spec("RUN-13")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "at load (/w/src/quota.js:3:1)",
+        "wrote 429 bytes",
+        "TypeError: quota is not a function",
+        "/srv/billing/x.py: boom",
+    ],
+)
+def test_a_crash_is_no_quota_because_of_a_name_or_a_number(text: str) -> None:
+    assert reason_of(text) == "AGENT_FAILED"
+
+
+@pytest.mark.spec("RUN-13")
+@pytest.mark.parametrize(
+    "text",
+    ["You exceeded your current quota", "HTTP 429", "status: 529", "Too Many Requests", "quota exceeded for model x"],
+)
+def test_what_a_provider_says_of_a_limit_is_one(text: str) -> None:
+    assert reason_of(text) == "AGENT_QUOTA"

@@ -135,6 +135,28 @@ def test_every_setting_can_be_set_by_its_variable(tmp_path: Path) -> None:
     assert settings.flag("git.push")
 
 
+@pytest.mark.parametrize(
+    ("text", "items"),
+    [
+        ('["WebFetch","Read"]', ("WebFetch", "Read")),
+        (" ['two words', \n 'b',] ", ("two words", "b")),
+        ("[]", ()),
+        ("WebFetch Read", ("WebFetch", "Read")),
+        ("./a [x]", ("./a", "[x]")),
+    ],
+)
+def test_a_list_in_a_flag_or_variable_is_written_as_in_a_shell_or_as_in_the_file(
+    tmp_path: Path, text: str, items: tuple[str, ...]
+) -> None:
+    assert load_settings(tmp_path, {"AIFLOW_AGENT_TOOLS": text}).texts("agent.tools") == items
+    assert load_settings(tmp_path, {}, (f"agent.tools={text}",)).texts("agent.tools") == items
+
+
+@pytest.mark.parametrize("text", ["[WebFetch,Read]", '["a"', "[1, 2]", '["a"]\nkind = "demo"', "[" * 5_000])
+def test_a_list_that_begins_as_in_the_file_and_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    assert "agent.tools: has to be a list of texts" in mistakes(tmp_path, flags=(f"agent.tools={text}",))
+
+
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_the_file_that_init_writes_says_the_defaults(tmp_path: Path, language: str) -> None:
     text = settings_file(Texts(language))

@@ -58,6 +58,7 @@ class Night:
     watch: Callable[[AutoStatus], None] = lambda _status: None
     finish: Callable[[Summary], None] = lambda _summary: None
     language: str = "en"
+    program: AgentProgram = field(default_factory=lambda: AgentProgram("demo", ""))
 
     def call(self, call: AgentCall, _output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
         """Be the agents."""
@@ -69,7 +70,7 @@ class Night:
         return self.answers.get(call.brief.id, done)(call, should_stop)
 
     def program_of(self, _role: Role, *, asks: bool = False) -> AgentProgram:
-        return AgentProgram("demo", "")
+        return self.program
 
     def limit_seconds(self, _role: Role) -> float:
         return 60.0

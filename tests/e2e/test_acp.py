@@ -202,6 +202,7 @@ def test_each_trouble_has_its_reason_code(desk: Desk, code: str, reason: str, at
     error = desk.stops_with(reason, attempts, exit_code)
     if reason == "AGENT_AUTH_REQUIRED":
         assert "Run `scripted login`" in error["summary"]
+        assert "with the agent's own program" in desk.bench.errors()["actions"][0], "it is none that we know"
 
 
 @faults

@@ -262,7 +262,8 @@ def test_a_run_without_its_agent_is_refused_with_what_to_do_in_ones_own_language
     english = bench.aiflow("run", "RQ-1", code=3).stderr
     assert "AGENT_NOT_FOUND: The agent cannot be started" in english
     assert "codex is not on the PATH" in english
-    assert "npm install -g @openai/codex" in english
+    assert "→ Install what is missing: `npm install -g @openai/codex`" in english
+    assert "claude-code" not in english
     assert "`aiflow agents`" in english
     japanese = bench.aiflow("run", "RQ-1", code=3, env=JA).stderr
     assert "codex が PATH にありません" in japanese

@@ -13,7 +13,7 @@ import pytest
 from e2e.bench import Bench, is_alive, wait_for
 
 FIELDS = [
-    *("state", "reason_code", "began_at", "ended_at", "runs", "done", "cost_usd"),
+    *("state", "reason_code", "began_at", "ended_at", "runs", "done", "cost_usd", "tokens", "agent_calls"),
     *("interrupted", "results", "waiting", "unreached", "checks"),
 ]
 # The implementer says that it is at work and waits until it is let go.

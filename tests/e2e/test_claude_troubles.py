@@ -119,6 +119,9 @@ def test_what_only_a_person_can_mend_stops_at_once(claude: ClaudeBench, case: st
     claude.models.script = always(trouble)
     error = fails(claude, 3)
     assert (error["reason_code"], words in error["summary"]) == ("AGENT_AUTH_REQUIRED", True), error
+    advice = claude.bench.errors()["actions"]
+    assert advice[0] == "Log in with `claude auth login`, or set ANTHROPIC_API_KEY"
+    assert not any("codex" in action or "opencode" in action for action in advice), "only of the program that was used"
 
 
 @pytest.mark.faults

@@ -20,6 +20,9 @@ RESULT_FIELDS = {
     "cause",
     "summary",
     "question",
+    "choices",
+    "usage",
+    "waits_until",
     "current_step_id",
     "branch",
     "base_branch",
@@ -124,7 +127,8 @@ def test_wait_starts_as_soon_as_the_other_run_has_ended(bench: Bench) -> None:
     bench.add_request("RQ-2")
     process = bench.start_hanging()
     waiting = bench.start("run", "RQ-2", "--wait", "--json")
-    time.sleep(1.0)
+    assert waiting.stderr is not None
+    assert bench.run_ids()[0] in waiting.stderr.readline()
     assert waiting.poll() is None
     assert bench.status("RQ-2") == "ready"
     process.send_signal(signal.SIGTERM)
@@ -132,7 +136,6 @@ def test_wait_starts_as_soon_as_the_other_run_has_ended(bench: Bench) -> None:
     out, err = waiting.communicate(timeout=20)
     assert waiting.returncode == 0, err
     assert json.loads(out)["state"] == "DONE"
-    assert bench.run_ids()[0] in err
 
 
 @pytest.mark.spec("LCK-2", "LCK-7")

@@ -97,6 +97,9 @@ def test_what_only_a_person_can_mend_stops_at_once(codex: CodexBench, case: str)
     error = assert_over(codex.bench, planning=1)["error"]
     assert error["reason_code"] == "AGENT_AUTH_REQUIRED"
     assert words in error["summary"]
+    advice = codex.bench.errors()["actions"]
+    assert advice[0] == "Log in with `codex login`, or set CODEX_API_KEY"
+    assert not any("claude" in action or "opencode" in action for action in advice), "only of the program that was used"
 
 
 @pytest.mark.spec("AGT-4")

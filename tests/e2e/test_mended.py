@@ -298,8 +298,8 @@ def test_a_setting_may_stand_behind_the_command(bench: Bench) -> None:
 
 @pytest.mark.spec("CFG", "DOC-1")
 def test_a_setting_without_effect_is_told(bench: Bench) -> None:
-    checks = bench.aiflow.json("doctor", "-c", "limits.run_cost_usd=5")["checks"]
-    assert [check["evidence"] for check in checks if check["id"] == "settings"] == [["limits.run_cost_usd"]]
+    checks = bench.aiflow.json("doctor", "-c", "limits.issue_retries=5")["checks"]
+    assert [check["evidence"] for check in checks if check["id"] == "settings"] == [["limits.issue_retries"]]
 
 
 @pytest.mark.spec("DOC-1")

@@ -254,7 +254,7 @@ def test_agents_and_tests_get_a_minimal_environment_and_no_terminal(bench: Bench
     for call in bench.agent.calls:
         environ = call["environ"]
         assert environ["WANTED"] == "yes"
-        assert not {"UNWANTED", "GITHUB_TOKEN", "FOR_TESTS", "AIFLOW_LANG", "XDG_STATE_HOME"} & set(environ)
+        assert not {"UNWANTED", "GITHUB_TOKEN", "FOR_TESTS", "AIFLOW_LANG"} & set(environ)
         assert environ["PATH"]
         assert not call["has_terminal"]
     seen = (bench.worktree() / "env.ignored").read_text()

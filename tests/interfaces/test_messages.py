@@ -40,6 +40,11 @@ def placeholders(*texts: str) -> set[str]:
     return {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
+def alternatives(entry: dict[str, Any]) -> list[list[str]]:
+    """An action's words: most have one way to say it, some the precise ones before the general one."""
+    return [[action] if isinstance(action, str) else action for action in entry["actions"]]
+
+
 @pytest.mark.spec("ERR-1")
 def test_every_reason_code_has_its_message_in_both_languages() -> None:
     english, japanese = load("messages", "en"), load("messages", "ja")
@@ -50,9 +55,30 @@ def test_every_reason_code_has_its_message_in_both_languages() -> None:
             assert entry["title"].strip(), code
             assert entry["summary"].strip(), code
             assert entry["actions"], code
-            assert all(action.strip() for action in entry["actions"]), code
-        both = [placeholders(e["title"], e["summary"], *e["actions"]) for e in (english[code], japanese[code])]
+            assert all(words and all(map(str.strip, words)) for words in alternatives(entry)), code
+        both = [placeholders(entry["title"], entry["summary"]) for entry in (english[code], japanese[code])]
         assert both[0] == both[1], code
+        ours, theirs = (
+            [[placeholders(each) for each in words] for words in alternatives(entry)]
+            for entry in (english[code], japanese[code])
+        )
+        assert ours == theirs, code
+
+
+@pytest.mark.spec("ERR-1")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_most_precise_advice_is_given_whose_facts_are_known(language: str) -> None:
+    texts = Texts(language)
+
+    def first(code: str, **facts: str) -> str:
+        return texts.message(code, {"request_id": "RQ-1", **facts}).actions[0]
+
+    assert "<" not in first("AGENT_AUTH_REQUIRED") + first("AGENT_NOT_FOUND")
+    assert all(word in first("AGENT_AUTH_REQUIRED") for word in ("`claude auth login`", "`codex login`"))
+    of_one = first("AGENT_AUTH_REQUIRED", log_in="codex login", key_variable="CODEX_API_KEY")
+    assert ("`codex login`" in of_one, "CODEX_API_KEY" in of_one, "claude" in of_one) == (True, True, False)
+    assert "opencode auth login" in first("AGENT_AUTH_REQUIRED", log_in="opencode auth login")
+    assert "npm install -g x" in first("AGENT_NOT_FOUND", install="npm install -g x")
 
 
 @pytest.mark.spec("ERR-1")
@@ -61,7 +87,9 @@ def test_the_languages_are_not_mixed_up() -> None:
     for code, entry in load("messages", "ja").items():
         assert kana.search(entry["summary"]), code
     for code, entry in load("messages", "en").items():
-        assert not kana.search(entry["title"] + entry["summary"] + "".join(entry["actions"])), code
+        assert not kana.search(entry["title"] + entry["summary"] + json.dumps(entry["actions"], ensure_ascii=False)), (
+            code
+        )
     for key, text in load("ui", "en").items():
         assert not kana.search(text), key
 

@@ -39,21 +39,32 @@ class AgentTrouble(StrEnum):
 
 
 class KnownProgram(NamedTuple):
-    """A program that is the agent of a kind: how ACP programs are started, and what gets and logs in each."""
+    """A program that is the agent of a kind: how ACP programs are started, and what gets and logs in each.
+
+    `key_variable` is the variable that does instead of a login, where there is a single one.
+    """
 
     kind: str
     name: str
     argv: tuple[str, ...]
     install: str
     log_in: str
+    key_variable: str = ""
 
 
 # In the order in which `init` prefers them.
 KNOWN = (
-    KnownProgram("claude-code", "claude", (), "npm install -g @anthropic-ai/claude-code", "claude auth login"),
-    KnownProgram("codex", "codex", (), "npm install -g @openai/codex", "codex login"),
+    KnownProgram(
+        "claude-code",
+        "claude",
+        (),
+        "npm install -g @anthropic-ai/claude-code",
+        "claude auth login",
+        "ANTHROPIC_API_KEY",
+    ),
+    KnownProgram("codex", "codex", (), "npm install -g @openai/codex", "codex login", "CODEX_API_KEY"),
     KnownProgram("acp", "opencode", ("opencode", "acp"), "npm install -g opencode-ai", "opencode auth login"),
-    KnownProgram("acp", "gemini", ("gemini", "--acp"), "npm install -g @google/gemini-cli", "gemini"),
+    KnownProgram("acp", "gemini", ("gemini", "--acp"), "npm install -g @google/gemini-cli", "gemini", "GEMINI_API_KEY"),
 )
 KINDS = ("claude-code", "codex", "acp", "command", "demo")
 # What the kind `acp` needs besides a program: it is not a part of every installation.
@@ -105,6 +116,17 @@ class AgentProgram:
         if self.trouble is AgentTrouble.LOGGED_OUT or self.login is Login.NONE_SEEN:
             return self.known.log_in
         return self.known.install if self.trouble is not None else None
+
+
+def advice_facts(program: AgentProgram, reason_code: str) -> tuple[tuple[str, str], ...]:
+    """Return what a reason's words need to name the commands of this program only; empty if we do not know it."""
+    known = program.known
+    if reason_code == "AGENT_AUTH_REQUIRED" and known is not None:
+        key = (("key_variable", known.key_variable),) if known.key_variable else ()
+        return (("log_in", known.log_in), *key)
+    if reason_code == "AGENT_NOT_FOUND" and program.mending is not None:
+        return (("install", program.mending),)
+    return ()
 
 
 def choose(found: Iterable[AgentProgram]) -> AgentProgram | None:

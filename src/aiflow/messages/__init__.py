@@ -1,12 +1,14 @@
 """The words (ERR-1): what people read, in Japanese and English, filled with facts.
 
-`messages.v1.<lang>.json` has title, summary and actions per reason code; `ui.v1.<lang>.json` everything else.
+`messages.v1.<lang>.json` has title, summary and actions per reason code; `ui.v1.<lang>.json` everything else. An action
+may have alternatives, the most precise first and the general one last: what is said is the first whose facts are known.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 LANGUAGES = ("en", "ja")
 DEFAULT_LANGUAGE = "en"
+_PLACEHOLDERS = re.compile(r"\{(\w+)\}")
 
 
 class Message(NamedTuple):
@@ -45,7 +48,7 @@ class Texts:
         found = _load("messages", self.language).get(code)
         if found is None:
             return Message(code, "", ())
-        actions = tuple(_fill(action, facts) for action in found["actions"])
+        actions = tuple(_fill(_fitting(action, facts), facts) for action in found["actions"])
         return Message(_fill(found["title"], facts), _fill(found["summary"], facts), actions)
 
 
@@ -67,6 +70,13 @@ class _Facts(dict[str, object]):
 
 def _fill(template: str, facts: Mapping[str, object]) -> str:
     return template.format_map(_Facts(facts)) if "{" in template else template
+
+
+def _fitting(action: str | list[str], facts: Mapping[str, object]) -> str:
+    """Choose among an action's alternatives."""
+    alternatives = [action] if isinstance(action, str) else action
+    known = (each for each in alternatives if all(name in facts for name in _PLACEHOLDERS.findall(each)))
+    return next(known, alternatives[-1])
 
 
 @cache

@@ -204,9 +204,19 @@ def check_text(setting: Setting, text: str) -> tuple[str, SettingValue] | Mistak
         elif setting.kind is Kind.BOOLEAN:
             raw = _TRUTH.get(text.strip().lower(), text)
         elif setting.kind is Kind.LIST:
-            import shlex
-
-            raw = shlex.split(text)
-    except ValueError:
+            raw = _listed(text)
+    except (ValueError, RecursionError):
         raw = text
     return check_value(setting, raw)
+
+
+def _listed(text: str) -> object:
+    """Read a list as in the file if it begins like one there, else as a shell reads words."""
+    if not text.lstrip().startswith("["):
+        import shlex
+
+        return shlex.split(text)
+    import tomllib
+
+    tables = tomllib.loads(f"given = {text.strip()}")
+    return tables["given"] if len(tables) == 1 else text

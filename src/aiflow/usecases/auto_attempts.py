@@ -56,6 +56,7 @@ def attempt(shift: Shift, started: Started, title: str, work: Callable[[], Run |
             _skip(shift, started, "REQUEST_LOCKED")
         else:
             shift.skipped.clear()
+            shift.facts_of_end = run.error.facts if run is not None and run.error else ()  # if it is the last one
             shift.end(counted)
     return None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.agent_call import AgentCall
 from aiflow.domain.agent_events import quota_reached, replied
+from aiflow.domain.agent_programs import advice_facts
 from aiflow.domain.answers import Asked, Implemented, Planned, Reviewed, Role, Spoiled, read_answer
 from aiflow.domain.choices import numbered
 from aiflow.domain.next_action import budget_of, ceiling_reached
@@ -148,8 +149,8 @@ def _take_failure(work: Work, role: Role, reply: AgentReply, log: StepLog) -> No
         _ask(work, role, Asked(question, reply.choices), log, reply)
         return
     why = _failure(work, code, reply.detail, log, reply)
+    log.say(f"[aiflow] {code}: {work.engine.mask(reply.detail)}")
     if code == "AGENT_QUOTA":
-        log.say(f"[aiflow] {code}: {reply.detail}")
         record(work, quota_reached(work.run, role, why, (reply.retry_at, work.engine.quota_hours), work.engine.clock()))
         return
     if code in (limit_code(COST), limit_code("")):
@@ -158,6 +159,8 @@ def _take_failure(work: Work, role: Role, reply: AgentReply, log: StepLog) -> No
             or f"limits.run{COST if code == limit_code(COST) else '_minutes'}"
         )
         why = replace(why, facts=(("setting", setting),))
+    else:
+        why = replace(why, facts=advice_facts(work.engine.agents.program_of(role), code))
     fail(work, role, why)
 
 

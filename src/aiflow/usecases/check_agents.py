@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiflow.domain.agent_programs import Login
+from aiflow.domain.agent_programs import Login, advice_facts
 from aiflow.domain.answers import Role
 from aiflow.domain.health import Finding, Health
 from aiflow.settings.agents import choice_of
@@ -32,10 +32,11 @@ def check_agents(engine: Engine, *, asks: bool = False) -> Iterator[Finding]:
 
 
 def _judge(program: AgentProgram, roles: str) -> Finding:
-    told = (("kind", program.kind), ("program", program.program), ("roles", roles))
+    told: tuple[tuple[str, str], ...] = (("kind", program.kind), ("program", program.program), ("roles", roles))
     fix = program.mending or LIST
     trouble = program.trouble
     if trouble is not None:
+        told += advice_facts(program, trouble.reason_code)
         return Finding("agent", Health.FAIL, trouble.reason_code, f"agent.{trouble}", told, fix=fix)
     if program.login is Login.NONE_SEEN:
         evidence = (program.login_by,) if program.login_by else ()

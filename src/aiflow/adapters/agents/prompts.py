@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,7 +95,7 @@ def _data(call: AgentCall, kind: str, text: str, **attributes: str) -> str:
     """Put somebody's text between tags; our own mark inside it would be no accident."""
     mark = mark_of(call)
     more = "".join(f" {name}={json.dumps(value, ensure_ascii=False)}" for name, value in attributes.items())
-    body = text.replace(f"data-{mark}", "data-…")
+    body = re.sub(mark, "…", text, flags=re.IGNORECASE)
     return f'<data-{mark} kind="{kind}"{more}>\n{body}\n</data-{mark}>'
 
 
