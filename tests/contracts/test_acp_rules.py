@@ -25,6 +25,7 @@ from aiflow.adapters.secrets import Masker
 from aiflow.domain.agent_call import AgentCall
 from aiflow.domain.answers import Role
 from aiflow.domain.run import Brief
+from aiflow.domain.untrusted import clean_plain
 from aiflow.messages import Texts
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -69,7 +70,7 @@ def test_an_answer_is_used_for_that_very_request_only(title: str, other: str, an
     decision = decide(wish, rules, lambda _: Where.INSIDE)
     assert decision.option_id == next(option.id for option in OPTIONS if option.name == answer)
     another = Wish(other, "execute", (), OPTIONS)
-    if " ".join(other.split()) != " ".join(title.split()) and "***" not in title:
+    if wish.what != another.what and "***" not in title:
         assert decide(another, rules, lambda _: Where.INSIDE).verdict is Verdict.ASKED
 
 
@@ -94,6 +95,13 @@ def test_a_request_is_known_again_though_its_secrets_were_masked(asked: str, wha
     rules = Rules(Policy.ASK, is_reader=False, answers=((asked, "1"),))
     decision = decide(Wish(title, kind, (), OPTIONS), rules, lambda _: Where.INSIDE)
     assert (decision.verdict is Verdict.ALLOWED) == is_known
+
+
+@pytest.mark.spec("SEC")
+def test_what_is_asked_hides_nothing_and_is_known_again_behind_the_sieve() -> None:
+    what = Wish("rm\u200b -r \u202ex", "execute", (), OPTIONS).what
+    assert what == "execute: rm⟨U+200B⟩ -r ⟨U+202E⟩x"
+    assert clean_plain(what).text == what
 
 
 def test_the_last_answer_counts() -> None:
