@@ -177,3 +177,14 @@ def _marked(marker: bytes) -> list[str]:
         if marker in environ:
             found.append(f"{entry.name} {command.replace(bytes(1), b' ').decode(errors='replace').strip()}")
     return found
+
+
+def without_extra(tmp_path: Path) -> str:
+    """Return a PYTHONPATH with which Python cannot find the library for ACP, as one without the extra."""
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text(
+        "import importlib.util as u\nfind = u.find_spec\n"
+        "u.find_spec = lambda name, *more: None if name == 'acp' else find(name, *more)\n"
+    )
+    return str(hidden)

@@ -18,6 +18,7 @@ import pytest
 from e2e.acp_agent import AcpAgent
 from e2e.aftermath import PLANTED, assert_over
 from e2e.bench import Bench, is_alive, wait_for
+from e2e.real_agents import without_extra
 
 # Each call takes a second of the processor to load the protocol's library: only the most telling ones are done each time.
 faults = pytest.mark.faults
@@ -268,11 +269,5 @@ def test_a_program_that_cannot_be_started_is_named_before_a_run(desk: Desk) -> N
 
 @pytest.mark.spec("AGT-1", "DOC-1")
 def test_without_the_extra_it_is_said_how_to_install_it(desk: Desk, tmp_path: Path) -> None:
-    # A Python that cannot import the library, as one without the extra.
-    (tmp_path / "hidden").mkdir()
-    (tmp_path / "hidden/sitecustomize.py").write_text(
-        "import importlib.util as u\nfind = u.find_spec\n"
-        "u.find_spec = lambda name, *more: None if name == 'acp' else find(name, *more)\n"
-    )
-    refused = desk.bench.aiflow("run", "RQ-1", code=3, env={"PYTHONPATH": str(tmp_path / "hidden")}).stderr
+    refused = desk.bench.aiflow("run", "RQ-1", code=3, env={"PYTHONPATH": without_extra(tmp_path)}).stderr
     assert 'pip install "aiflow-local[acp]"' in refused

@@ -9,13 +9,16 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from aiflow.cli.layout import display_width
 from conftest import Program
 from e2e.bench import Bench, tree_of, wait_for
 from e2e.model_server import ModelServer
 from e2e.model_turns import Refuse, Trouble, plan, story
-from e2e.real_agents import STUB_KEY, RealHome, processes_left
+from e2e.real_agents import STUB_KEY, RealHome, processes_left, without_extra
+from interfaces.test_cli import in_terminal
 
 JA = {"AIFLOW_LANG": "ja"}
 
@@ -133,6 +136,60 @@ def test_it_works_outside_a_project(tmp_path: Path, home: RealHome) -> None:
 def test_a_mistake_in_the_settings_is_told_as_such(repository: Path, aiflow: Program) -> None:
     configure(repository, '[agent]\nkind = "cladue"\n')
     assert aiflow.json("agents", code=2)["error"]["reason_code"] == "SETTINGS_INVALID"
+
+
+def seen(aiflow: Program, *arguments: str, columns: int, language: str = "en") -> list[str]:
+    """The lines that a terminal of this width is given, without colours."""
+    shown = in_terminal(aiflow.cwd, *arguments, columns=columns, env={**aiflow.environ, "AIFLOW_LANG": language})
+    return click.unstyle(shown).splitlines()
+
+
+@pytest.mark.spec("AGT-1", "CLI")
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("columns", [60, 80])
+def test_where_there_is_no_room_nothing_is_cut_and_commands_can_be_copied(
+    aiflow: Program, home: RealHome, columns: int, language: str
+) -> None:
+    home.install("claude")
+    lines = seen(aiflow, "agents", columns=columns, language=language)
+    assert any(line.endswith(": planner, implementer, qa") for line in lines)
+    for note in ("→ npm install -g @openai/codex", "→ npm install -g @google/gemini-cli", str(home.bin / "claude")):
+        assert f"    {note}" in lines
+    assert "(ANTHROPIC_API_KEY)" in "".join(lines)
+    assert "…" not in "".join(lines)
+    assert max(map(display_width, lines), default=0) <= max(columns, display_width(f"    {home.bin}/claude"))
+
+
+@pytest.mark.spec("AGT-1", "CLI")
+def test_where_there_is_room_every_agent_is_a_row(aiflow: Program, home: RealHome) -> None:
+    home.install("claude")
+    head, first, *others = seen(aiflow, "agents", columns=125)
+    assert head.split() == ["AGENT", "PROGRAM", "VERSION", "LOGIN", "ROLES", "NOTE"]
+    assert "planner, implementer, qa  /" in first
+    assert any("→ npm install -g @openai/codex" in line for line in others)
+    assert not any(line.startswith("    →") for line in others)
+
+
+@pytest.mark.spec("AGT-1", "CLI")
+def test_without_any_agent_each_command_is_on_a_line_of_its_own_at_60_columns(aiflow: Program) -> None:
+    lines = seen(aiflow, "agents", columns=60)
+    assert "  opencode     npm install -g opencode-ai  &&" in lines
+    assert "               opencode auth login" in lines
+    assert "  Codex        npm install -g @openai/codex  &&  codex login" in lines
+    assert sum("@openai/codex" in line for line in lines) == 1, "told below the table only"
+
+
+@pytest.mark.spec("AGT-1", "CLI")
+def test_what_an_agent_says_keeps_its_gutter_where_it_is_broken(
+    repository: Path, aiflow: Program, home: RealHome
+) -> None:
+    words = " ".join(["word"] * 30)
+    home.write("bin/mine", f'#!/bin/sh\necho "{words}"\necho "{{}}" > "$AIFLOW_RESULT"\n').chmod(0o755)
+    configure(repository, '[agent]\nkind = "command"\nargv = ["mine"]\n')
+    said = [line for line in seen(aiflow, "agents", "--check", columns=60) if "word" in line]
+    assert len(said) == 3
+    assert all(line.startswith("  │ word") and len(line) <= 60 for line in said)
+    assert f"  │ {words}\n" in aiflow("agents", "--check", code=5).stdout, "whole in a pipe"
 
 
 # --- a call to try it ------------------------------------------------------------------------------------------------
@@ -337,4 +394,29 @@ def test_init_sets_the_agent_that_a_person_names(
     assert settings(repository) == table
     again = aiflow("init", "--agent", "claude-code")
     assert 'Set agent.kind = "claude-code" there yourself' in again.stderr
+    assert aiflow("init", "--agent", table["kind"]).stderr == "", "it is set already"
     assert settings(repository) == table
+
+
+@pytest.mark.spec("AGT-1", "CFG")
+def test_a_program_s_name_chooses_its_kind(repository: Path, aiflow: Program, home: RealHome) -> None:
+    home.install("claude")
+    home.install("opencode")
+    assert aiflow.json("init", "--agent", "gemini")["agent"] == {"kind": "acp", "program": "gemini"}
+    assert settings(repository) == {"kind": "acp", "argv": ["gemini", "--acp"]}
+    kept = aiflow("init", "--agent", "opencode").stderr
+    assert 'Set agent.argv = ["opencode", "acp"] there yourself' in kept
+    assert 'Set agent.kind = "claude-code" there yourself' in aiflow("init", "--agent", "claude").stderr
+    assert "opencode" in aiflow("init", "--agent", "nonsense", code=2).stderr
+
+
+@pytest.mark.spec("AGT-1", "CFG")
+def test_init_says_that_only_a_part_of_aiflow_is_missing(
+    repository: Path, aiflow: Program, home: RealHome, tmp_path: Path
+) -> None:
+    home.install("opencode")
+    without = {"PYTHONPATH": without_extra(tmp_path)}
+    shown = aiflow("init", "--agent", "opencode", env=without).stdout
+    assert "Agent: acp (opencode)" in shown
+    assert "A part of aiflow that kind acp needs is not installed yet:  pip install" in shown
+    assert "It is not installed yet" not in shown

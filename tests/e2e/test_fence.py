@@ -100,9 +100,11 @@ def sandbox_check(found: Any) -> dict[str, Any]:
 def test_the_doctor_says_what_confines_agents_here(bench: Bench) -> None:
     assert sandbox_check(bench.aiflow.json("doctor")) == {}
     required = ("-c", "agent.sandbox=required")
-    assert sandbox_check(bench.aiflow.json(*required, "doctor"))["message"] == "Sandbox: landlock"
+    assert sandbox_check(bench.aiflow.json(*required, "doctor"))["message"] == (
+        "Sandbox: landlock (planner, implementer, qa)"
+    )
     off = sandbox_check(bench.aiflow.json("-c", "agent.sandbox=off", "doctor"))
-    assert (off["result"], "off" in off["message"]) == ("PASS", True)
+    assert (off["result"], off["reason_code"], "off by agent.sandbox" in off["message"]) == ("WARN", None, True)
 
     assert sandbox_check(without(bench, "doctor", code=0)) == {}
     failed = sandbox_check(without(bench, *required, "doctor", code=3))
@@ -110,6 +112,22 @@ def test_the_doctor_says_what_confines_agents_here(bench: Bench) -> None:
     role = ("-c", "agent.roles.qa.kind=claude-code")
     warned = sandbox_check(without(bench, *role, "doctor"))  # whether claude is there or not
     assert (warned["result"], warned["reason_code"]) == ("WARN", None)
+
+
+@needs_landlock
+@pytest.mark.spec("DOC-1", "SEC")
+def test_the_doctor_says_which_roles_are_confined_by_what(bench: Bench, tmp_path: Path) -> None:
+    bench.aiflow.environ |= RealHome(tmp_path / "home", "http://127.0.0.1:9", "codex").environ
+    roles = {"planner.kind": "codex", "implementer.sandbox": "off", "qa.sandbox": "required"}
+    flags = [word for name, value in roles.items() for word in ("-c", f"agent.roles.{name}={value}")]
+    checks = bench.aiflow.json(*flags, "doctor")["checks"]
+    assert [(each["result"], each["message"]) for each in checks if each["id"] == "sandbox"] == [
+        ("PASS", "Sandbox: landlock (qa)"),
+        ("PASS", "Sandbox: the one that codex brings (planner)"),
+        ("WARN", "Sandbox: off by agent.sandbox (implementer): these agents can write wherever you can"),
+    ]
+    off = bench.aiflow.json("-c", "agent.kind=codex", "-c", "agent.sandbox=off", "doctor")
+    assert "codex brings" not in json.dumps(off), "it has none then"
 
 
 @needs_landlock

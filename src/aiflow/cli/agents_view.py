@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.cli.layout import display_width, pad
-from aiflow.cli.render import clean, heading, paint, say, table
+from aiflow.cli.layout import GAP, display_width, pad, share_out, wrap
+from aiflow.cli.render import clean, heading, is_terminal, paint, say, table, terminal_width, write_row
 from aiflow.domain.agent_programs import KNOWN, AgentTrouble, Login
 
 if TYPE_CHECKING:
@@ -19,13 +19,20 @@ if TYPE_CHECKING:
 
 NAMES = {"claude": "Claude Code", "codex": "Codex", "opencode": "opencode", "gemini": "Gemini CLI"}
 GUTTER = "  │ "
+# What the login keeps when the room is short; it wraps then.
+LEAST_LOGIN = 12
 
 
 def show_list(programs: Sequence[AgentProgram], texts: Texts, *, is_all: bool) -> None:
     """Write a row per agent, then what keeps those that roles use, or how to get one where there is none at all."""
-    columns = [texts(f"column.{name}") for name in ("agent", "program", "version", "login", "roles", "note")]
-    table(columns, [_row(program, texts) for program in programs])
-    if is_all and not any(program.known and program.is_installed for program in programs):
+    has_none = is_all and not any(program.known and program.is_installed for program in programs)
+    rows = [[clean(cell) for cell in _row(program, texts)] for program in programs]
+    headers = [texts(f"column.{name}") for name in ("agent", "program", "version", "login", "roles", "note")]
+    if _fits(headers, rows):
+        table(headers, rows, is_last_to_give=True)
+    else:
+        _show_stacked(headers, rows, are_installs_told=has_none)
+    if has_none:
         click.echo()
         show_installs(texts)
         return
@@ -33,6 +40,31 @@ def show_list(programs: Sequence[AgentProgram], texts: Texts, *, is_all: bool) -
         if program.roles and program.trouble is not None:
             click.echo()
             show_trouble(program, texts)
+
+
+def _fits(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Tell whether no cell is cut, and no word of a note is broken but for paths: commands are there to be copied."""
+    if not is_terminal():
+        return True
+    widths = [max(map(display_width, column)) for column in zip(headers, *rows, strict=True)]
+    words = (word for row in rows for word in row[-1].split() if not word.startswith("/"))
+    longest = max(map(display_width, words), default=0)
+    return sum(widths[:-1]) + GAP * (len(widths) - 1) + longest <= terminal_width()
+
+
+def _show_stacked(headers: Sequence[str], rows: Sequence[Sequence[str]], *, are_installs_told: bool) -> None:
+    """Write agents with their roles and notes on lines of their own, which only the terminal itself breaks."""
+    in_line = [row[:-2] for row in (headers, *rows)]
+    widths = [max(map(display_width, column)) for column in zip(*in_line, strict=True)]
+    widths = share_out(widths, terminal_width(), {len(widths) - 1: LEAST_LOGIN})
+    write_row(in_line[0], widths, is_header=True)
+    for (*_, roles, note), row in zip(rows, in_line[1:], strict=True):
+        write_row(row, widths)
+        if roles:
+            say(roles, f"    {headers[-2]}: ")
+        is_told = are_installs_told and any(known.install in note for known in KNOWN)
+        if not is_told:
+            click.echo(f"    {note}")
 
 
 def _row(program: AgentProgram, texts: Texts) -> list[str]:
@@ -64,7 +96,11 @@ def show_installs(texts: Texts) -> None:
     say(texts("agents.none"))
     width = max(display_width(name) for name in NAMES.values())
     for known in KNOWN:
-        say(f"{known.install}  &&  {known.log_in}", f"  {pad(NAMES[known.name], width)}  ")
+        prefix, both = f"  {pad(NAMES[known.name], width)}  ", f"{known.install}  &&  {known.log_in}"
+        if is_terminal() and display_width(prefix + both) > terminal_width():
+            say(f"{known.install}  &&", prefix)  # each command whole on a line of its own
+            prefix, both = " " * len(prefix), known.log_in
+        say(both, prefix)
     say(texts("agents.then"))
 
 
@@ -80,9 +116,15 @@ def following(program: AgentProgram, texts: Texts, *, is_quiet: bool) -> Callabl
         *lines, rest = (b"".join(partial) + data).split(b"\n")
         partial[:] = [rest]
         for line in lines:
-            click.echo(paint(GUTTER + clean(line.decode("utf-8", "replace")), "bright_black"))
+            for part in _broken(clean(line.decode("utf-8", "replace"))):
+                click.echo(paint(GUTTER + part, "bright_black"))
 
     return follow
+
+
+def _broken(line: str) -> list[str]:
+    """Break a line of the agent's on a terminal, so that the gutter stands before each part."""
+    return wrap(line, max(20, terminal_width() - len(GUTTER))) if is_terminal() else [line]
 
 
 def show_trial(trial: Trial, texts: Texts) -> None:

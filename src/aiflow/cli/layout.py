@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 # A piece that stays together: a word with the blanks behind it, or one wide character with what may not begin a line.
 _PIECES = re.compile(r"[!-~\x1b\u00a0-\u2e7f]+[ ]*|[ ]+|.[、。，．・：；？！」』）】〉》ー々]*", re.DOTALL)
 
+# The blanks between columns.
+GAP = 2
+
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -61,7 +64,7 @@ def pad(text: str, width: int) -> str:
     return text + " " * (width - display_width(text))
 
 
-def share_out(natural: Sequence[int], total: int, least: dict[int, int], gap: int = 2) -> list[int]:
+def share_out(natural: Sequence[int], total: int, least: dict[int, int], gap: int = GAP) -> list[int]:
     """Give columns their natural widths; where the room is short, take from those in `least`, down to their least.
 
     What is taken is shared: the widest of them gives first.

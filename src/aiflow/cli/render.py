@@ -57,8 +57,17 @@ def heading(text: str) -> None:
     click.echo(paint(clean(text), is_bold=True))
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], colour_column: int | None = None) -> None:
-    """Write rows under headers: whole in a pipe; on a terminal the last two columns give way, the last one wraps."""
+def table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    colour_column: int | None = None,
+    *,
+    is_last_to_give: bool = False,
+) -> None:
+    """Write rows under headers: whole in a pipe; on a terminal the last two columns give way, the last one wraps.
+
+    `is_last_to_give` is for one where the last column alone shall give way.
+    """
     shown = [[clean(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)]
     if not is_terminal():
@@ -66,13 +75,15 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], colour_column: 
             click.echo("  ".join(map(pad, row, widths)).rstrip())
         return
     last = len(widths) - 1
-    least = {last: LEAST_LAST} | ({last - 1: LEAST_TITLE} if last > 2 else {})
+    least = {last: LEAST_LAST} | ({last - 1: LEAST_TITLE} if last > 2 and not is_last_to_give else {})
     widths = share_out(widths, terminal_width(), least)
     for number, row in enumerate(shown):
-        _write_row(row, widths, colour_column, is_header=number == 0)
+        write_row(row, widths, colour_column, is_header=number == 0)
 
 
-def _write_row(row: Sequence[str], widths: Sequence[int], colour_column: int | None, *, is_header: bool) -> None:
+def write_row(
+    row: Sequence[str], widths: Sequence[int], colour_column: int | None = None, *, is_header: bool = False
+) -> None:
     """Write one row, with as many lines as its last cell needs."""
     cells = [pad(cut(cell, width), width) for cell, width in zip(row[:-1], widths, strict=False)]
     if colour_column is not None and not is_header:

@@ -67,6 +67,8 @@ KNOWN = (
     KnownProgram("acp", "gemini", ("gemini", "--acp"), "npm install -g @google/gemini-cli", "gemini", "GEMINI_API_KEY"),
 )
 KINDS = ("claude-code", "codex", "acp", "command", "demo")
+# What a person may call an agent: its kind, or its program.
+NAMES = tuple(dict.fromkeys((*KINDS, *(known.name for known in KNOWN))))
 # What the kind `acp` needs besides a program: it is not a part of every installation.
 EXTRA_INSTALL = 'pip install "aiflow-local[acp]"'
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiflow.domain.answers import Role
 from aiflow.domain.health import Finding, Health
-from aiflow.domain.sandbox import Sandbox, is_confined
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.settings import FILE_NAME, Source
 from aiflow.usecases.check_agents import check_agents
+from aiflow.usecases.check_sandbox import check_sandbox
 from aiflow.usecases.use_told import untold_cost
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def check_quick(engine: Engine, *, asks: bool = False) -> tuple[RepositoryFacts 
         findings += [*_check_repository(facts), *_check_checkout(engine, facts), *_check_remote(facts)]
     findings += [
         *check_agents(engine, asks=asks),
-        *_check_sandbox(engine),
+        *check_sandbox(engine),
         *_check_tests(engine),
         *_check_notify(engine),
         *_check_settings(engine),
@@ -142,24 +141,6 @@ def _check_remote(facts: RepositoryFacts) -> Iterator[Finding]:
         yield Finding("origin", Health.WARN, "REMOTE_NOT_GITHUB", "origin.not_github")
     else:
         yield Finding("origin", Health.PASS, None, "origin.pass")
-
-
-def _check_sandbox(engine: Engine) -> Iterator[Finding]:
-    """Say whether the kernel keeps agents to what they may write, where that is wanted."""
-    choice = engine.settings.for_role
-    chosen = {(str(choice(role, "kind")), str(choice(role, "sandbox"))) for role in Role}
-    wanted = {sandbox for kind, sandbox in chosen if is_confined(kind, sandbox)}
-    if not wanted:
-        if Sandbox.OFF in {sandbox for _, sandbox in chosen}:
-            yield Finding("sandbox", Health.PASS, None, "sandbox.off")
-        return
-    how = engine.workshop.confinement()
-    if how is not None:
-        yield Finding("sandbox", Health.PASS, None, "sandbox.pass", (("how", how),))
-    elif Sandbox.REQUIRED in wanted:
-        yield Finding("sandbox", Health.FAIL, "AGENT_SANDBOX_MISSING", "sandbox.fail", fix="aiflow settings")
-    else:
-        yield Finding("sandbox", Health.WARN, None, "sandbox.none")
 
 
 def _check_tests(engine: Engine) -> Iterator[Finding]:

@@ -63,20 +63,24 @@ def init_project(
     return Initialised(tuple(made), tuple(kept))
 
 
-def choose_agent(programs: AgentPrograms, kind: str | None) -> AgentProgram | None:
-    """Choose a new project's agent: of the kind that a person wants, else the best of those that are installed."""
+def choose_agent(programs: AgentPrograms, name: str | None) -> AgentProgram | None:
+    """Choose a new project's agent: the kind or program that a person names, else the best of what is installed."""
     found = programs.survey()
-    if kind is None:
+    if name is None:
         return choose(found)
-    of_kind = [program for program in found if program.kind == kind]
-    return choose(of_kind) or of_kind[0]
+    named = [program for program in found if name in (program.kind, program.program)]
+    return choose(named) or named[0]
+
+
+def agent_settings(agent: AgentProgram) -> dict[str, SettingValue]:
+    """Return the settings that choose an agent."""
+    argv: dict[str, SettingValue] = {"agent.argv": agent.argv} if agent.argv else {}
+    return {"agent.kind": agent.kind, **argv}
 
 
 def settings_file(texts: Texts, agent: AgentProgram | None = None) -> str:
     """Write `aiflow.toml` from the table: each setting with its meaning and default, all but the agent as a comment."""
-    given: dict[str, SettingValue] = {"agent.kind": agent.kind} if agent else {}
-    if agent and agent.argv:
-        given["agent.argv"] = agent.argv
+    given = agent_settings(agent) if agent else {}
     lines = [f"# {line}" for line in texts("init.settings_head").splitlines()]
     section = ""
     last_of_agent = [setting for setting in TABLE if setting.name.rpartition(".")[0] == "agent"][-1]
