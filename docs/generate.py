@@ -109,9 +109,10 @@ EXIT_MEANINGS = {
     "`replan` only if the run is DONE, `accept` only if it is merged; else they leave with the code of the reason, or "
     "of that reason's cause. `auto` also when it stopped at a limit or was stopped.",
     "BAD_INPUT": "Bad input: an unknown command, id, key or value, a mistake in the settings or in a request file.",
-    "ENVIRONMENT": "The environment: no project here, no `requests/`, no agent, an unreadable file, a full disk.",
+    "ENVIRONMENT": "The environment: no project here, no `requests/`, no agent or login, a used-up quota, an "
+    "unreadable file, a full disk.",
     "CONFLICT": "A lock or a conflict: somebody else holds it, changed it, or has that id already; a request that "
-    "cannot run now; a cancelled run.",
+    "cannot run now; a cancelled run; a ceiling that is reached.",
     "AGENT": "The agent: an answer that cannot be used, an error, a time limit, a question, a failed review.",
     "GIT": "Git: not a repository, no commits, uncommitted changes.",
     "TESTS": "Tests failed.",

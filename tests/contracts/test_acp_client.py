@@ -383,6 +383,23 @@ def test_an_agent_that_works_on_behind_a_limit_is_left_alone(scene: Scene) -> No
     assert scene.last["event"] == "ended"
 
 
+def test_a_session_needs_an_id(scene: Scene) -> None:
+    scene.agent.does("session/new", "reply(sessionId=7)")
+    scene.call()
+    assert (scene.last["event"], scene.last["doing"]) == ("failed", "session/new")
+
+
+def test_what_nobody_reads_is_not_handed_on(scene: Scene) -> None:
+    raw = 'rawOutput={"x": "y" * 3_000_000}, rawInput={"z": 1}'
+    image = 'update("agent_message_chunk", content={"type": "image", "data": "x" * 3_000_000})'
+    scene.agent.does("implementer", f'tool("make", text="o" * 3_000_000, {raw}); {image}; say("e" * 600_000); done()')
+    scene.call()
+    assert scene.last["event"] == "ended"
+    sizes = [len(json.dumps(update)) for update in scene.updates]
+    assert max(sizes) < 600_000
+    assert sizes[1] < 30_000
+
+
 def test_a_program_that_is_not_there_is_told(scene: Scene) -> None:
     assert scene.call(argv=[str(scene.cwd / "nothing")]) == [
         {"event": "not_started", "problem": f"{scene.cwd}/nothing: No such file or directory"}

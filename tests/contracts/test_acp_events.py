@@ -205,6 +205,12 @@ def test_a_limit_is_told_with_its_time() -> None:
     assert (trouble.reason_code, trouble.retry_at) == ("AGENT_QUOTA", NOW + timedelta(seconds=90))
 
 
+def test_a_login_that_fails_is_a_login_that_is_missing() -> None:
+    trouble = read({"event": "failed", "doing": "authenticate", "code": -32603, "message": "no browser"})[0].trouble
+    assert trouble is not None
+    assert trouble.reason_code == "AGENT_AUTH_REQUIRED"
+
+
 def test_only_an_agent_that_can_go_on_with_a_session_has_one() -> None:
     assert read({"event": "session", "id": "s", "can_go_on": True})[0].session_id == "s"
     assert read({"event": "session", "id": "s", "can_go_on": False})[0].session_id is None

@@ -18,12 +18,14 @@ from aiflow.adapters.agents.acp.offers import choice_of, login_names, login_of
 from aiflow.adapters.agents.acp.permissions import Option, Policy, Rules, Verdict, Where, Wish, decide
 from aiflow.adapters.agents.acp.programs import known
 from aiflow.adapters.agents.acp.troubles import is_limit, reason_of, trouble_of, words_of
+from aiflow.adapters.agents.acp.updates import slim
 from aiflow.adapters.agents.acp.wire import Wire, read_message
 from aiflow.adapters.agents.command import Launch, Surroundings
 from aiflow.adapters.secrets import Masker
 from aiflow.domain.agent_call import AgentCall
 from aiflow.domain.answers import Role
 from aiflow.domain.run import Brief
+from aiflow.domain.untrusted import clean_plain
 from aiflow.messages import Texts
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -68,7 +70,7 @@ def test_an_answer_is_used_for_that_very_request_only(title: str, other: str, an
     decision = decide(wish, rules, lambda _: Where.INSIDE)
     assert decision.option_id == next(option.id for option in OPTIONS if option.name == answer)
     another = Wish(other, "execute", (), OPTIONS)
-    if " ".join(other.split()) != " ".join(title.split()) and "***" not in title:
+    if wish.what != another.what and "***" not in title:
         assert decide(another, rules, lambda _: Where.INSIDE).verdict is Verdict.ASKED
 
 
@@ -93,6 +95,13 @@ def test_a_request_is_known_again_though_its_secrets_were_masked(asked: str, wha
     rules = Rules(Policy.ASK, is_reader=False, answers=((asked, "1"),))
     decision = decide(Wish(title, kind, (), OPTIONS), rules, lambda _: Where.INSIDE)
     assert (decision.verdict is Verdict.ALLOWED) == is_known
+
+
+@pytest.mark.spec("SEC")
+def test_what_is_asked_hides_nothing_and_is_known_again_behind_the_sieve() -> None:
+    what = Wish("rm\u200b -r \u202ex", "execute", (), OPTIONS).what
+    assert what == "execute: rm⟨U+200B⟩ -r ⟨U+202E⟩x"
+    assert clean_plain(what).text == what
 
 
 def test_the_last_answer_counts() -> None:
@@ -320,3 +329,36 @@ def test_known_programs_get_the_keys_that_are_theirs() -> None:
     assert "ANTHROPIC_API_KEY" in known(("npx", "-y", "@zed-industries/claude-code-acp@1")).env_names
     assert "ANTHROPIC_API_KEY" not in known(("gemini", "--acp")).env_names
     assert known(("./my-agent",)).env_names == ()
+
+
+# --- updates
+
+
+@given(st.dictionaries(st.sampled_from(["sessionUpdate", "content", "entries", "title", "cost", "rawOutput"]), JSON))
+def test_any_update_can_be_cut_down(update: dict[str, Any]) -> None:
+    slimmed = slim(update)
+    assert slim(slimmed) == slimmed
+    assert "rawOutput" not in slimmed
+
+
+@pytest.mark.spec("RUN-13")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "at load (/w/src/quota.js:3:1)",
+        "wrote 429 bytes",
+        "TypeError: quota is not a function",
+        "/srv/billing/x.py: boom",
+    ],
+)
+def test_a_crash_is_no_quota_because_of_a_name_or_a_number(text: str) -> None:
+    assert reason_of(text) == "AGENT_FAILED"
+
+
+@pytest.mark.spec("RUN-13")
+@pytest.mark.parametrize(
+    "text",
+    ["You exceeded your current quota", "HTTP 429", "status: 529", "Too Many Requests", "quota exceeded for model x"],
+)
+def test_what_a_provider_says_of_a_limit_is_one(text: str) -> None:
+    assert reason_of(text) == "AGENT_QUOTA"

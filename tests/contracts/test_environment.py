@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aiflow.adapters.environment import ALLOWED, ALWAYS, minimal
+from aiflow.adapters.processes.guard import candidates
 from aiflow.adapters.secrets import is_secret_name
 
 USERS = {
@@ -56,3 +57,10 @@ def test_there_is_no_terminal_and_nothing_waits_for_one() -> None:
 def test_nothing_secret_is_on_the_list() -> None:
     assert [name for name in ALLOWED if is_secret_name(name)] == []
     assert not {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "SSH_AUTH_SOCK", "PYTHONPATH", "LD_PRELOAD"} & ALLOWED
+
+
+@pytest.mark.spec("AGT-4")
+def test_no_entry_of_the_path_begins_in_the_worktree() -> None:
+    given = {"PATH": "node_modules/.bin::/usr/bin:.:/bin"}
+    assert minimal(given, ())["PATH"] == "/usr/bin:/bin"
+    assert candidates(b"claude", given["PATH"].encode()) == [b"/usr/bin/claude", b"/bin/claude"]

@@ -246,3 +246,15 @@ def test_an_unknown_program_says_nothing(home: RealHome) -> None:
     found = AgentProgram("acp", "goose", ("goose", "acp"), "/bin/goose")
     assert at(home).ask([found]) == (found,)
     assert replace(found, kind="demo").known is None
+
+
+@pytest.mark.spec("AGT-5")
+def test_a_program_that_is_asked_leaves_nothing_running(tmp_path: Path) -> None:
+    program = tmp_path / "bin/claude"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nsetsid sleep 300 >/dev/null 2>&1 &\necho 2.1.0\n")
+    program.chmod(0o755)
+    agents = InstalledAgents({"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "HOME": str(tmp_path)}, str(tmp_path), ())
+    (claude,) = agents.ask([agents.find(AgentChoice("claude-code"))])
+    assert claude.version == "2.1.0"
+    assert processes_left(str(tmp_path)) == []

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from aiflow.adapters.agents.scratch import scratch_folder
+from aiflow.adapters.worktree_making import remove_tree
 from aiflow.errors import EnvironmentProblemError
 
 
@@ -86,3 +87,21 @@ def test_where_none_can_be_made_it_is_a_problem_of_the_environment(tmp_path: Pat
     (tmp_path / "calls").touch()
     with pytest.raises(EnvironmentProblemError), scratch_folder(str(tmp_path / "calls")):
         pass
+
+
+@pytest.mark.spec("AGT-5", "GIT-5")
+def test_a_folder_deeper_than_any_path_may_be_long_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "deep"
+    folder.mkdir()
+    here = os.open(folder, os.O_RDONLY)
+    for number in range(3000):
+        os.mkdir("d", dir_fd=here)
+        inside = os.open("d", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inside
+        if number % 500 == 0:
+            os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+            os.chmod("file", 0, dir_fd=here)
+    os.close(here)
+    remove_tree(str(folder))
+    assert not folder.exists()

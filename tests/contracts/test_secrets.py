@@ -179,3 +179,16 @@ def test_nothing_raises_and_a_cut_never_divides_a_secret(noise: bytes, at: int) 
 @pytest.mark.spec("AGT-4")
 def test_half_a_character_does_not_raise() -> None:
     assert NOBODY.mask_text("a\ud800b") == "a\\ud800b"
+
+
+@pytest.mark.spec("SEC", "AGT-4")
+@pytest.mark.parametrize("before", ["\\n", "\\t", "\\u00e9", " ", '"', "é", "="])
+def test_a_token_is_seen_wherever_a_line_begins_in_json(before: str) -> None:
+    token = "ghp_" + "a1B2" * 9
+    assert token.encode() not in Masker({}).mask(f'{{"summary": "the key:{before}{token}"}}'.encode())
+
+
+@pytest.mark.spec("SEC")
+@pytest.mark.parametrize("name", ["DB_PASS", "MYSQL_PWD", "KEY_PASSPHRASE", "ANTHROPIC_CUSTOM_HEADERS", "AWS_CREDS"])
+def test_more_names_of_secrets(name: str) -> None:
+    assert Masker({name: "hunter2-hunter2"}).mask(b"it is hunter2-hunter2") == b"it is ***"

@@ -1315,3 +1315,26 @@ def test_three_steps_start_at_most_14_processes(scene: Scene, tmp_path: Path, mo
         assert workspaces.tidy(scene.place) == ()
     calls = counter.read_text().splitlines()
     assert len(calls) <= 14, calls
+
+
+@pytest.mark.spec("GIT-1", "AGT-4")
+def test_no_git_of_ours_heeds_the_settings_that_an_agent_gave_a_submodule(scene: Scene, tmp_path: Path) -> None:
+    sub = scene.prepared().tree / "sub"
+    sub.mkdir()
+    git(sub, "init", "-q", ".")
+    write(sub / ".gitattributes", "*.txt filter=evil\n")
+    write(sub / "a.txt", "one\n")
+    git(sub, "add", "-A")
+    git(sub, "commit", "-qm", "inside")
+    git(sub, "config", "filter.evil.clean", f"touch {tmp_path}/escaped; cat")
+    write(scene.tree / ".gitmodules", '[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n')
+    scene.git.collect(scene.place, scene.base)
+    first = scene.git.commit(scene.place, scene.base, "with a submodule")
+    assert git(scene.root, "ls-tree", first, "sub").startswith("160000 ")
+    (scene.tree / ".gitmodules").unlink()
+    write(sub / "a.txt", "two\n")
+    write(scene.tree / "c.txt", "c\n")
+    for workspaces in (scene.git, scene.anew()):
+        assert {file.path for file in workspaces.collect(scene.place, first).files} == {".gitmodules", "c.txt"}
+        workspaces.keep_unfinished(scene.place, first, "refs/aiflow/wip/x")
+    assert not (tmp_path / "escaped").exists()

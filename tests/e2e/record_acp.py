@@ -154,10 +154,9 @@ def scrub(text: str, folder: Path) -> str:
 
 
 def _shorter(event: Any) -> Any:
-    """Leave out what nobody reads and what changes with every version: lists of commands and models."""
+    """Cut long texts, such as stack traces and lists of models, which change with every version."""
     if isinstance(event, dict):
-        dropped = ("availableCommands", "configOptions")
-        return {key: [] if key in dropped else _shorter(value) for key, value in event.items()}
+        return {key: _shorter(value) for key, value in event.items()}
     if isinstance(event, list):
         return [_shorter(one) for one in event]
     if isinstance(event, str) and len(event) > 700:

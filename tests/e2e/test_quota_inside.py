@@ -255,3 +255,45 @@ def test_no_quota_is_waited_for_beyond_the_end_of_the_session(night: Night) -> N
     run_id = summary.session.results[0].run_id
     assert run_id is not None
     assert night.bench.stage("RQ-1", run_id)["error"]["reason_code"] == "AGENT_QUOTA"
+
+
+@pytest.mark.spec("RUN-13", "CLI")
+def test_a_request_that_waits_for_its_quota_says_so(night: Night) -> None:
+    night.bench.add_request("RQ-1")
+    night.answers["RQ-1"] = quota(1, lambda: soon(3600))
+    engine = night.engine()
+    thread = threading.Thread(target=lambda: start_run(engine, RequestId("RQ-1")))
+    thread.start()
+    run_id = wait_for_stage(night, lambda stage: stage["quota"] is not None)["run_id"]
+    assert "waits for the agent's quota until" in night.bench.aiflow("show", "RQ-1").stdout
+    engine.control.ask_cancel(run_id)
+    thread.join(10)
+
+
+@pytest.mark.spec("AGT-1", "CLI")
+def test_a_run_that_goes_on_with_another_agent_says_so_and_knows_it(night: Night) -> None:
+    bench = night.bench
+    bench.agent.does("implementer", "ask('Which?')")
+    bench.run(code=5)
+    bench.agent.forget()
+    told = bench.aiflow("resume", "RQ-1", "-a", "this", "-c", "agent.roles.qa.kind=demo").stderr
+    assert "command → command (qa: demo)" in told
+    assert bench.stage()["agent"] == "command (qa: demo)"
+
+
+@pytest.mark.spec("AGT-4", "DOC-1")
+def test_a_ceiling_on_cost_that_nobody_tells_is_warned_of(night: Night) -> None:
+    checks = night.bench.aiflow.json("doctor", "-c", "limits.session_cost_usd=5")["checks"]
+    told = [check for check in checks if check["evidence"] == ["limits.session_cost_usd"]]
+    assert [check["result"] for check in told] == ["WARN"]
+    assert "implementer (command)" in told[0]["message"]
+    assert "implementer (command)" in night.bench.aiflow("auto", "--max-cost", "5", "--max-runs", "1").stderr
+
+
+@pytest.mark.spec("GIT-1")
+def test_folders_called_runs_inside_the_project_are_not_ignored(night: Night) -> None:
+    bench = night.bench
+    (bench.root / ".gitignore").unlink(missing_ok=True)
+    bench.aiflow("init")
+    assert bench.git("check-ignore", "runs/x", ".aiflow/y").split() == ["runs/x", ".aiflow/y"]
+    bench.git("check-ignore", "src/runs/x", code=1)

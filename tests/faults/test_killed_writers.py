@@ -99,7 +99,7 @@ def test_init_killed_at_every_step_is_completed_by_the_next(repository: Path) ->
         )
         answer = json.loads(done.stdout)
         assert {*answer["made"], *answer["kept"]} >= {"aiflow.toml", ".gitignore"}
-        assert (repository / ".gitignore").read_text().split() == [".aiflow/", "runs/"]
+        assert (repository / ".gitignore").read_text().split() == ["/.aiflow/", "/runs/"]
         assert MarkdownRequests(repository).load()[1] == []
         if code == 0:
             break

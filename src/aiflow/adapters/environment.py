@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,4 +25,6 @@ def minimal(environ: Mapping[str, str], names: Iterable[str], more: Mapping[str,
     """Take what every program needs, the variables named in the settings, and what the call adds."""
     wanted = {*ALLOWED, *names}
     kept = {name: value for name, value in environ.items() if name in wanted or name.startswith("LC_")}
+    if "PATH" in kept:  # an entry that begins at the current folder would be the worktree's
+        kept["PATH"] = os.pathsep.join(filter(os.path.isabs, kept["PATH"].split(os.pathsep)))
     return {**kept, **ALWAYS, **(more or {})}

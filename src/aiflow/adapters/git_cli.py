@@ -147,4 +147,6 @@ def _environment(run_id: str | None) -> dict[str, str]:
         for name, value in os.environ.items()
         if not name.startswith("GIT_") or name in _KEPT or name.startswith(_KEPT_PREFIXES)
     }
-    return kept | _SET | ({GIT_MARK: run_id} if run_id else {})
+    # An entry that begins at the current folder would find a program of the worktree's, which an agent may write.
+    path = os.pathsep.join(filter(os.path.isabs, kept.get("PATH", os.defpath).split(os.pathsep)))
+    return kept | _SET | {"PATH": path} | ({GIT_MARK: run_id} if run_id else {})

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 MASK = b"***"
 LEAST_SECRET = 8
 _SECRET_NAME = re.compile(
-    r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH(?!OR(?:_|$))|PRIVATE|DSN|COOKIE|SESSION", re.IGNORECASE
+    r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|_PASS$|_PWD$|CREDENTIAL|_CREDS?$|AUTH(?!OR(?:_|$))|PRIVATE|DSN|COOKIE|SESSION"
+    r"|CUSTOM_HEADERS$|CONFIG_CONTENT$",
+    re.IGNORECASE,
 )
 # Variables whose names look secret but that only say where something is, or which desktop one uses.
 _HARMLESS_NAME = re.compile(
@@ -20,7 +22,8 @@ _HARMLESS_NAME = re.compile(
     r"|^(DESKTOP_SESSION|GDMSESSION|SESSION_MANAGER|XAUTHORITY)$"
 )
 _TOKENS = re.compile(
-    rb"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{20,}"
+    # Inside JSON a line's end is a letter: `\\nghp_…` begins no word.
+    rb"(?:\b|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{20,}"
     rb"|sk-[A-Za-z0-9_-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{35}"
     rb"|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}|hf_[A-Za-z0-9]{30,}"
     rb"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"

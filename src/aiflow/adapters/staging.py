@@ -16,14 +16,18 @@ if TYPE_CHECKING:
     from aiflow.adapters.git_cli import Done, Git
 
 _ANY_FAILURE = (0, 1, 128)
+# How the mode of a submodule stands in an index, and the mark of an index that lies partly in another file.
+_LINK_MODE, _SHARED = b"\0\0\xe0\0", b"link"
 
 
-def stage_everything(git: Git, copied: Iterable[str], tracked: Iterable[bytes]) -> list[str]:
+def stage_everything(git: Git, copied: Iterable[str], tracked: Iterable[bytes], links: list[bytes]) -> list[str]:
     """Add all that is not ignored; return the nested repositories that had to be taken in as plain files.
 
-    `copied` are left out, except those that were in git before (`tracked`).
+    `copied` are left out, except those that were in git before (`tracked`). So are submodules (`links`): `git add`
+    would start a git in each that heeds its own settings, which an agent may have written, outside of every sandbox.
     """
-    add = ("add", "-A", "--sparse", "--", ":/", *(_without(name) for name in copied))
+    apart = (*copied, *map(os.fsdecode, links))
+    add = ("add", "-A", "--sparse", "--", ":/", *(_without(name) for name in apart))
     done = git.run(*add, ok=_ANY_FAILURE)
     nested: list[bytes] = []
     if _has_failed(done) or b"embedded git repository" in done.err:
@@ -33,9 +37,24 @@ def stage_everything(git: Git, copied: Iterable[str], tracked: Iterable[bytes]) 
         again = (*add, *(_without(os.fsdecode(name)) for name in empty))
         if _has_failed(done := git.run(*again, ok=_ANY_FAILURE)):
             raise git.problem(again, done)
+    if links:
+        git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=_joined(links))
     if paths := list(tracked):
         git.run("update-index", "--remove", "-z", "--stdin", stdin=_joined(paths))
     return [readable(name) for name in nested]
+
+
+def links_in(git: Git, index: str) -> list[bytes]:
+    """Return the submodules that an index has; git is asked only if it may have any."""
+    try:
+        with open(index, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        return []
+    if _LINK_MODE not in data and _SHARED not in data:
+        return []
+    entries = git.run("ls-files", "-s", "-z").items
+    return [entry.partition(b"\t")[2] for entry in entries if entry.startswith(b"160000 ")]
 
 
 def show_hidden(git: Git) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import stat
 from typing import TYPE_CHECKING
 
@@ -118,12 +117,43 @@ def free_name(name: str) -> str:
 
 
 def remove_tree(path: str) -> None:
-    """Remove a folder, also one that tools made read-only."""
+    """Remove a folder, also one that tools made read-only, or deeper than any path may be long.
+
+    What stands in a folder of the folder is moved up before that one is removed, so no depth is ever gone down into.
+    """
     _open_up(path)
-    for folder, folders, _ in os.walk(path):
-        for name in folders:
-            _open_up(os.path.join(folder, name))
-    shutil.rmtree(path)
+    top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        names, number = os.listdir(top), 0
+        while names:
+            name = names.pop()
+            if not _is_folder(name, top):
+                os.unlink(name, dir_fd=top)
+                continue
+            inside = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top)
+            try:
+                for each in os.listdir(inside):
+                    if not _is_folder(each, inside):
+                        os.unlink(each, dir_fd=inside)
+                        continue
+                    number += 1
+                    moved = f".aiflow-removed-{os.getpid()}-{number}-{os.urandom(4).hex()}"
+                    os.rename(each, moved, src_dir_fd=inside, dst_dir_fd=top)
+                    names.append(moved)
+            finally:
+                os.close(inside)
+            os.rmdir(name, dir_fd=top)
+    finally:
+        os.close(top)
+    os.rmdir(path)
+
+
+def _is_folder(name: str, within: int) -> bool:
+    """Tell whether something is a folder, no link to one; if so it is opened up."""
+    mode = os.stat(name, dir_fd=within, follow_symlinks=False).st_mode
+    if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+        os.chmod(name, mode | stat.S_IRWXU, dir_fd=within)
+    return stat.S_ISDIR(mode)
 
 
 def _open_up(folder: str) -> None:

@@ -20,6 +20,7 @@ from aiflow.adapters.staging import (
     copied_paths,
     differing,
     is_below,
+    links_in,
     show_hidden,
     stage_everything,
     tracked_among,
@@ -270,7 +271,7 @@ class GitWorkspaces:
         copied = copied_paths(place.copied)
         if (place.path, copied) not in self._tracked:
             self._tracked[place.path, copied] = tracked_among(git, copied)
-        return stage_everything(git, copied, self._tracked[place.path, copied])
+        return stage_everything(git, copied, self._tracked[place.path, copied], links_in(git, checkout.index))
 
     def _now_at(self, checkout: Checkout, commit: str) -> None:
         """Remember that branch and index are at a commit."""

@@ -8,6 +8,7 @@ from aiflow.cli.lines import GREY, Line, Part, duration_text, event_text, moment
 from aiflow.domain.auto_run import StopRequest
 from aiflow.domain.lifecycle import AutoRunState, RunEvent, RunOutcome
 from aiflow.domain.reasons import CATALOGUE
+from aiflow.usecases.use_told import money
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,10 +33,11 @@ _UNTOLD = {
     RunEvent.PLANNING_STARTED,
     RunEvent.IMPLEMENTED,
     RunEvent.REPORTED,
+    RunEvent.QUOTA_WAIT,  # auto-run waits with it, and says so itself
     RunEvent.NEEDS_INPUT,
     RunEvent.FAILED,
 }
-_TROUBLE = {RunEvent.QUOTA_WAIT, RunEvent.ATTEMPT_FAILED, RunEvent.REVIEW_FAILED, RunEvent.NOT_ACCEPTED}
+_TROUBLE = {RunEvent.ATTEMPT_FAILED, RunEvent.REVIEW_FAILED, RunEvent.NOT_ACCEPTED}
 
 
 class Told(NamedTuple):
@@ -177,8 +179,8 @@ def limits_text(limits: Limits, texts: Texts, session: Session | None = None) ->
     if limits.session_minutes:
         shown.append(texts("auto.limit.minutes", minutes=limits.session_minutes))
     if limits.session_cost_usd:
-        used = f"${session.cost_usd:.2f}/" if session else ""
-        shown.append(f"{used}${limits.session_cost_usd:.2f}")
+        used = f"{money(session.cost_usd)}/" if session else ""
+        shown.append(f"{used}{money(limits.session_cost_usd)}")
     if limits.session_tokens:
         used = f"{session.usage.tokens}/" if session else ""
         shown.append(texts("auto.limit.tokens", tokens=f"{used}{limits.session_tokens}"))

@@ -72,7 +72,10 @@ def _show_steps(session: Session, run: Run) -> None:
 
 def show_way_on(session: Session, request: Request, latest: RunSummary) -> None:
     """Say what a stopped run asks, and which command takes the recommended way on."""
-    run = session.engine().runs.load(request.id, latest.run_id) if latest.is_waiting else None
+    has_more = latest.is_waiting or latest.is_active
+    run = session.engine().runs.load(request.id, latest.run_id) if has_more else None
+    if run is not None and run.is_active and run.quota is not None and not run.quota.is_over:
+        say(session.texts("show.quota", until=moment_text(run.quota.until)), "  " + pad("", 14))
     if run is not None and run.error is not None and run.error.question:
         say(run.error.question, "  " + pad(session.texts("run.question"), 14))
         for choice in numbered(run.error.choices):

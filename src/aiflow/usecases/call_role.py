@@ -149,8 +149,8 @@ def _take_failure(work: Work, role: Role, reply: AgentReply, log: StepLog) -> No
         _ask(work, role, Asked(question, reply.choices), log, reply)
         return
     why = _failure(work, code, reply.detail, log, reply)
+    log.say(f"[aiflow] {code}: {work.engine.mask(reply.detail)}")
     if code == "AGENT_QUOTA":
-        log.say(f"[aiflow] {code}: {reply.detail}")
         record(work, quota_reached(work.run, role, why, (reply.retry_at, work.engine.quota_hours), work.engine.clock()))
         return
     if code in (limit_code(COST), limit_code("")):

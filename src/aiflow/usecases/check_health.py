@@ -9,6 +9,7 @@ from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.settings import FILE_NAME, Source
 from aiflow.usecases.check_agents import check_agents
 from aiflow.usecases.check_sandbox import check_sandbox
+from aiflow.usecases.use_told import untold_cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,9 +168,16 @@ def _check_notify(engine: Engine) -> Iterator[Finding]:
 _LATER = ("commit_requests", "queue.", "server.", "github.", "namespace", "limits.issue_retries")
 
 
+COST_CEILINGS = ("limits.run_cost_usd", "limits.session_cost_usd")
+
+
 def _check_settings(engine: Engine) -> Iterator[Finding]:
     sources = engine.settings.sources
     given = (name for name, source in sources.items() if source is not Source.DEFAULT)
     later = tuple(name for name in given if name.startswith(_LATER))
+    costs = [name for name in COST_CEILINGS if engine.settings.number(name)]
+    if costs and (silent := untold_cost(engine.settings)):
+        told = (("roles", ", ".join(silent)),)
+        yield Finding("settings", Health.WARN, None, "settings.no_cost", told, tuple(costs))
     if later:
         yield Finding("settings", Health.WARN, None, "settings.later", (("count", str(len(later))),), later)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.run import RunLimits
 from aiflow.domain.usage import Ceilings, Usage
+from aiflow.settings import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,6 +84,14 @@ class Engine:
             session_ceilings=session_ceilings,
             spent=spent,
         )
+
+    @property
+    def agent_name(self) -> str:
+        """The kind of agent that works, with those of the roles that have another."""
+        usual = self.settings.text("agent.kind")
+        kinds = {role: str(self.settings.for_role(role, "kind")) for role in ROLES}
+        others = ", ".join(f"{role}: {kind}" for role, kind in kinds.items() if kind != usual)
+        return f"{usual} ({others})" if others else usual
 
     @property
     def quota_hours(self) -> float:

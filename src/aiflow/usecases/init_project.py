@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from aiflow.messages import Texts
     from aiflow.ports import AgentPrograms, Clock, Journal
 
-IGNORED = (".aiflow/", "runs/")
+# Only at the root: a project may have folders of these names of its own, with work in them.
+IGNORED = ("/.aiflow/", "/runs/")
 
 
 class Folder(Protocol):

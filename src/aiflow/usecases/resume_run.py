@@ -157,7 +157,9 @@ def _go_on(engine: Engine, lease: Lease, run: Run, way: GoOn, wish: Wish) -> Wor
         again, way = _settle_worktree(work, way, wish)
         engine.control.clear(run.run_id)
         claim(engine, run)
-        again = replace(again, lock=holder_shape(lease.lock))
+        if run.agent != engine.agent_name:  # the settings, or a flag, name another one now
+            engine.warn(engine.texts("run.other_agent", before=run.agent, now=engine.agent_name))
+        again = replace(again, lock=holder_shape(lease.lock), agent=engine.agent_name)
         work.save(resumed(again, way, wish.answer, engine.clock()))
     return work
 

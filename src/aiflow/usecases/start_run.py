@@ -143,7 +143,7 @@ def new_run(
         ),
         created_at=engine.clock(),
         title=request.title,
-        agent=engine.settings.text("agent.kind"),
+        agent=engine.agent_name,
         compare_url=url,
         warnings=() if url else ("REMOTE_NOT_GITHUB" if facts.origin_url else "ORIGIN_MISSING",),
         replaces=before.replaces,

@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aiflow.settings import ROLES
+
 if TYPE_CHECKING:
     from aiflow.domain.usage import Usage
     from aiflow.messages import Texts
+    from aiflow.settings import Settings
 
 
 def usage_text(usage: Usage, texts: Texts) -> str:
     """Say what agents used, as far as they tell: money, and tokens in a number one can take in."""
-    shown = [texts("usage.cost", cost=f"${usage.cost_usd:.2f}")] if usage.cost_usd else []
+    shown = [texts("usage.cost", cost=money(usage.cost_usd))] if usage.cost_usd else []
     if usage.tokens:
         shown.append(texts("usage.tokens", tokens=short_number(usage.tokens)))
     return texts("auto.limit.between").join(shown)
+
+
+# The one kind that always says what it cost; an ACP program may or may not.
+TELLS_COST = frozenset({"claude-code", "acp"})
+
+
+def untold_cost(settings: Settings) -> tuple[str, ...]:
+    """Name the roles whose agents never say what they cost, so that no ceiling on cost sees them."""
+    kinds = ((role, str(settings.for_role(role, "kind"))) for role in ROLES)
+    return tuple(f"{role} ({kind})" for role, kind in kinds if kind not in TELLS_COST)
+
+
+def money(amount: float) -> str:
+    """Write a sum of money: in cents, and what is less than ten of them more exactly."""
+    return f"${amount:.2f}" if amount >= 0.1 or not amount else f"${amount:.4f}"
 
 
 def short_number(number: int) -> str:

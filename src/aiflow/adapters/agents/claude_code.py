@@ -23,6 +23,8 @@ PROGRAM = "claude"
 INSTRUCTIONS = "CLAUDE.md"
 # What claude reads in a project besides instructions: programs to start, addresses to send keys to.
 PROJECT_SETTINGS = (".claude/settings.json", ".claude/settings.local.json", ".mcp.json")
+# Keys of claude's settings whose values are commands that claude starts by itself, outside of its tools.
+STARTS_PROGRAMS = (b"apiKeyHelper", b"awsAuthRefresh", b"awsCredentialExport", b"gcpAuthRefresh", b"HeadersHelper")
 MAX_SETTINGS = 1_000_000
 _READ_THEM = f"\nThe project's own instructions for agents are in `{INSTRUCTIONS}`. Read them first, and follow them.\n"
 
@@ -75,10 +77,13 @@ class ClaudeDriver:
 def is_as_in(root: str, cwd: str) -> bool:
     """Tell whether a worktree's settings for claude are those of the user's checkout: an agent may have written them.
 
-    A file that the worktree has not is no danger.
+    A file that the worktree has not is no danger; one that names programs is, for those may be the agent's.
     """
     found = ((_content(os.path.join(cwd, name)), os.path.join(root, name)) for name in PROJECT_SETTINGS)
-    return all(content is None or content == _content(known) for content, known in found)
+    return all(
+        content is None or (content == _content(known) and not any(key in content for key in STARTS_PROGRAMS))
+        for content, known in found
+    )
 
 
 def _content(path: str) -> bytes | None:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.adapters.agents.logins import CODEX_KEEPS, Seen, seen_login
 from aiflow.adapters.environment import minimal
+from aiflow.adapters.processes.leftovers import sweep
 from aiflow.domain.agent_programs import KNOWN, AgentChoice, AgentProgram, AgentTrouble, Login
+from aiflow.domain.markers import RUN_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -141,11 +143,12 @@ class InstalledAgents:
         import subprocess
 
         assert found.path is not None
+        mark = f"ASK-{os.urandom(6).hex()}"
         try:
             process = subprocess.Popen(
                 [found.path, *arguments],
                 cwd=self.root,
-                env=self._environ(found.kind),
+                env={**self._environ(found.kind), RUN_MARK: mark},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -159,6 +162,8 @@ class InstalledAgents:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 return Said()
+            finally:
+                sweep(RUN_MARK, mark, None)  # also who left its session
         return Said(process.returncode, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace"))
 
 

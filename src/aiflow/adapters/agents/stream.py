@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from aiflow.adapters.agents.command import Launch, Surroundings
     from aiflow.adapters.agents.fence import Fence
+    from aiflow.adapters.secrets import Masker
     from aiflow.domain.agent_call import AgentCall
     from aiflow.domain.programs import Ended
 
@@ -120,7 +121,8 @@ class StreamAgent:
                 return AgentReply(reason_code=MISSING, detail=fence.refusal, command=_shown(start))
             if fence.note:
                 output(f"{fence.note}\n".encode())
-            watch = Following(self._driver.events(call), call, output, should_stop, self._launch.linger_seconds)
+            events = Masked(self._driver.events(call), self._around.masker)
+            watch = Following(events, call, output, should_stop, self._launch.linger_seconds)
             ended = self._around.processes.run(
                 self._program(call, start, fence), watch.hear, watch.should_stop, errors=watch.hear_error
             )
@@ -224,25 +226,48 @@ class Following:
         self._say(text)
 
 
+class Masked:
+    """Events whose lines are masked before they are read: readers cut texts, and half a secret is known by nobody."""
+
+    def __init__(self, events: Events, masker: Masker) -> None:
+        self._events = events
+        self._masker = masker
+
+    @property
+    def told(self) -> Told:
+        """What is known by now."""
+        return self._events.told
+
+    def read(self, line: bytes) -> str | None:
+        """Take a line of standard output."""
+        return self._events.read(self._masker.mask(line))
+
+    def read_error(self, line: bytes) -> str | None:
+        """Take a line of standard error."""
+        return self._events.read_error(self._masker.mask(line))
+
+
 class Lines:
     """Cuts a stream into lines; one without an end is given over in pieces, none of which is an event."""
 
     def __init__(self, read: Callable[[bytes], str | None], say: Callable[[str], None]) -> None:
         self._read = read
         self._say = say
-        self._partial = b""
+        self._partial = bytearray()
 
     def add(self, data: bytes) -> None:
         """Take more of the stream."""
-        *lines, self._partial = (self._partial + data).split(b"\n")
-        for line in lines:
-            self._take(line)
+        first, *rest = data.split(b"\n")
+        self._partial += first
+        for line in rest:
+            self.finish()
+            self._partial += line
         if len(self._partial) > MAX_LINE:
             self.finish()
 
     def finish(self) -> None:
         """Take what came without an end."""
-        rest, self._partial = self._partial, b""
+        rest, self._partial = bytes(self._partial), bytearray()
         self._take(rest)
 
     def _take(self, line: bytes) -> None:

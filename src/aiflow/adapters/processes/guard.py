@@ -214,8 +214,9 @@ def become_subreaper() -> bool:
 
 
 def candidates(name: bytes, path: bytes) -> list[bytes]:
-    """Return where a program may be; an empty entry of PATH is not taken for the current folder."""
-    return [name] if b"/" in name else [folder + b"/" + name for folder in path.split(b":") if folder and name]
+    """Return where a program may be; an entry of PATH that begins at the current folder is the worktree's: left out."""
+    folders = [folder for folder in path.split(b":") if folder.startswith(b"/")] if name else []
+    return [name] if b"/" in name else [folder + b"/" + name for folder in folders]
 
 
 def first_that_starts(paths: list[bytes], start: Callable[[bytes], int]) -> int:

@@ -15,6 +15,7 @@ from aiflow.domain.reasons import exit_code
 from aiflow.usecases.auto_run import limits_of
 from aiflow.usecases.auto_summary import summarize, summary_shape
 from aiflow.usecases.shapes import ENGLISH
+from aiflow.usecases.use_told import untold_cost
 
 
 @make_command("auto")
@@ -32,6 +33,8 @@ def command(session: Session, as_json: bool, watch: bool, last: bool, **ceilings
         return
     given = {name: value for name, value in ceilings.items() if value is not None}
     limits = replace(limits_of(session.settings), **given)  # type: ignore[arg-type]
+    if limits.session_cost_usd and (silent := untold_cost(session.settings)):
+        click.echo(session.texts("auto.no_cost", roles=", ".join(silent)), err=True)
     summary = run_auto(session, limits, as_json=as_json, watch=watch)
     if as_json:
         print_json(summary_shape(summary))

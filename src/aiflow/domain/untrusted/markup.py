@@ -156,7 +156,7 @@ class _Scan:
             if place < len(code) and code[place][0] < at:
                 code, self._is_plain = [], False
             if at > end:  # the rest of that line could be anything
-                end, code, self._is_plain, is_html = self._line_end(at - 1), [], False, True
+                end, code, self._is_plain = self._line_end(at - 1), [], False
         if is_block and self.text.startswith("<!--", start):
             self._is_plain = True  # what follows a comment that is a block of its own begins anew
         return end

@@ -22,6 +22,7 @@ from aiflow.adapters.agents.acp.offers import choice_of, login_of
 from aiflow.adapters.agents.acp.own_log import plain
 from aiflow.adapters.agents.acp.permissions import Option, Policy, Rules, Verdict, Wish, decide
 from aiflow.adapters.agents.acp.troubles import AUTH_CODES, is_limit
+from aiflow.adapters.agents.acp.updates import slim
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +110,7 @@ class Conversation:
         if update.get("sessionUpdate") in _WORK:
             self._limit = None
         if not self._is_replay or update.get("sessionUpdate") == "usage_update":
-            self._say("update", update=update, is_replay=self._is_replay)
+            self._say("update", update=slim(update), is_replay=self._is_replay)
 
     def complain(self, line: str) -> None:
         """Take a line of the agent's own log."""
@@ -147,7 +148,9 @@ class Conversation:
                 raise
             await self._request(connection, "authenticate", {"methodId": login})
             session = await self._request(connection, "session/new", place)
-        self._session_id = str(session.get("sessionId"))
+        self._session_id = session.get("sessionId")
+        if not isinstance(self._session_id, str):
+            raise RequestError(0, "the agent gave its session no id", None)
         self._say("session", id=self._session_id, can_go_on=can_load)
         return session
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 DENIED = "AGENT_PERMISSION_DENIED"
 MAX_MESSAGE = 5_000_000
+MOST_WORDS = 2_000
 # Turns that did not come to their own end, in words.
 _CUT_SHORT = {
     "max_tokens": "the answer was cut off at the model's limit of tokens",
@@ -63,7 +64,7 @@ class AcpEvents:
         event = _object(line)
         kind = event.get("event")
         if not isinstance(kind, str) or kind not in _READERS:
-            return _printable(line.decode("utf-8", "replace")) if not event else None
+            return _printable(line.decode("utf-8", "replace"))[:MOST_WORDS] if not event else None
         if self._told.is_closed:
             return None
         said = _READERS[kind](self, event)
@@ -73,7 +74,7 @@ class AcpEvents:
 
     def read_error(self, line: bytes) -> str | None:
         """Take a line of the client's own standard error."""
-        return _printable(line.decode("utf-8", "replace"))
+        return _printable(line.decode("utf-8", "replace"))[:MOST_WORDS]
 
     def _agent(self, event: dict[str, Any]) -> str:
         info = _dict(event.get("info"))
@@ -168,6 +169,8 @@ class AcpEvents:
             trouble = Trouble("SETTINGS_INVALID", f"agent.{doing}: {trouble.detail}")
         elif doing == "session/load":
             trouble = lost_session(trouble)
+        elif doing == "authenticate":
+            trouble = Trouble(AUTH, trouble.detail)
         if trouble.reason_code == AUTH and self._logins:
             trouble = replace(trouble, detail=f"{trouble.detail} [{'; '.join(self._logins)}]")
         self._close(trouble)

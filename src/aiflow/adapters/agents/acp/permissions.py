@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from aiflow.domain.choices import picked
+from aiflow.domain.untrusted import reveal_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +74,8 @@ class Wish:
     def what(self) -> str:
         """The request in one line, the same whenever the same is asked."""
         unnamed = [path for path in self.paths if path not in self.title]
-        words = " ".join(f"{self.kind}: {self.title} {' '.join(unnamed)}".split())
+        # What a person could not see, they could not have allowed.
+        words = reveal_plain(" ".join(f"{self.kind}: {self.title} {' '.join(unnamed)}".split()))
         if len(words) <= MOST_WORDS:
             return words
         # What is cut off counts too: nobody is taken to have allowed another end of the same beginning.

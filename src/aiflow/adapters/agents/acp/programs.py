@@ -42,7 +42,13 @@ class Known:
 _OPENCODE = Known(
     (*_PROVIDERS, "OPENCODE_API_KEY", "OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR"),
     # Its errors on standard error as well: without them, that it waits for a limit could not be told from work.
-    {"OPENCODE_PRINT_LOGS": "1", "OPENCODE_LOG_LEVEL": "ERROR", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
+    # No plugins and servers of the worktree's: an agent may have written them, and the reviewer would run them.
+    {
+        "OPENCODE_PRINT_LOGS": "1",
+        "OPENCODE_LOG_LEVEL": "ERROR",
+        "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
+    },
     # A refusal is news to the model, and not the end of its turn.
     {"OPENCODE_CONFIG_CONTENT": '{"experimental": {"continue_loop_on_deny": true}}'},
 )

@@ -30,8 +30,11 @@ _PAY = re.compile(
     re.IGNORECASE,
 )
 _LIMIT = re.compile(
-    r"rate[ _-]?limit|too many requests|usage[ _]limit|quota|resource[ _]?exhausted|overloaded|at capacity"
-    r"|(?<![\d.])(?:429|529)(?![\d.])",
+    r"rate[ _-]?limit|too many requests|usage[ _]limit|resource[ _]?exhausted|overloaded|at capacity"
+    r"|\b(?:exceed\w*|exhaust\w*|reach\w*|used up|hit|insufficient|out of|current|over)\b[^.\n]{0,30}\bquota"
+    r"|\bquota\b[^.\n]{0,30}\b(?:exceed\w*|exhaust\w*|reach\w*|used|reset\w*)"
+    # A number alone is any number.
+    r"|(?:status|code|http|error)\W{0,4}(?:code\W{0,3})?(?:429|529)\b",
     re.IGNORECASE,
 )
 _LOGIN = re.compile(
@@ -41,13 +44,15 @@ _LOGIN = re.compile(
     r"|do(?:es)? not have (?:access|permission)|forbidden|(?<![\d.])40[13](?![\d.])",
     re.IGNORECASE,
 )
+# What a file is called says nothing: `at load (/app/quota.js:3:1)`.
+_PATH = re.compile(r"\S*[/\\]\S*\.\w\S*")
 # Of opencode's own log: what it asks besides the work, such as a title, fails on its own.
 _ASIDE = re.compile(r"\bsmall=true\b|\bagent=title\b")
 
 
 def reason_of(text: str) -> str:
     """Name the trouble that a provider's words are about; AGENT_FAILED if they are about no other."""
-    text = text[:MAX_TEXT]
+    text = _PATH.sub(" ", text[:MAX_TEXT])
     has_limit = _LIMIT.search(text) is not None
     # "You exceeded your current quota, please check your plan and billing details": with a time it is a limit.
     if _PAY.search(text) and not (has_limit and re.search(r"\b(?:retry|try again)\b[^.]{0,20}\b(?:in|at)\b", text)):
