@@ -292,7 +292,7 @@ def test_init_makes_a_project_and_keeps_what_is_there(repository: Path, aiflow: 
         "requests/EXAMPLE-2.md",
         ".gitignore",
     ]
-    assert (repository / ".gitignore").read_bytes() == b"node_modules\r\nruns\r\n.aiflow/\r\n"
+    assert (repository / ".gitignore").read_bytes() == b"node_modules\r\nruns\r\n/.aiflow/\r\n"
     before = fingerprint(repository)
     again = aiflow.json("init")
     assert again["made"] == []

@@ -70,7 +70,7 @@ def test_init_keeps_a_linked_gitignore_a_link(repository: Path, aiflow: Program)
     (repository / ".gitignore").symlink_to("shared/ignore")
     aiflow("init")
     assert (repository / ".gitignore").is_symlink()
-    assert (repository / "shared/ignore").read_text() == "x\n.aiflow/\nruns/\n"
+    assert (repository / "shared/ignore").read_text() == "x\n/.aiflow/\n/runs/\n"
 
 
 @pytest.mark.spec("REQ-3")
