@@ -15,6 +15,7 @@ import pytest
 
 from aiflow.adapters.agents.acp.client import work
 from e2e.acp_agent import AcpAgent
+from e2e.bench import is_alive
 
 MODELS = """reply(sessionId="s", configOptions=[
     {"id": "model", "category": "model", "type": "select", "currentValue": "small",
@@ -325,6 +326,7 @@ def test_an_agent_that_goes_away_is_lost(scene: Scene, code: str, last: dict[str
     scene.agent.does("implementer", f'say("half"); {code}')
     scene.call()
     assert scene.last == last
+    assert not is_alive(scene.agent.heard[-1]["pid"])
 
 
 def test_what_is_no_message_is_noise_and_the_turn_goes_on(scene: Scene) -> None:

@@ -61,6 +61,10 @@ async def work(document: dict[str, Any], tell: Callable[..., None] = say, leave_
     if not is_held:
         await asyncio.wait({errors}, timeout=1.0)
         tell("lost", exit_code=process.returncode)
+    if process.returncode is None:  # what it started besides is the guard's to end
+        process.kill()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), leave_seconds)
     errors.cancel()
 
 
