@@ -22,7 +22,7 @@ test: .venv/.dev ## Run all tests but the long fault tests
 	@$(BIN)/python -m pytest -q -n 4 -m "not faults"
 
 test-faults: .venv/.dev ## Run the long fault tests
-	@$(BIN)/python -m pytest -q -m faults
+	@$(BIN)/python -m pytest -q -n 2 -m faults
 
 lint: .venv/.dev ## Check style, types, import directions and generated docs
 	@$(BIN)/ruff check .

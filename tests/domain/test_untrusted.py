@@ -443,7 +443,9 @@ def test_any_text_costs_no_more_than_its_length(piece: str) -> None:
         clean(text)
         return time.process_time() - begin
 
-    assert seconds(32_000) < max(min(seconds(4_000) for _ in range(2)) * 24, 0.5)
+    short = min(seconds(4_000) for _ in range(3))
+    # The least of several times is what the work costs; the rest is what others do on the machine.
+    assert any(seconds(32_000) < max(short * 24, 0.5) for _ in range(3))
 
 
 def test_the_renderer_shows_what_a_careless_reader_gives_away() -> None:

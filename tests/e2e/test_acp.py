@@ -118,6 +118,7 @@ for path in ({str(outside)!r}, "inside.txt"):
 # --- sessions and questions
 
 
+@pytest.mark.faults
 @pytest.mark.spec("AGT-1", "RUN-4")
 def test_the_second_attempt_goes_on_with_the_session_of_the_first(desk: Desk) -> None:
     desk.agent.does(
@@ -213,6 +214,7 @@ def test_a_mode_that_the_agent_does_not_have_is_a_mistake_in_the_settings(desk: 
     assert "agent.mode" in desk.stops_with("SETTINGS_INVALID", 1, 2)["summary"]
 
 
+@pytest.mark.faults
 @pytest.mark.spec("AGT-4", "RUN-14")
 @pytest.mark.parametrize("limit", ["idle_seconds", pytest.param("timeout_seconds", marks=faults)])
 def test_an_agent_that_hangs_is_ended_with_all_it_started(desk: Desk, limit: str) -> None:

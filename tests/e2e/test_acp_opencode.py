@@ -38,6 +38,8 @@ from e2e.model_turns import (
 )
 from e2e.real_agents import MODEL, STUB_KEY, RealHome
 
+pytestmark = pytest.mark.faults
+
 OTHERS = '[agent.roles.planner]\nkind = "demo"\n[agent.roles.qa]\nkind = "demo"\n'
 ONCE = f"{OTHERS}[limits]\nrole_attempts = 1\n"
 MAKE = "printf 'made by the agent\\n' > made.txt"
@@ -140,7 +142,6 @@ def test_a_run_with_opencode_to_its_end(opencode: Opencode, tmp_path: Path) -> N
     assert "summary: Made two files" in log
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-1", "RUN-10")
 def test_a_permission_of_opencode_becomes_a_question(opencode: Opencode) -> None:
     opencode.configure('permissions = "ask"\n')
@@ -158,7 +159,6 @@ def test_a_permission_of_opencode_becomes_a_question(opencode: Opencode) -> None
     assert "implement step S01" in json.dumps(opencode.models.turns[-1].body)
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-1")
 def test_a_refusal_that_opencode_gives_up_for(opencode: Opencode) -> None:
     opencode.configure('permissions = "deny"\n')
@@ -167,7 +167,6 @@ def test_a_refusal_that_opencode_gives_up_for(opencode: Opencode) -> None:
     assert f"execute: {MAKE}" in error["summary"]
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-1")
 def test_a_refusal_that_opencode_finds_a_way_around(opencode: Opencode) -> None:
     opencode.configure('permissions = "deny"\n')
@@ -179,7 +178,6 @@ def test_a_refusal_that_opencode_finds_a_way_around(opencode: Opencode) -> None:
     opencode.over()
 
 
-@pytest.mark.faults
 @pytest.mark.spec("RUN-13")
 def test_a_rate_limit_is_waited_for_and_the_run_goes_on(opencode: Opencode) -> None:
     refused = 0
@@ -197,7 +195,6 @@ def test_a_rate_limit_is_waited_for_and_the_run_goes_on(opencode: Opencode) -> N
     assert "QUOTA_BACK" in events
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-4", "RUN-13")
 @pytest.mark.parametrize(
     ("reply", "code"),
@@ -216,7 +213,6 @@ def test_each_trouble_of_the_model_has_its_reason_code(opencode: Opencode, reply
     opencode.stops_with(code, lambda _: reply)
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-4")
 @pytest.mark.parametrize(
     ("limit", "reply"), [("idle_seconds", Hang()), ("timeout_seconds", Shell("setsid sleep 600 & sleep 600"))]
@@ -226,7 +222,6 @@ def test_opencode_that_hangs_is_ended(opencode: Opencode, limit: str, reply: Rep
     opencode.stops_with("AGENT_TIMEOUT", lambda asked: reply if asked.results else Shell("true"))
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-4", "AGT-5")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_opencode_that_is_killed_has_failed(opencode: Opencode, number: int) -> None:
@@ -242,7 +237,6 @@ def test_opencode_that_is_killed_has_failed(opencode: Opencode, number: int) -> 
     assert_over(opencode.bench, planning=1, steps={"S01": {"implementer": 1}})
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-1")
 def test_a_session_that_opencode_forgot_is_begun_anew(opencode: Opencode) -> None:
     assert opencode.run(lambda _: ask("Which colour?"))["question"] == "Which colour?"
@@ -255,7 +249,6 @@ def test_a_session_that_opencode_forgot_is_begun_anew(opencode: Opencode) -> Non
     assert "Blue" in opencode.models.turns[-1].prompt
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-1", "RUN-4")
 def test_the_second_attempt_goes_on_with_the_first_one(opencode: Opencode) -> None:
     def script(asked: Asked) -> Reply:
@@ -266,7 +259,6 @@ def test_the_second_attempt_goes_on_with_the_first_one(opencode: Opencode) -> No
     assert "I forgot the form." in json.dumps(opencode.models.turns[-1].body)
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-1")
 def test_a_model_that_opencode_does_not_offer_is_a_mistake_in_the_settings(opencode: Opencode) -> None:
     opencode.configure('model = "stub/none"\n')

@@ -231,6 +231,7 @@ def test_settings_that_an_agent_wrote_reach_nobody(claude: ClaudeBench) -> None:
     assert claude.models.turns[-1].role == "qa"
 
 
+@pytest.mark.faults
 @pytest.mark.spec("AGT-4")
 def test_tools_that_the_settings_add_are_there(claude: ClaudeBench) -> None:
     claude.configure('[limits]\nrole_attempts = 1\n[agent.roles.planner]\ntools = ["Bash(git log:*)"]')

@@ -38,6 +38,8 @@ from e2e.model_turns import (
 )
 from e2e.real_agents import RealHome
 
+pytestmark = pytest.mark.faults
+
 ONCE = "[limits]\nrole_attempts = 1\n"
 # A question ends a run with the first call, and is no failure of it.
 ASKS = story(planner=[ask("Is that so?")])
@@ -71,9 +73,7 @@ FAILURES: dict[str, tuple[Reply, str]] = {
 
 
 @pytest.mark.spec("AGT-3", "AGT-4")
-@pytest.mark.parametrize(
-    "case", ["cut stream", *(pytest.param(name, marks=pytest.mark.faults) for name in ("500", "bad request"))]
-)
+@pytest.mark.parametrize("case", ["cut stream", *(pytest.param(name) for name in ("500", "bad request"))])
 def test_a_model_that_fails_is_a_failed_attempt(claude: ClaudeBench, case: str) -> None:
     reply, words = FAILURES[case]
     claude.models.script = lambda _: reply
@@ -91,7 +91,6 @@ def test_exit_code_0_is_no_success(claude: ClaudeBench) -> None:
     assert claude.bench.errors()["evidence"]["exit_code"] == 0
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-3", "RUN-4")
 def test_a_failed_attempt_is_repeated_in_its_session(claude: ClaudeBench) -> None:
     claude.configure()
@@ -110,9 +109,7 @@ AUTH: dict[str, tuple[Trouble, str]] = {
 
 
 @pytest.mark.spec("AGT-4")
-@pytest.mark.parametrize(
-    "case", ["no money", *(pytest.param(one, marks=pytest.mark.faults) for one in list(AUTH)[::2])]
-)
+@pytest.mark.parametrize("case", ["no money", *(pytest.param(one) for one in list(AUTH)[::2])])
 def test_what_only_a_person_can_mend_stops_at_once(claude: ClaudeBench, case: str) -> None:
     trouble, words = AUTH[case]
     claude.configure()
@@ -124,7 +121,6 @@ def test_what_only_a_person_can_mend_stops_at_once(claude: ClaudeBench, case: st
     assert not any("codex" in action or "opencode" in action for action in advice), "only of the program that was used"
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-4")
 def test_without_a_login_a_person_is_told_to_log_in(claude: ClaudeBench) -> None:
     claude.home.write(".claude/settings.json", "{}")
@@ -145,7 +141,6 @@ def test_a_used_up_quota_is_waited_for_until_its_time(claude: ClaudeBench) -> No
     assert claude.said(1).count("Body of RQ-1.") == 1, "the session that met the limit goes on"
 
 
-@pytest.mark.faults
 @pytest.mark.spec("RUN-13")
 @pytest.mark.parametrize("trouble", [Trouble.RATE_LIMIT, Trouble.OVERLOADED])
 def test_a_limit_without_a_time_is_waited_for_too(
@@ -165,7 +160,6 @@ def test_a_limit_without_a_time_is_waited_for_too(
     assert usage(stage)[0] == 3
 
 
-@pytest.mark.faults
 @pytest.mark.spec("RUN-13")
 def test_a_quota_that_is_away_too_long_stops_and_says_until_when(claude: ClaudeBench) -> None:
     claude.home.subscribe_claude()
@@ -182,7 +176,7 @@ def test_a_quota_that_is_away_too_long_stops_and_says_until_when(claude: ClaudeB
     ("limits", "words"),
     [
         ("idle_seconds = 2", "it was silent for 2 s"),
-        pytest.param("timeout_seconds = 2", "it took longer than 2 s", marks=pytest.mark.faults),
+        pytest.param("timeout_seconds = 2", "it took longer than 2 s"),
     ],
 )
 def test_a_claude_that_hangs_is_ended(claude: ClaudeBench, limits: str, words: str) -> None:
@@ -201,7 +195,6 @@ def test_a_claude_that_hangs_behind_its_answer_has_answered(claude: ClaudeBench)
     assert_over(claude.bench, planning=0)
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-4")
 def test_lines_that_are_no_events_do_not_matter(claude: ClaudeBench) -> None:
     noise = (
@@ -249,7 +242,7 @@ def test_a_call_has_only_so_many_turns(claude: ClaudeBench) -> None:
     ("reply", "code"),
     [
         (done(), "JSON_SCHEMA_INVALID"),
-        pytest.param(Say("I have planned it all."), "JSON_PARSE_ERROR", marks=pytest.mark.faults),
+        pytest.param(Say("I have planned it all."), "JSON_PARSE_ERROR"),
     ],
 )
 def test_an_answer_of_another_shape_is_none(claude: ClaudeBench, reply: Reply, code: str) -> None:
@@ -258,9 +251,7 @@ def test_an_answer_of_another_shape_is_none(claude: ClaudeBench, reply: Reply, c
 
 
 @pytest.mark.spec("AGT-4", "AGT-5")
-@pytest.mark.parametrize(
-    "how", [signal.SIGKILL, *(pytest.param(one, marks=pytest.mark.faults) for one in (signal.SIGINT, signal.SIGTERM))]
-)
+@pytest.mark.parametrize("how", [signal.SIGKILL, *(pytest.param(one) for one in (signal.SIGINT, signal.SIGTERM))])
 def test_a_claude_that_somebody_kills_has_failed_and_leaves_nothing(claude: ClaudeBench, how: signal.Signals) -> None:
     """Its commands are its own children, in sessions of their own: the guard ends them all the same."""
     claude.models.script = story(planner=[plan()], implementer=[Shell("setsid sleep 600 & sleep 600")])
@@ -278,7 +269,6 @@ def _log(bench: Bench) -> str:
     return path.read_text() if path and path.exists() else ""
 
 
-@pytest.mark.faults
 @pytest.mark.spec("RUN-10", "RUN-4")
 def test_a_session_that_claude_no_longer_knows_begins_anew(claude: ClaudeBench) -> None:
     claude.models.script = ASKS
@@ -306,7 +296,6 @@ def test_tokens_are_counted_as_they_flow(claude: ClaudeBench) -> None:
     assert stage["usage"]["tokens"] == 214
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-4")
 def test_claude_itself_keeps_to_what_a_run_may_cost(claude: ClaudeBench) -> None:
     claude.configure("[limits]\nrun_cost_usd = 0.001")
@@ -317,7 +306,6 @@ def test_claude_itself_keeps_to_what_a_run_may_cost(claude: ClaudeBench) -> None
     assert len(claude.models.turns) == 2
 
 
-@pytest.mark.faults
 @pytest.mark.spec("RUN-12")
 def test_a_cancelled_claude_leaves_nothing(claude: ClaudeBench) -> None:
     claude.models.script = story(planner=[plan()], implementer=[Shell("setsid sleep 600 & sleep 600")], qa=[verdict()])

@@ -73,6 +73,7 @@ def test_a_run_comes_to_its_end_with_real_changes(codex: CodexBench) -> None:
     assert "summary: It is done" in log
 
 
+@pytest.mark.faults
 @pytest.mark.spec("RUN-4")
 def test_a_second_attempt_goes_on_in_the_same_thread(codex: CodexBench) -> None:
     def implement(asked: Asked) -> Reply:
@@ -206,6 +207,7 @@ def test_commands_see_no_keys_and_nothing_tells_them(codex: CodexBench) -> None:
     assert "token: ***" in codex.bench.log(1)
 
 
+@pytest.mark.faults
 @pytest.mark.spec("AGT-4")
 def test_nothing_of_the_users_own_runs_outside_the_sandbox(codex: CodexBench) -> None:
     """MCP servers, a notifier, rules that let commands out of the sandbox, and settings of the branch itself."""

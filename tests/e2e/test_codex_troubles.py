@@ -36,6 +36,8 @@ from e2e.model_turns import (
 )
 from e2e.real_agents import RealHome
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.fixture
 def codex(bench: Bench, models: ModelServer, real_home: RealHome) -> CodexBench:
@@ -68,7 +70,6 @@ def test_a_used_up_plan_names_its_time(codex: CodexBench) -> None:
     assert abs(told - datetime.now(UTC) - timedelta(hours=2)) < timedelta(minutes=2)
 
 
-@pytest.mark.faults
 @pytest.mark.spec("RUN-13")
 def test_a_run_that_waits_shows_until_when_and_can_be_cancelled(codex: CodexBench) -> None:
     codex.models.script = lambda _: Refuse(Trouble.QUOTA, seconds=3600)
@@ -89,7 +90,7 @@ AUTH: dict[str, tuple[Trouble, str]] = {
 
 
 @pytest.mark.spec("AGT-4")
-@pytest.mark.parametrize("case", ["wrong key", "no money", pytest.param("not allowed", marks=pytest.mark.faults)])
+@pytest.mark.parametrize("case", ["wrong key", "no money", pytest.param("not allowed")])
 def test_what_only_a_person_can_mend_stops_at_once(codex: CodexBench, case: str) -> None:
     trouble, words = AUTH[case]
     codex.models.script = lambda _: Refuse(trouble)
@@ -127,9 +128,7 @@ FAILURES: dict[str, tuple[Reply, str]] = {
 
 
 @pytest.mark.spec("AGT-3")
-@pytest.mark.parametrize(
-    "case", ["cut stream", *(pytest.param(one, marks=pytest.mark.faults) for one in ("500", "garbage", "bad request"))]
-)
+@pytest.mark.parametrize("case", ["cut stream", *(pytest.param(one) for one in ("500", "garbage", "bad request"))])
 def test_a_model_that_fails_is_a_failed_attempt(codex: CodexBench, case: str) -> None:
     reply, words = FAILURES[case]
     codex.models.script = lambda _: reply
@@ -139,7 +138,6 @@ def test_a_model_that_fails_is_a_failed_attempt(codex: CodexBench, case: str) ->
     assert words in error["summary"]
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-3")
 def test_a_model_that_is_not_there_is_not_waited_for_for_ever(codex: CodexBench) -> None:
     codex.configure("[limits]\nrole_attempts = 1")
@@ -148,7 +146,6 @@ def test_a_model_that_is_not_there_is_not_waited_for_for_ever(codex: CodexBench)
     assert "Connection failed" in assert_over(codex.bench, planning=1)["error"]["summary"]
 
 
-@pytest.mark.faults
 @pytest.mark.spec("RUN-13")
 def test_a_model_at_capacity_is_a_quota(codex: CodexBench) -> None:
     codex.configure("[limits]\nquota_wait_hours = 0")
@@ -158,7 +155,7 @@ def test_a_model_at_capacity_is_a_quota(codex: CodexBench) -> None:
 
 
 @pytest.mark.spec("AGT-4")
-@pytest.mark.parametrize("limit", ["idle_seconds = 3", pytest.param("timeout_seconds = 4", marks=pytest.mark.faults)])
+@pytest.mark.parametrize("limit", ["idle_seconds = 3", pytest.param("timeout_seconds = 4")])
 def test_a_hanging_model_is_a_timeout(codex: CodexBench, limit: str) -> None:
     codex.configure(f"[agent.roles.implementer]\n{limit}\n[limits]\nrole_attempts = 1")
     codex.models.script = story(
@@ -190,7 +187,6 @@ def test_a_refused_tool_and_no_answer_is_a_denied_permission(codex: CodexBench) 
         assert "refused: " in codex.bench.log(1)
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-4")
 def test_a_refused_tool_is_forgiven_where_the_work_was_done(codex: CodexBench) -> None:
     codex.models.script = story(
@@ -202,7 +198,6 @@ def test_a_refused_tool_is_forgiven_where_the_work_was_done(codex: CodexBench) -
     assert assert_over(codex.bench, planning=1, steps=calls(implementer=1, qa=1))["state"] == "DONE"
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-3")
 def test_words_in_place_of_an_answer_are_no_answer(codex: CodexBench) -> None:
     codex.models.script = story(planner=[Say("Here is my plan: do it.")])
@@ -212,7 +207,7 @@ def test_words_in_place_of_an_answer_are_no_answer(codex: CodexBench) -> None:
 
 
 @pytest.mark.spec("AGT-4")
-@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT)])
 def test_a_killed_codex_is_a_failed_attempt_and_goes_on(codex: CodexBench, how: signal.Signals) -> None:
     def implement(asked: Asked) -> Reply:
         return done() if "Feedback" in asked.prompt else Hang() if asked.results else Shell("echo x > x.txt")
@@ -258,7 +253,6 @@ def test_a_codex_that_will_not_go_after_its_end_has_succeeded(codex: CodexBench)
     assert assert_over(codex.bench, planning=1, steps=calls(implementer=1, qa=1))["state"] == "DONE"
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-4")
 def test_exit_code_0_without_the_closing_event_is_a_failure(codex: CodexBench) -> None:
     codex.configure("[limits]\nrole_attempts = 1")
@@ -270,7 +264,6 @@ def test_exit_code_0_without_the_closing_event_is_a_failure(codex: CodexBench) -
     assert "closing event" in error["summary"]
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-4")
 def test_garbage_among_the_events_is_shown_and_does_no_harm(codex: CodexBench) -> None:
     codex.wrap(
@@ -282,7 +275,6 @@ def test_garbage_among_the_events_is_shown_and_does_no_harm(codex: CodexBench) -
     assert 'npm notice: {"new" version' in codex.bench.log(0)
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-4")
 def test_settings_that_codex_cannot_read_are_told_in_its_words(codex: CodexBench) -> None:
     codex.configure("[limits]\nrole_attempts = 1")
@@ -307,7 +299,6 @@ def test_a_call_that_runs_away_is_ended_at_the_ceiling(codex: CodexBench) -> Non
     assert 1000 < stage["usage"]["tokens"] < 10_000
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-4")
 def test_ceilings_on_calls_hold_by_themselves(codex: CodexBench) -> None:
     codex.configure("[limits]\nrun_agent_calls = 2")
@@ -318,7 +309,6 @@ def test_ceilings_on_calls_hold_by_themselves(codex: CodexBench) -> None:
     assert usage(stage) == (2, 300, 21, 0.0)
 
 
-@pytest.mark.faults
 @pytest.mark.spec("AGT-4")
 def test_what_a_failed_call_used_is_counted(codex: CodexBench) -> None:
     codex.configure("[limits]\nrole_attempts = 1")
