@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # Editors and prompts ask git for the status all the time; their locks are gone in a moment.
 _LOCK_SECONDS = 2.0
 # How long to wait for another move, also for a git whose aiflow was killed; behind that its own locks tell.
-_MOVE_SECONDS = 10.0
+_MOVE_SECONDS = 60.0
 _NAMED_FILES = 20
 _ANY = (0, 1, 2, 128)
 # Most of these undo settings of the user's: `merge.*`, `pull.twohead`.
