@@ -24,6 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 
 # What is read when an interpreter starts, and the marks that are looked for in the environment a process started with.
@@ -41,12 +42,37 @@ def can_fork(environ: Mapping[str, str]) -> bool:
     return wanted == ours and environ.get("LANG", "").endswith("UTF-8") and os.geteuid() == _USER
 
 
+# Hands its streams over, waits, and ends as the call did.
+_CLIENT = """#!{python} -IS
+import json, os, socket, sys
+os.umask(mask := os.umask(0o077))
+line = socket.socket(socket.AF_UNIX)
+line.connect({address!r})
+socket.send_fds(line, [b"call"], [0, 1, 2])
+job = {{"argv": sys.argv[1:], "cwd": os.getcwd(), "environ": dict(os.environ), "umask": mask}}
+line.sendall(json.dumps(job).encode() + b"\\n")
+code = int(line.recv(16))
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
+def write_program(folder: Path) -> None:
+    """Write `aiflow` into a folder, for shells to find: a small program by which the call is forked."""
+    folder.mkdir()
+    program = folder / "aiflow"
+    program.write_text(_CLIENT.format(python=sys.executable, address=_parent().address))
+    program.chmod(0o755)
+
+
 def call(argv: list[str], stdin: str, cwd: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Call the program and wait for its end and that of its output."""
-    with _guard:
-        parent = _parents.get(os.getpid()) or _parents.setdefault(os.getpid(), Parent())
     os.umask(mask := os.umask(0o077))
-    return parent.call({"argv": argv, "cwd": cwd, "environ": dict(environ), "umask": mask}, stdin.encode())
+    return _parent().call({"argv": argv, "cwd": cwd, "environ": dict(environ), "umask": mask}, stdin.encode())
+
+
+def _parent() -> Parent:
+    with _guard:
+        return _parents.get(os.getpid()) or _parents.setdefault(os.getpid(), Parent())
 
 
 class Parent:
@@ -54,10 +80,10 @@ class Parent:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="aiflow-forked-")
-        self._address = os.path.join(self._folder.name, "door")
+        self.address = os.path.join(self._folder.name, "door")
         environ = {name: value for name, value in os.environ.items() if not name.startswith(("AIFLOW", "LC_", "LANG"))}
         self._process = subprocess.Popen(
-            [sys.executable, __file__, self._address],
+            [sys.executable, __file__, self.address],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**environ, "LANG": "C.UTF-8"},
@@ -81,7 +107,7 @@ class Parent:
             given.write(stdin)
             given.seek(0)
             line = stack.enter_context(socket.socket(socket.AF_UNIX))
-            line.connect(self._address)
+            line.connect(self.address)
             pipes = [os.pipe(), os.pipe()]
             for out, _ in pipes:
                 stack.callback(os.close, out)
