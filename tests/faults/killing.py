@@ -153,7 +153,7 @@ import builtins, ctypes, fcntl, getpass, importlib, json, os, pkgutil, shutil, s
 import tempfile, threading, tomllib
 import aiflow, aiflow.cli.main
 for module in pkgutil.walk_packages(aiflow.__path__, "aiflow."):
-    if not module.name.endswith("__main__"):
+    if not module.name.endswith("__main__") and ".agents.acp." not in module.name:  # a program of its own, and slow
         importlib.import_module(module.name)
 from aiflow.adapters import atomic_files
 
