@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from dynamo import Dynamo, shared_endpoint
+
 settings.register_profile("aiflow", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("aiflow")
 
@@ -84,3 +86,17 @@ def aiflow(repository: Path) -> Program:
 def aiflow_in() -> Callable[[Path], Program]:
     """Give a way to call the program anywhere."""
     return Program
+
+
+@pytest.fixture(scope="session")
+def dynamo_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the address of a real DynamoDB Local, the same for all workers."""
+    base = tmp_path_factory.getbasetemp()
+    with shared_endpoint((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "dynamo") as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def dynamo(dynamo_endpoint: str) -> Dynamo:
+    """Give an empty database of a real DynamoDB Local."""
+    return Dynamo(dynamo_endpoint)
