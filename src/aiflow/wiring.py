@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from aiflow.adapters.demo_folder import DemoFolder
     from aiflow.adapters.project_files import ProjectFolder
     from aiflow.domain.run import Run
+    from aiflow.domain.task import Checkout
     from aiflow.messages import Texts
     from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
     from aiflow.settings import Settings
@@ -195,6 +196,14 @@ def new_demo(folder: str | None) -> DemoFolder:
     from aiflow.adapters.demo_folder import DemoFolder
 
     return DemoFolder(folder, os.environ)
+
+
+def checkout_of(project: Project) -> Checkout:
+    """Name a project's checkout as its tasks and runners do (QUE-11): this host, and the real path of its root."""
+    from aiflow.adapters.processes.table import host_name
+    from aiflow.domain.task import Checkout
+
+    return Checkout(host_name(), os.path.realpath(project.root))
 
 
 def read_settings(root: str, flags: Iterable[str]) -> Settings:
