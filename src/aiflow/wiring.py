@@ -13,7 +13,7 @@ from aiflow.adapters.run_files import RunFiles
 from aiflow.usecases.read_backlog import BacklogSources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from aiflow.domain.run import Run
     from aiflow.messages import Texts
     from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
+    from aiflow.ports.tasks import LocalStore
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine
 
@@ -202,3 +203,22 @@ def read_settings(root: str, flags: Iterable[str]) -> Settings:
     from aiflow.adapters.toml_settings import load_settings
 
     return load_settings(root, os.environ, flags)
+
+
+def namespace_of(project: Project, settings: Settings) -> str:
+    """Return the namespace of a project's tasks: as the settings say, else one of this checkout's own."""
+    import hashlib
+
+    from aiflow.domain.namespace import check_namespace, default_namespace
+
+    if settings.text("namespace"):
+        return check_namespace(settings.text("namespace"))
+    real = os.path.realpath(project.root)
+    return default_namespace(os.path.basename(real), hashlib.sha256(os.fsencode(real)).hexdigest())
+
+
+def local_store(environ: Mapping[str, str]) -> LocalStore:
+    """Give the store of this machine, to start, stop and look at."""
+    from aiflow.adapters.dynamo_local import LocalDynamo
+
+    return LocalDynamo(environ)
