@@ -81,9 +81,12 @@ class StepStop:
 BROAD_TARGETS = frozenset({"", ".", "./", "*", "**", "**/*", "/"})
 MIXED_STOPS = 3
 
+# A runner that stopped, was lost or had no store ended the run; another delivery of its task goes on with it (QUE-7).
+RUNNER_STOPS = frozenset({"RUNNER_STOPPED", "RUNNER_LOST", "STORE_UNREACHABLE"})
+FROM_OUTSIDE = RUNNER_STOPS | {"CANCELLED"}
+
 # Nobody's work failed: calling the role again mends nothing, and the plan may well be sound.
-NOT_THE_WORK = NOT_AN_ATTEMPT | {
-    "CANCELLED",
+NOT_THE_WORK = NOT_AN_ATTEMPT | FROM_OUTSIDE | {
     "PROCESS_CRASHED",
     "RUN_LOST",
     "LOCK_LOST",
@@ -104,9 +107,6 @@ NOT_THE_WORK = NOT_AN_ATTEMPT | {
     "AGENT_SANDBOX_MISSING",
     "COST_LIMIT_REACHED",
     "RUN_LIMIT_REACHED",
-    "RUNNER_LOST",
-    "RUNNER_STOPPED",
-    "STORE_UNREACHABLE",
 }
 
 
