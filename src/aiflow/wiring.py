@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aiflow.domain.run import Run
     from aiflow.messages import Texts
     from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
-    from aiflow.ports.tasks import LocalStore
+    from aiflow.ports.tasks import LocalStore, Wake
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine
 
@@ -222,3 +222,11 @@ def local_store(environ: Mapping[str, str]) -> LocalStore:
     from aiflow.adapters.dynamo_local import LocalDynamo
 
     return LocalDynamo(environ)
+
+
+def open_wake(environ: Mapping[str, str], namespace: str | None = None, runner_id: str | None = None) -> Wake:
+    """Give the way to wake the runners of this machine; with a namespace and a runner's id, to be woken."""
+    from aiflow.adapters.user_folders import data_home
+    from aiflow.adapters.wake_pipes import WakePipes
+
+    return WakePipes(str(data_home(environ) / "wake"), namespace, runner_id)
