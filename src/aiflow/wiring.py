@@ -226,7 +226,10 @@ def local_store(environ: Mapping[str, str]) -> LocalStore:
 
 def open_wake(environ: Mapping[str, str], namespace: str | None = None, runner_id: str | None = None) -> Wake:
     """Give the way to wake the runners of this machine; with a namespace and a runner's id, to be woken."""
-    from aiflow.adapters.user_folders import data_home
+    from aiflow.adapters.user_folders import data_home, private_folder
     from aiflow.adapters.wake_pipes import WakePipes
 
+    if runner_id is not None:
+        with contextlib.suppress(OSError):  # then the poll has to do
+            private_folder(data_home(environ))
     return WakePipes(str(data_home(environ) / "wake"), namespace, runner_id)
