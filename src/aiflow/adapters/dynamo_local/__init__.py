@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 from aiflow.adapters.atomic_files import guarded, translated
 from aiflow.adapters.dynamo_address import local_address
 from aiflow.adapters.dynamo_local import by_java, fetch
-from aiflow.adapters.dynamo_local.by_docker import DockerStore, find_docker
+from aiflow.adapters.dynamo_local.by_docker import DockerStore, find_docker, installed_docker
 from aiflow.adapters.dynamo_local.folder import DOCKER, JAVA, Record, StoreFolder
 from aiflow.adapters.dynamo_local.health import HOST, problem_at
 from aiflow.adapters.dynamo_local.java import find_java
+from aiflow.adapters.dynamo_local.log_file import follow_log, log_end
 from aiflow.adapters.user_folders import cache_home
 from aiflow.errors import EnvironmentProblemError
 from aiflow.ports.tasks import StoreStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from aiflow.adapters.dynamo_client import StoreAddress
 
@@ -68,8 +69,9 @@ class LocalDynamo:
         if record is None or key is None or record.is_stopped:
             return about
         about = about._replace(how=record.how, endpoint=f"http://{HOST}:{record.port}")
-        if record.how == JAVA and not record.is_process_alive():
-            return about._replace(endpoint=None, problem=f"process {record.pid} is gone")
+        if not self._lives(record):
+            what = f"process {record.pid}" if record.how == JAVA else f"container {record.container}"
+            return about._replace(endpoint=None, problem=f"{what} is gone")
         problem = problem_at(record.port, key)
         about = about._replace(pid=record.pid, problem=problem)
         return about if problem else about._replace(is_running=True, version=VERSION)
@@ -77,11 +79,17 @@ class LocalDynamo:
     def log(self, lines: int) -> str:
         """Return the end of its log."""
         with translated(self._folder.log):
-            record = self._folder.record()
-            docker = find_docker(self._environ) if record is not None and record.container else None
-            if isinstance(docker, DockerStore) and record is not None:
+            record, docker = self._folder.record(), installed_docker(self._environ)
+            if record is not None and record.container and docker is not None:
                 return docker.log(record, lines)
-            return by_java.log_end(self._folder, lines)
+            return log_end(self._folder.log, lines)
+
+    def follow(self, lines: int) -> Iterator[str]:
+        """Give the end of its log line by line, and what is added, for as long as somebody listens."""
+        record, docker = self._folder.record(), installed_docker(self._environ)
+        if record is not None and record.container and docker is not None:
+            return docker.follow(record, lines)
+        return follow_log(self._folder.log, lines)
 
     def address(self, progress: Progress) -> StoreAddress:
         """Return where it answers and by which key it knows us, started if it does not run."""
@@ -101,11 +109,18 @@ class LocalDynamo:
         way.run(self._folder, before.port if before else None)
         return self.status()
 
+    def _lives(self, record: Record) -> bool:
+        """Tell whether what was written down is still there; only then is the key told to whoever listens."""
+        if record.container is None:
+            return record.is_process_alive()
+        docker = installed_docker(self._environ)
+        return docker is not None and docker.is_running(record)
+
     def _end(self, record: Record) -> bool:
-        if record.how == JAVA or record.container is None:
+        if record.container is None:
             return by_java.end(record)
-        docker = find_docker(self._environ)
-        return docker.end(record) if isinstance(docker, DockerStore) else False
+        docker = installed_docker(self._environ)
+        return docker is not None and docker.end(record)
 
     def _find_way(self, before: str | None, progress: Progress) -> by_java.JavaStore | DockerStore:
         """Choose how to run it: as before, for the data is there; at first by Java, else by Docker."""

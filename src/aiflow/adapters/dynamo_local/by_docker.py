@@ -14,7 +14,7 @@ from aiflow.adapters.dynamo_local.folder import DOCKER, Record
 from aiflow.adapters.dynamo_local.health import HOST, problem_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from aiflow.adapters.dynamo_local.folder import StoreFolder
 
@@ -71,17 +71,36 @@ class DockerStore(NamedTuple):
         """Return the end of the container's log."""
         return self._call("logs", "--tail", str(lines), str(record.container))[1]
 
+    def follow(self, record: Record, lines: int) -> Iterator[str]:
+        """Give the end of the container's log, and what is added, as it comes."""
+        command = [self.program, "logs", "--follow", "--tail", str(lines), str(record.container)]
+        with subprocess.Popen(
+            command, env=dict(self.environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ) as process:
+            assert process.stdout is not None
+            try:
+                for line in process.stdout:
+                    yield line.decode("utf-8", "replace").rstrip("\n")
+            finally:
+                process.kill()
+
     def _call(self, *arguments: str, seconds: float = ANSWER_SECONDS) -> tuple[int, str]:
         return _docker(self.program, arguments, self.environ, seconds)
 
 
+def installed_docker(environ: Mapping[str, str]) -> DockerStore | None:
+    """Return the Docker that is installed, whether or not its engine answers."""
+    program = shutil.which("docker", path=environ.get("PATH", os.defpath))
+    return DockerStore(program, environ) if program else None
+
+
 def find_docker(environ: Mapping[str, str]) -> DockerStore | str:
     """Return a Docker that works, or what is missing."""
-    program = shutil.which("docker", path=environ.get("PATH", os.defpath))
-    if program is None:
+    docker = installed_docker(environ)
+    if docker is None:
         return "Docker was not found"
-    code, _ = _docker(program, ("info",), environ, ANSWER_SECONDS)
-    return DockerStore(program, environ) if code == 0 else "Docker is installed, and its engine does not answer"
+    code, _ = _docker(docker.program, ("info",), environ, ANSWER_SECONDS)
+    return docker if code == 0 else "Docker is installed, and its engine does not answer"
 
 
 def _run_arguments(name: str, port: int) -> tuple[str, ...]:

@@ -114,17 +114,6 @@ def end(record: Record) -> bool:
     return True
 
 
-def log_end(folder: StoreFolder, lines: int) -> str:
-    """Return the end of the log."""
-    try:
-        with open(folder.log, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - max(4096, lines * 400)))
-            text = file.read().decode("utf-8", "replace")
-    except FileNotFoundError:
-        return ""
-    return "".join(text.splitlines(keepends=True)[-lines:]) if lines else ""
-
-
 def _said(folder: StoreFolder, since: int) -> str:
     """Return what was added to the log."""
     with open(folder.log, "rb") as file:
