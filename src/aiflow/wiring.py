@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aiflow.domain.run import Run
     from aiflow.messages import Texts
     from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
-    from aiflow.ports.tasks import LocalStore, Wake
+    from aiflow.ports.tasks import LocalStore, QueueStore, Wake
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine
 
@@ -222,6 +222,31 @@ def local_store(environ: Mapping[str, str]) -> LocalStore:
     from aiflow.adapters.dynamo_local import LocalDynamo
 
     return LocalDynamo(environ)
+
+
+def open_store(
+    settings: Settings,
+    environ: Mapping[str, str],
+    progress: Callable[[str, float | None], None],
+    *,
+    is_to_write: bool = True,
+) -> QueueStore:
+    """Open the queue store that the settings name, with its tables; the one of this machine is started if need be.
+
+    In somebody's account elsewhere no table is made just to look: a missing one reads as empty.
+    """
+    from aiflow.adapters.dynamo_address import LOCAL, shared_address
+    from aiflow.adapters.dynamo_client import connect
+    from aiflow.adapters.dynamo_local import LocalDynamo
+    from aiflow.adapters.dynamo_queue import DynamoStore
+
+    name = settings.text("queue.store")
+    is_local = name == LOCAL
+    address = LocalDynamo(environ).address(progress) if is_local else shared_address(name, environ)
+    store = DynamoStore(connect(address), settings.number("queue.poll_ms") / 1000)
+    if is_local or is_to_write:
+        store.prepare()
+    return store
 
 
 def open_wake(environ: Mapping[str, str], namespace: str | None = None, runner_id: str | None = None) -> Wake:
