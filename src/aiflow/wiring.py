@@ -13,7 +13,7 @@ from aiflow.adapters.run_files import RunFiles
 from aiflow.usecases.read_backlog import BacklogSources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from aiflow.domain.task import Checkout
     from aiflow.messages import Texts
     from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
+    from aiflow.ports.tasks import LocalStore, QueueStore, Wake
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine
 
@@ -211,3 +212,58 @@ def read_settings(root: str, flags: Iterable[str]) -> Settings:
     from aiflow.adapters.toml_settings import load_settings
 
     return load_settings(root, os.environ, flags)
+
+
+def namespace_of(project: Project, settings: Settings) -> str:
+    """Return the namespace of a project's tasks: as the settings say, else one of this checkout's own."""
+    import hashlib
+
+    from aiflow.domain.namespace import check_namespace, default_namespace
+
+    if settings.text("namespace"):
+        return check_namespace(settings.text("namespace"))
+    real = os.path.realpath(project.root)
+    return default_namespace(os.path.basename(real), hashlib.sha256(os.fsencode(real)).hexdigest())
+
+
+def local_store(environ: Mapping[str, str]) -> LocalStore:
+    """Give the store of this machine, to start, stop and look at."""
+    from aiflow.adapters.dynamo_local import LocalDynamo
+
+    return LocalDynamo(environ)
+
+
+def open_store(
+    settings: Settings,
+    environ: Mapping[str, str],
+    progress: Callable[[str, float | None], None],
+    *,
+    is_to_write: bool = True,
+) -> QueueStore:
+    """Open the queue store that the settings name, with its tables; the one of this machine is started if need be.
+
+    In somebody's account elsewhere no table is made just to look: a missing one reads as empty.
+    """
+    from aiflow.adapters.dynamo_address import LOCAL, shared_address
+    from aiflow.adapters.dynamo_client import connect
+    from aiflow.adapters.dynamo_local import LocalDynamo
+    from aiflow.adapters.dynamo_queue import DynamoStore
+
+    name = settings.text("queue.store")
+    is_local = name == LOCAL
+    address = LocalDynamo(environ).address(progress) if is_local else shared_address(name, environ)
+    store = DynamoStore(connect(address), settings.number("queue.poll_ms") / 1000)
+    if is_local or is_to_write:
+        store.prepare()
+    return store
+
+
+def open_wake(environ: Mapping[str, str], namespace: str | None = None, runner_id: str | None = None) -> Wake:
+    """Give the way to wake the runners of this machine; with a namespace and a runner's id, to be woken."""
+    from aiflow.adapters.user_folders import data_home, private_folder
+    from aiflow.adapters.wake_pipes import WakePipes
+
+    if runner_id is not None:
+        with contextlib.suppress(OSError):  # then the poll has to do
+            private_folder(data_home(environ))
+    return WakePipes(str(data_home(environ) / "wake"), namespace, runner_id)
