@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aiflow.cli.running import find_run
+from aiflow.domain.delivery import FORCE, KEEP_CHANGES, SET, STEP_ID, UPDATE, WATCH
 from aiflow.domain.request import Priority, RequestId
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.domain.task import TaskAction, check_prompt, check_task_id
@@ -13,13 +14,19 @@ from aiflow.errors import BadInputError
 from aiflow.usecases.check_work import require_resumable, require_startable
 from aiflow.usecases.enqueue_work import USUAL_PRIORITY, Order
 from aiflow.usecases.resume_run import Wish
-from aiflow.usecases.task_wish import ACTIONS, options_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aiflow.cli.session import Session
     from aiflow.usecases.engine import Engine
+
+
+ACTIONS = {
+    ResumeMode.RESUME: TaskAction.RESUME,
+    ResumeMode.RETRY_STEP: TaskAction.RETRY_STEP,
+    ResumeMode.REPLAN: TaskAction.REPLAN,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +36,7 @@ class Given:
     names: tuple[str, ...] = ()
     prompt: str | None = None
     auto: bool = False
+    watch: bool = False
     resume: bool = False
     retry_step: bool = False
     replan: bool = False
@@ -55,6 +63,13 @@ class Given:
         """Whether something was given that only a run that goes on can use."""
         return any((self.answer is not None, self.keep_changes, self.update, self.force))
 
+    @property
+    def options(self) -> dict[str, str]:
+        """What the task is told beside its action; the answer is its prompt, which may be long."""
+        flags = {FORCE: self.force, KEEP_CHANGES: self.keep_changes, UPDATE: self.update, WATCH: self.watch}
+        step = {STEP_ID: self.step.upper()} if self.step else {}
+        return {**step, **{name: SET for name, is_given in flags.items() if is_given}}
+
 
 def orders_of(session: Session, given: Given) -> list[Callable[[], Order]]:
     """Return a way to make each order; making one refuses what could not run anyway (RUN-15)."""
@@ -69,7 +84,8 @@ def orders_of(session: Session, given: Given) -> list[Callable[[], Order]]:
         )
         return [lambda: order]
     if given.auto:
-        order = Order(TaskAction.AUTO_RUN, priority=priority or USUAL_PRIORITY, task_id=given.task_id)
+        usual = priority or USUAL_PRIORITY
+        order = Order(TaskAction.AUTO_RUN, options=given.options, priority=usual, task_id=given.task_id)
         return [lambda: order]
     engine = session.engine()
     make = _start if given.mode is None else _go_on
@@ -85,8 +101,8 @@ def _start(engine: Engine, request_id: RequestId, given: Given) -> Order:
 def _go_on(engine: Engine, name: RequestId, given: Given) -> Order:
     run = find_run(engine, name)
     assert given.mode is not None, given
-    step = given.step.upper() if given.step else None
-    wish = Wish(Goal(given.mode, step, is_forced=given.force), given.answer, given.keep_changes)
+    goal = Goal(given.mode, given.options.get(STEP_ID), is_forced=given.force)
+    wish = Wish(goal, given.answer, given.keep_changes)
     require_resumable(engine, run, wish, updates=given.update)
     priority = Priority(given.priority) if given.priority else engine.source.load(RequestId(run.request_id)).priority
     return Order(
@@ -94,7 +110,7 @@ def _go_on(engine: Engine, name: RequestId, given: Given) -> Order:
         run.request_id,
         run.run_id,
         prompt=given.answer or "",
-        options=options_of(wish, updates=given.update),
+        options=given.options,
         priority=priority,
         task_id=given.task_id,
     )
@@ -113,6 +129,7 @@ def _check(session: Session, given: Given) -> None:
         (given.says_how and given.mode is None, "queue.only_going_on"),
         (given.update and not given.resume, "queue.only_going_on"),
         (given.step is not None and not given.retry_step, "queue.only_retry_step"),
+        (given.watch and not given.auto, "queue.only_auto"),
     ):
         if is_wrong:
             raise BadInputError(detail=texts(key), hint="aiflow queue add --help")

@@ -18,6 +18,7 @@ from aiflow.cli.render import (
     table,
     terminal_width,
 )
+from aiflow.domain.delivery import STEP_ID
 from aiflow.domain.standing import standing_of
 from aiflow.domain.task import TaskAction
 from aiflow.domain.untrusted import reveal
@@ -40,7 +41,7 @@ def work_of(task: Task, texts: Texts) -> str:
     if task.action is TaskAction.PROMPT:
         lines = reveal(task.prompt).strip().splitlines()
         return texts("task.prompt", text=lines[0] if lines else "…")
-    step = f" {task.options['step']}" if task.options.get("step") else ""
+    step = f" {task.options[STEP_ID]}" if task.options.get(STEP_ID) else ""
     return texts(f"task.{task.action}", request_id=task.request_id + step)
 
 

@@ -139,7 +139,7 @@ def _of_queued(task: Task, scene: Scene) -> Standing:
     if is_idle and scene.holder is not None and runner.checkout == scene.here:
         return Standing(
             StandingCode.RUN_ACTIVE,
-            {**about, "request_id": scene.holder.request_id or "auto-run", "run_id": scene.holder.run_id or "-"},
+            {**about, "request_id": scene.holder.request_id or "-", "run_id": scene.holder.run_id or "-"},
         )
     if not scene.line.is_whole:
         return Standing(StandingCode.BEHIND_MANY, {**about, "count": ahead})

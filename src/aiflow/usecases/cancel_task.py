@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.runner import is_fresh
-from aiflow.domain.task import TaskAction, message_of
+from aiflow.domain.task import TaskAction
 from aiflow.errors import NotFoundError
 from aiflow.usecases.find_task import not_found
 
@@ -21,7 +21,7 @@ REASON = "CANCELLED"
 def cancel_task(desk: QueueDesk, task_id: str, who: str) -> Task:
     """Cancel a task and tell the runners of this machine; cancelled already is fine, TASK_NOT_ACTIVE if it ended."""
     try:
-        task = desk.queue.cancel(task_id, message_of(REASON, who), desk.clock())
+        task = desk.queue.cancel(task_id, who, desk.clock())
     except NotFoundError as error:
         raise not_found(desk.queue, task_id) from error
     data = {"asked": "cancel", "task_id": task_id, "namespace": task.namespace}

@@ -35,6 +35,7 @@ STDIN = "-"
 @click.argument("names", metavar="[REQUEST|RUN]...", nargs=-1, shell_complete=complete_request)
 @option("--prompt", metavar="TEXT", help="option.queue.prompt")
 @option("--auto", is_flag=True, help="option.queue.auto")
+@option("--watch", is_flag=True, help="option.auto.watch")
 @option("--resume", is_flag=True, help="option.queue.resume")
 @option("--retry-step", is_flag=True, help="option.queue.retry_step")
 @option("--replan", is_flag=True, help="option.queue.replan")

@@ -7,7 +7,7 @@ import click
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
 from aiflow.cli.queue_session import QueueSession, namespace_option
-from aiflow.cli.runner_view import show_runners
+from aiflow.cli.runners_view import show_runners
 from aiflow.cli.session import Session, print_json
 from aiflow.domain.runner import is_alive
 from aiflow.errors import BadInputError
