@@ -26,7 +26,7 @@ COMMANDS = (
     *("demo", "init", "new", "list", "show", "next", "why", "forecast", "set"),
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
     *("runs", "logs", "report"),
-    *("doctor", "agents", "locks", "clean", "settings", "completion"),
+    *("doctor", "agents", "locks", "store", "clean", "settings", "completion"),
 )
 
 # Commands of the specification that come with later versions: whoever types one is told so.
@@ -37,7 +37,6 @@ LATER_COMMANDS = frozenset(
         "runner",
         "runners",
         "namespaces",
-        "store",
         "issues",
         "service",
         "mcp",
