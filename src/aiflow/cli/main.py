@@ -27,7 +27,7 @@ COMMANDS = (
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
     *("runs", "logs", "report"),
     *("queue", "runners", "namespaces"),
-    *("doctor", "agents", "locks", "clean", "settings", "completion"),
+    *("doctor", "agents", "locks", "store", "clean", "settings", "completion"),
 )
 
 # Commands of the specification that come with later versions: whoever types one is told so.
@@ -35,7 +35,6 @@ LATER_COMMANDS = frozenset(
     [
         "up",
         "runner",
-        "store",
         "issues",
         "service",
         "mcp",
