@@ -226,6 +226,31 @@ def local_store(environ: Mapping[str, str]) -> LocalStore:
     return LocalDynamo(environ)
 
 
+def open_store(
+    settings: Settings,
+    environ: Mapping[str, str],
+    progress: Callable[[str, float | None], None],
+    *,
+    is_to_write: bool = True,
+) -> QueueStore:
+    """Open the queue store that the settings name, with its tables; the one of this machine is started if need be.
+
+    In somebody's account elsewhere no table is made just to look: a missing one reads as empty.
+    """
+    from aiflow.adapters.dynamo_address import LOCAL, shared_address
+    from aiflow.adapters.dynamo_client import connect
+    from aiflow.adapters.dynamo_local import LocalDynamo
+    from aiflow.adapters.dynamo_queue import DynamoStore
+
+    name = settings.text("queue.store")
+    is_local = name == LOCAL
+    address = LocalDynamo(environ).address(progress) if is_local else shared_address(name, environ)
+    store = DynamoStore(connect(address), settings.number("queue.poll_ms") / 1000)
+    if is_local or is_to_write:
+        store.prepare()
+    return store
+
+
 def open_wake(environ: Mapping[str, str], namespace: str | None = None, runner_id: str | None = None) -> Wake:
     """Give the way to wake the runners of this machine; with a namespace and a runner's id, to be woken."""
     from aiflow.adapters.user_folders import data_home, private_folder
