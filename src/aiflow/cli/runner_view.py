@@ -159,5 +159,3 @@ def news_shape(news: News, runner: Runner, now: datetime) -> dict[str, object]:
             "successor": task.successor,
         }
     return shape | {name: fact for name, fact in news.facts.items() if name not in shape}
-
-

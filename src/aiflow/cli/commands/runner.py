@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
-from aiflow.cli.running import Interrupts, catching_signals
 from aiflow.cli.runner_view import RunnerView
-from aiflow.cli.store_progress import tell_progress
+from aiflow.cli.running import Interrupts, catching_signals
 from aiflow.domain.auto_run import StopRequest
 from aiflow.usecases.work_tasks import work_tasks
 from aiflow.wiring import build_desk, namespace_of, open_store
@@ -32,7 +31,7 @@ def command(session: Session, as_json: bool, once: bool) -> None:  # noqa: FBT00
             view.stopping(session.texts("runner.stops_now" if is_now else "runner.stops_after_task"))
 
     with catching_signals(heard) as interrupts:
-        store = open_store(session.settings, os.environ, tell_progress(session.texts))
+        store = open_store(session.settings, os.environ, lambda _step, _part: None)
         desk = build_desk(session.project, session.engine(), store, namespace)
         view = RunnerView(session.texts, desk.runner, as_json=as_json)
         views.append(view)
