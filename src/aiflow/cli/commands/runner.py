@@ -12,7 +12,7 @@ from aiflow.cli.runner_view import RunnerView
 from aiflow.cli.running import Interrupts, catching_signals
 from aiflow.domain.auto_run import StopRequest
 from aiflow.usecases.work_tasks import work_tasks
-from aiflow.wiring import build_desk, namespace_of, open_store
+from aiflow.wiring import build_desk, open_store
 
 if TYPE_CHECKING:
     from aiflow.cli.session import Session
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 @option("--once", is_flag=True, help="option.runner.once")
 def command(session: Session, as_json: bool, once: bool) -> None:  # noqa: FBT001
     """Work on the tasks of the queue, one at a time."""
-    namespace = namespace_of(session.project, session.settings)
     views: list[RunnerView] = []
 
     def heard(interrupts: Interrupts) -> None:
@@ -32,7 +31,7 @@ def command(session: Session, as_json: bool, once: bool) -> None:  # noqa: FBT00
 
     with catching_signals(heard) as interrupts:
         store = open_store(session.settings, os.environ, lambda _step, _part: None)
-        desk = build_desk(session.project, session.engine(), store, namespace)
+        desk = build_desk(session.project, session.engine(), store)
         view = RunnerView(session.texts, desk.runner, as_json=as_json)
         views.append(view)
         engine = session.engine(view=view)
