@@ -26,7 +26,7 @@ COMMANDS = (
     *("demo", "init", "new", "list", "show", "next", "why", "forecast", "set"),
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
     *("runs", "logs", "report"),
-    *("queue", "runners", "namespaces"),
+    *("queue", "runner", "runners", "namespaces"),
     *("doctor", "agents", "locks", "store", "clean", "settings", "completion"),
 )
 
@@ -34,7 +34,6 @@ COMMANDS = (
 LATER_COMMANDS = frozenset(
     [
         "up",
-        "runner",
         "issues",
         "service",
         "mcp",
