@@ -39,6 +39,7 @@ RUN_PAGES = (
     "docs/guides/answer-a-question.md",
     "docs/guides/after-a-crash.md",
     "docs/guides/clean-up.md",
+    "docs/guides/local-store.md",
     "docs/guides/notifications.md",
     "docs/guides/overnight.md",
     "docs/guides/use-your-own-agent.md",

@@ -68,6 +68,7 @@ class StoreAddress:
     region: str | None = None
     access_key: str | None = None
     secret_key: str | None = None
+    session_token: str | None = None
 
     @property
     def name(self) -> str:
@@ -81,12 +82,15 @@ class DynamoClient:
     def __init__(self, address: StoreAddress, client: Any) -> None:
         self.name = address.name
         self._client = client
-        self.observe: Callable[[str, dict[str, Any]], None] | None = None
+        # Told of every call that was answered: the operation, what was asked, and the answer with its cost.
+        self.observe: Callable[[str, dict[str, Any], dict[str, Any]], None] | None = None
 
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
         """Call one operation (`get_item`, …) and return its answer."""
         from botocore.exceptions import BotoCoreError, ClientError
 
+        if self.observe is not None and operation.endswith(("_item", "query", "scan")):
+            params["ReturnConsumedCapacity"] = "INDEXES"
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(**params)
         except ClientError as error:
@@ -96,7 +100,7 @@ class DynamoClient:
         except (OSError, ValueError) as error:  # a broken connection, or an answer that is none
             raise self._problem("STORE_UNREACHABLE", error) from error
         if self.observe is not None:
-            self.observe(operation, answer)
+            self.observe(operation, params, answer)
         return answer
 
     def _of_answer(self, response: dict[str, Any]) -> Exception:
@@ -132,6 +136,11 @@ class DynamoClient:
 
 def connect(address: StoreAddress) -> DynamoClient:
     """Make the client for a store; heavy, so that a process does it once and only if it needs the queue."""
+    return DynamoClient(address, bare_client(address))
+
+
+def bare_client(address: StoreAddress) -> Any:
+    """Make boto3's own client for a store."""
     import boto3
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
@@ -149,10 +158,10 @@ def connect(address: StoreAddress) -> DynamoClient:
         session = boto3.Session(
             aws_access_key_id=address.access_key,
             aws_secret_access_key=address.secret_key,
+            aws_session_token=address.session_token,
             region_name=address.region,
         )
-        client = session.client("dynamodb", endpoint_url=address.endpoint, config=config)
+        return session.client("dynamodb", endpoint_url=address.endpoint, config=config)
     except (BotoCoreError, ValueError) as error:
         problem = " ".join(str(error).split())
         raise EnvironmentProblemError(reason_code="STORE_REFUSED", endpoint=address.name, problem=problem) from error
-    return DynamoClient(address, client)
