@@ -81,12 +81,15 @@ class DynamoClient:
     def __init__(self, address: StoreAddress, client: Any) -> None:
         self.name = address.name
         self._client = client
-        self.observe: Callable[[str, dict[str, Any]], None] | None = None
+        # Told of every call that was answered: the operation, what was asked, and the answer with its cost.
+        self.observe: Callable[[str, dict[str, Any], dict[str, Any]], None] | None = None
 
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
         """Call one operation (`get_item`, …) and return its answer."""
         from botocore.exceptions import BotoCoreError, ClientError
 
+        if self.observe is not None and operation.endswith(("_item", "query", "scan")):
+            params["ReturnConsumedCapacity"] = "INDEXES"
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(**params)
         except ClientError as error:
@@ -96,7 +99,7 @@ class DynamoClient:
         except (OSError, ValueError) as error:  # a broken connection, or an answer that is none
             raise self._problem("STORE_UNREACHABLE", error) from error
         if self.observe is not None:
-            self.observe(operation, answer)
+            self.observe(operation, params, answer)
         return answer
 
     def _of_answer(self, response: dict[str, Any]) -> Exception:

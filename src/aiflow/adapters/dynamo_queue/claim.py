@@ -1,0 +1,207 @@
+"""Claiming (QUE-5): one query of the ready-index and one conditional write, however large the table is (PRF-2).
+
+An index may show a task late, too long or again: only the task's own item decides. What an index shows and a claim
+does not get is remembered and passed over, so that it never stands in the way of what is behind it.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.adapters.dynamo_client import ConditionFailedError
+from aiflow.adapters.dynamo_queue.calls import Change
+from aiflow.adapters.dynamo_queue.items import is_readable, ready_partition, task_of
+from aiflow.adapters.dynamo_queue.tables import READY_INDEX
+from aiflow.domain.lifecycle import TASK_TRANSITIONS, TaskEvent
+from aiflow.domain.task import stamp
+from aiflow.errors import AiflowError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from aiflow.adapters.dynamo_queue.calls import Item, Table
+    from aiflow.domain.task import Checkout, Task
+    from aiflow.ports.tasks import Claimant
+
+# So many are asked for at once (about 4 KB of keys: at most 1 RCU), and so many at most are chosen among.
+PAGE = 16
+# More stale entries than this at once would only be tried again.
+REMEMBERED = 4096
+TOKEN_BYTES = 8
+
+[_FROM] = [state for state, event in TASK_TRANSITIONS if event is TaskEvent.CLAIMED]
+
+
+class Candidate(NamedTuple):
+    """An entry of the ready-index, in the order of the queue."""
+
+    place: str
+    task_id: str
+
+    @property
+    def priority(self) -> str:
+        """What its place begins with."""
+        return self.place.partition("#")[0]
+
+
+class Attempt(NamedTuple):
+    """A claim whose outcome is not known yet."""
+
+    task_id: str
+    token: str
+
+
+class Entries:
+    """What one partition of the ready-index shows; its next page is asked for when this one is used up."""
+
+    def __init__(self, pages: Iterator[list[Candidate]]) -> None:
+        self._pages = pages
+        self.here: list[Candidate] = []
+
+    def fill(self) -> list[Candidate]:
+        """Return what there is to choose from; a page may be empty and not the last."""
+        while not self.here:
+            page = next(self._pages, None)
+            if page is None:
+                break
+            self.here = page
+        return self.here
+
+    def drop(self, candidate: Candidate) -> None:
+        """Take an entry out."""
+        self.here = [each for each in self.here if each != candidate]
+
+
+@dataclass(slots=True)
+class Claiming:
+    """Claims tasks of one namespace for a runner; what it remembers only saves calls, except for `unknown`."""
+
+    tasks: Table
+    namespace: str
+    poll_seconds: float
+    window: int = 1
+    unknown: dict[str, Attempt] = field(default_factory=dict)
+    _passed: dict[str, None] = field(default_factory=dict)
+    _anybodys: Entries = field(default_factory=lambda: Entries(iter(())))
+    _looked_seconds: float | None = None
+
+    def claim(self, claimant: Claimant, now: datetime) -> Task | None:
+        """Claim the next task that this runner may take."""
+        if (held := self._resolve(claimant, now)) is not None:
+            return held
+        own = Entries(self._partition(claimant.checkout))
+        anybodys = self._look_at_anybodys()
+        while candidates := sorted((*own.fill(), *anybodys.fill())):
+            candidate = self._choose(candidates)
+            task = self._try(Attempt(candidate.task_id, _token()), claimant, now)
+            own.drop(candidate)
+            anybodys.drop(candidate)
+            self._pass_over(candidate.task_id)
+            if task is not None:
+                self.window = max(1, self.window - 1)
+                return task
+            self.window = min(PAGE, self.window * 2)
+        return None
+
+    def claim_this(self, task_id: str, claimant: Claimant, now: datetime) -> Task | None:
+        """Claim one task by its id."""
+        pending = self.unknown.get(claimant.runner_id)
+        if (held := self._resolve(claimant, now)) is not None:
+            if held.task_id == task_id:
+                return held
+            # It is ours, and waits for the next call that asks for any.
+            self.unknown[claimant.runner_id] = Attempt(held.task_id, held.claim_token or "")
+            return None
+        if pending is not None and pending.task_id == task_id:
+            return None
+        item = self.tasks.get(self.namespace, task_id) or {}
+        if not is_readable(item):
+            return None
+        task = task_of(item)
+        if task.status is not _FROM or task.checkout not in (None, claimant.checkout):
+            return None
+        return self._try(Attempt(task_id, _token()), claimant, now)
+
+    def _try(self, attempt: Attempt, claimant: Claimant, now: datetime) -> Task | None:
+        """Try one claim; if the store does not answer, what became of it is found out before the next one."""
+        try:
+            return self._write(attempt, claimant, now)
+        except AiflowError:
+            self.unknown[claimant.runner_id] = attempt
+            return self._resolve(claimant, now)
+
+    def _resolve(self, claimant: Claimant, now: datetime) -> Task | None:
+        """Find out what became of a claim whose answer never came, and make it again if nothing did."""
+        attempt = self.unknown.get(claimant.runner_id)
+        if attempt is None:
+            return None
+        item = self.tasks.get(self.namespace, attempt.task_id) or {}
+        task = _won(item, attempt)
+        if task is None and item.get("status") == _FROM:
+            # The first write may still be on its way: ours with the same token is there before it, or finds it there.
+            task = self._write(attempt, claimant, now)
+        del self.unknown[claimant.runner_id]
+        return task
+
+    def _write(self, attempt: Attempt, claimant: Claimant, now: datetime) -> Task | None:
+        """Write a claim under the condition that nobody has yet."""
+        sets = {
+            "status": TASK_TRANSITIONS[_FROM, TaskEvent.CLAIMED],
+            "claimed_by": claimant.runner_id,
+            "claim_token": attempt.token,
+            "updated_at": stamp(now),
+        }
+        change = Change("#status = :from", {"from": _FROM}, sets, ("ready_pk", "ready_sk"))
+        try:
+            return task_of(self.tasks.change(self.namespace, attempt.task_id, change))
+        except ConditionFailedError:
+            # The client asks again by itself when an answer is lost: it may have been refused by its own first write.
+            return _won(self.tasks.get(self.namespace, attempt.task_id) or {}, attempt)
+
+    def _choose(self, candidates: list[Candidate]) -> Candidate:
+        """Choose the first; after lost races one of the first that are as urgent, so that runners spread."""
+        first = candidates[0]
+        within = [each for each in candidates[: self.window] if each.priority == first.priority]
+        return random.choice(within)  # noqa: S311
+
+    def _look_at_anybodys(self) -> Entries:
+        """Look at what anybody may take: not at every call, unless others are after the same."""
+        now_seconds = time.monotonic()
+        looked = self._looked_seconds
+        if looked is None or self.window > 1 or now_seconds - looked >= self.poll_seconds:
+            self._anybodys, self._looked_seconds = Entries(self._partition(None)), now_seconds
+        return self._anybodys
+
+    def _partition(self, checkout: Checkout | None) -> Iterator[list[Candidate]]:
+        pages = self.tasks.pages(
+            {"partition": ready_partition(self.namespace, checkout)},
+            IndexName=READY_INDEX,
+            KeyConditionExpression="#ready_pk = :partition",
+            Limit=PAGE,
+        )
+        for page in pages:
+            entries = (Candidate(item["ready_sk"], item["task_id"]) for item in page.items)
+            yield [entry for entry in entries if entry.task_id not in self._passed]
+
+    def _pass_over(self, task_id: str) -> None:
+        """Remember an entry that is of no use any more: a task is claimed once in its life."""
+        self._passed[task_id] = None
+        if len(self._passed) > REMEMBERED:
+            del self._passed[next(iter(self._passed))]
+
+
+def _won(item: Item, attempt: Attempt) -> Task | None:
+    """Return the task of an item if this very attempt has it."""
+    is_ours = (
+        item.get("claim_token") == attempt.token and item.get("status") == TASK_TRANSITIONS[_FROM, TaskEvent.CLAIMED]
+    )
+    return task_of(item) if is_ours else None
+
+
+def _token() -> str:
+    return secrets.token_hex(TOKEN_BYTES)
