@@ -38,7 +38,6 @@ class IndexFaults:
     _resurrected: set[str] = field(default_factory=set)
     _entries: dict[str, Entry] = field(default_factory=dict)
     _first_seen: dict[str, tuple[int, float]] = field(default_factory=dict)
-    _queries: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -63,7 +62,6 @@ class IndexFaults:
     def change(self, query: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
         """Return what the index answers to a query, from what it should answer."""
         with self._lock:
-            self._queries += 1
             if self.empty_pages > 0:
                 self.empty_pages -= 1
                 self.hits += 1
@@ -77,8 +75,9 @@ class IndexFaults:
             return {**answer, "Items": items, "Count": len(items), "ScannedCount": len(items)}
 
     def _is_withheld(self, name: str) -> bool:
-        queries, since = self._first_seen.setdefault(name, (self._queries, time.monotonic()))
-        is_late = self._queries - queries < self.late_queries or time.monotonic() - since < self.late_seconds
+        withheld, since = self._first_seen.get(name, (0, time.monotonic()))
+        self._first_seen[name] = (withheld + 1, since)
+        is_late = withheld < self.late_queries or time.monotonic() - since < self.late_seconds
         return name in self._missing or is_late or self._chance.random() < self.late_chance
 
     def _is_back(self, name: str) -> bool:
