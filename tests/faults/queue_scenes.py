@@ -27,6 +27,7 @@ UNKNOWN = ("STORE_UNREACHABLE", "STORE_THROTTLED")
 _BY_CHANCE = ("claim_token", "fence")
 
 T = TypeVar("T")
+Items = dict[str, list[dict[str, Any]]]
 _numbers = itertools.count()
 
 
@@ -63,7 +64,7 @@ class Scene:
         assert task is not None
         return task
 
-    def items(self) -> dict[str, list[dict[str, Any]]]:
+    def items(self) -> Items:
         """Return everything that the store has of this namespace, without what is there by chance.
 
         A guard that names a task which has ended is as good as a free one.
@@ -170,12 +171,12 @@ def enqueue_behind_one_that_ended(scene: Scene) -> Act:
 def enqueue_behind_one_that_ended_with_its_guard_left(scene: Scene) -> Act:
     guard = scene.claimed().fence
     scene.calm.cancel("TASK-1", "why", NOW)
-    _put_guard(scene, "TASK-1", guard)
+    put_guard(scene, "TASK-1", guard)
     return lambda: scene.queue.enqueue(scene.task("TASK-2"))
 
 
 def enqueue_behind_one_that_never_came(scene: Scene) -> Act:
-    _put_guard(scene, "TASK-1", 7)
+    put_guard(scene, "TASK-1", 7)
     return lambda: scene.queue.enqueue(scene.task("TASK-2"))
 
 
@@ -313,7 +314,7 @@ SCENES: tuple[Callable[[Scene], Act], ...] = (
 )
 
 
-def _put_guard(scene: Scene, task_id: str, fence: int) -> None:
+def put_guard(scene: Scene, task_id: str, fence: int) -> None:
     """Leave a guard as one does who dies at the wrong moment."""
     item = {"namespace": {"S": scene.namespace}, "request_id": {"S": "RQ-1"}}
     held = {"task_id": {"S": task_id}, "fence": {"N": str(fence)}}

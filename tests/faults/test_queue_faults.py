@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 
+from aiflow.domain.task import Task
 from dynamo import Dynamo
-from faults.queue_scenes import SCENES, Act, Scene, store_at, told
+from faults.queue_scenes import (
+    SCENES,
+    Act,
+    Items,
+    Scene,
+    enqueue_what_has_ended_and_has_a_follower,
+    put_guard,
+    store_at,
+    told,
+)
 from faults.store_proxy import Fault, Rule, StoreProxy, store_proxy
 
 EVERY_FAULT = [fault for fault in Fault if fault is not Fault.DELAYED]
@@ -24,7 +34,7 @@ class Stage:
         self.calm = store_at(dynamo.endpoint, dynamo, asks_again=False)
         self.calm.prepare()
 
-    def play(self, make: Callable[[Scene], Act], *rules: Rule) -> tuple[object, int]:
+    def play(self, make: Callable[[Scene], Act], *rules: Rule) -> tuple[tuple[object, Items], int]:
         """Play a scene under rules; return all that can be seen of its outcome, and how many calls it took."""
         scene = Scene(self.bare, self.store, self.calm)
         act = make(scene)
@@ -86,3 +96,20 @@ def test_a_client_that_asks_again_by_itself_meets_its_own_write(
     stage = Stage(dynamo, proxy, asks_again=True)
     for make in SCENES:
         check(stage, make, fault, 1)
+
+
+@pytest.mark.spec("QUE-9")
+def test_a_task_asked_for_again_long_after_its_end_is_still_the_same(stage: Stage) -> None:
+    (said, items), _ = stage.play(enqueue_what_has_ended_and_has_a_follower)
+    assert isinstance(said, Task)
+    assert (said.task_id, said.status) == ("TASK-1", "ERROR")
+    assert [item["status"] for item in items["pm-runner-queue"]] == ["ERROR", "QUEUED"]
+
+
+@pytest.mark.spec("QUE-5")
+def test_a_guard_that_names_something_that_is_no_task_is_taken_over(stage: Stage) -> None:
+    scene = Scene(stage.bare, stage.store, stage.calm)
+    strange = {"namespace": {"S": scene.namespace}, "task_id": {"S": "TASK-1"}, "status": {"S": "odd"}}
+    stage.bare.put_item(TableName="pm-runner-queue", Item=strange)
+    put_guard(scene, "TASK-1", 3)
+    assert scene.queue.enqueue(scene.task("TASK-2")).fence == 4

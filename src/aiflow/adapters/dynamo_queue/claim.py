@@ -94,6 +94,13 @@ class Claiming:
         """Claim the next task that this runner may take."""
         if (held := self._resolve(claimant, now)) is not None:
             return held
+        try:
+            return self._claim_next(claimant, now)
+        except AiflowError:
+            self._looked_seconds = None  # a page that never came is asked for again
+            raise
+
+    def _claim_next(self, claimant: Claimant, now: datetime) -> Task | None:
         own = Entries(self._partition(claimant.checkout))
         anybodys = self._look_at_anybodys()
         while candidates := sorted((*own.fill(), *anybodys.fill())):

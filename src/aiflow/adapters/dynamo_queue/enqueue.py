@@ -51,7 +51,14 @@ class Enqueueing:
         task = replace(task, prompt=excerpt(whole), prompt_bytes=size, status=TaskStatus.QUEUED)
         digest = self.prompts.put(task.task_id, whole) if size > INLINE_PROMPT_BYTES else None
         wanted = Wanted(task, digest)
-        return self._put(wanted, self._take_guard(wanted))
+        try:
+            fence = self._take_guard(wanted)
+        except ConflictError:
+            # Asked again after it has ended, when another task of its request is in the queue by now.
+            if (there := self._same(wanted, self._read(task))) is not None:
+                return there
+            raise
+        return self._put(wanted, fence)
 
     def adopt(self, now: datetime) -> int:
         """Make queued tasks findable that are not; a name that could not be a request's is left alone."""
@@ -83,9 +90,9 @@ class Enqueueing:
         if item is None:
             return self._bury(task, seen.task_id)
         if not is_readable(item):
-            return False
+            return True
         holder = task_of(item)
-        # A task of another request under that id: the one this guard meant can never come.
+        # A task of another request under that id, or no task at all: the one this guard meant can never come.
         if holder.is_final or holder.request_id != task.request_id:
             return True
         if holder.status is TaskStatus.QUEUED and not holder.is_private and "ready_pk" not in item:
@@ -131,17 +138,26 @@ class Enqueueing:
     def _found(self, wanted: Wanted) -> Task:
         """Answer for a task id that is there already: the same work is the same task."""
         mine = wanted.task
-        item = self.tasks.get(mine.namespace, mine.task_id) or {}
-        there = task_of(item) if is_readable(item) else None
-        if there is None or there.is_final or there.request_id != mine.request_id:
+        item = self._read(mine)
+        holder = task_of(item) if is_readable(item) else None
+        if holder is None or holder.is_final or holder.request_id != mine.request_id:
             self.guards.free(mine.request_id, mine.task_id)
-        is_same = there is not None and _work(there) == _work(mine) and item.get("prompt_digest") == wanted.digest
-        if there is not None and is_same and "is_tombstone" not in item:
+        if (there := self._same(wanted, item)) is not None:
             return there
         seen = self.guards.read(mine.request_id)
         if seen.task_id not in (None, mine.task_id):
             self._is_vacant(mine, seen)
         raise ConflictError(reason_code="TASK_EXISTS", task_id=mine.task_id, namespace=mine.namespace)
+
+    def _read(self, task: Task) -> Item:
+        return self.tasks.get(task.namespace, task.task_id) or {}
+
+    def _same(self, wanted: Wanted, item: Item) -> Task | None:
+        """Return the task of an item if it is the same work as is wanted."""
+        if not is_readable(item) or "is_tombstone" in item or item.get("prompt_digest") != wanted.digest:
+            return None
+        there = task_of(item)
+        return there if _work(there) == _work(wanted.task) else None
 
     def _unfindable(self) -> Iterator[Item]:
         """Give the tasks that wait where no runner looks."""
