@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -14,13 +13,24 @@ from faults.queue_scenes import (
     Act,
     Items,
     Scene,
+    cancel_running,
+    claim,
+    claim_this,
+    end_lost,
+    enqueue,
     enqueue_what_has_ended_and_has_a_follower,
+    finish,
+    note_run,
     put_guard,
+    put_to_rest,
+    save,
     store_at,
     told,
 )
 from faults.store_proxy import Fault, Rule, StoreProxy, store_proxy
 
+# One of each operation.
+FIRST_SCENES = (enqueue, claim, claim_this, note_run, finish, cancel_running, end_lost, save, put_to_rest)
 EVERY_FAULT = [fault for fault in Fault if fault is not Fault.DELAYED]
 
 
@@ -57,10 +67,6 @@ def stage(dynamo: Dynamo, proxy: StoreProxy) -> Stage:
     return Stage(dynamo, proxy)
 
 
-def name_of(value: Any) -> str:
-    return str(getattr(value, "__name__", value))
-
-
 def check(stage: Stage, make: Callable[[Scene], Act], fault: Fault, count: int) -> None:
     """Play a scene without faults, and then with some at each of its calls in turn."""
     wanted, calls = stage.play(make)
@@ -73,14 +79,14 @@ def check(stage: Stage, make: Callable[[Scene], Act], fault: Fault, count: int) 
 
 
 @pytest.mark.spec("QUE-3", "QUE-5", "QUE-6", "QUE-9")
-@pytest.mark.parametrize("make", SCENES, ids=name_of)
-def test_an_answer_lost_after_commit_changes_nothing(stage: Stage, make: Callable[[Scene], Act]) -> None:
-    check(stage, make, Fault.LOST, 1)
+def test_an_answer_lost_after_commit_changes_nothing(stage: Stage) -> None:
+    for make in FIRST_SCENES:
+        check(stage, make, Fault.LOST, 1)
 
 
 @pytest.mark.faults
 @pytest.mark.spec("QUE-3", "QUE-5", "QUE-6", "QUE-9")
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("fault", EVERY_FAULT)
 def test_every_fault_at_every_call_changes_nothing(stage: Stage, fault: Fault, count: int) -> None:
     for make in SCENES:
