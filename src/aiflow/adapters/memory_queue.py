@@ -77,21 +77,11 @@ class MemoryQueue:
             task = replace(
                 task, status=TaskStatus.QUEUED, prompt=excerpt(whole), prompt_bytes=len(whole.encode()), fence=0
             )
-            live = next(
-                (each for each in self._all() if each.request_id == task.request_id and not each.is_final), None
-            )
-            if live is not None and live.task_id != task.task_id:
-                raise ConflictError(
-                    reason_code="REQUEST_QUEUED",
-                    task_id=live.task_id,
-                    status=live.status,
-                    request_id=task.request_id,
-                    namespace=self.namespace,
-                )
             there = self.get(task.task_id)
+            if there is not None and _work(there, self.prompt(there)) == _work(task, whole):
+                return there
+            self._refuse_second(task)
             if there is not None:
-                if _work(there, self.prompt(there)) == _work(task, whole):
-                    return there
                 raise ConflictError(reason_code="TASK_EXISTS", task_id=task.task_id, namespace=self.namespace)
             self.store.fences[self.namespace, task.request_id] += 1
             self.store.prompts[self.namespace, task.task_id] = whole
@@ -208,6 +198,18 @@ class MemoryQueue:
         if task.is_prompt_whole or task.predecessor is None:
             return task.prompt
         return self.store.prompts.get((self.namespace, task.predecessor), task.prompt)
+
+    def _refuse_second(self, task: Task) -> None:
+        """Raise REQUEST_QUEUED if another task of the request is live."""
+        for live in self._all():
+            if live.request_id == task.request_id and not live.is_final and live.task_id != task.task_id:
+                raise ConflictError(
+                    reason_code="REQUEST_QUEUED",
+                    task_id=live.task_id,
+                    status=live.status,
+                    request_id=task.request_id,
+                    namespace=self.namespace,
+                )
 
     def _claimed(self, task: Task, claimant: Claimant, now: datetime) -> Task:
         status = TASK_TRANSITIONS[task.status, TaskEvent.CLAIMED]

@@ -52,10 +52,10 @@ class Enqueueing:
         digest = self.prompts.put(task.task_id, whole) if size > INLINE_PROMPT_BYTES else None
         wanted = Wanted(task, digest)
         try:
-            fence = self._take_guard(wanted)
+            fence = self._take_guard(task)
         except ConflictError:
-            # Asked again after it has ended, when another task of its request is in the queue by now.
-            if (there := self._same(wanted, self._read(task))) is not None:
+            # Another task is live: ours may have been before it, and the same task again is the same task.
+            if (there := self._same(wanted)) is not None:
                 return there
             raise
         return self._put(wanted, fence)
@@ -70,9 +70,8 @@ class Enqueueing:
             return task.prompt
         return self.prompts.get(self.tasks.get(task.namespace, task.predecessor) or {})
 
-    def _take_guard(self, wanted: Wanted) -> int:
+    def _take_guard(self, task: Task) -> int:
         """Take the request's guard and return its fence; REQUEST_QUEUED if it has another live task."""
-        task = wanted.task
         while True:
             fence = self.guards.take(task.request_id, task.task_id)
             if fence is None:
@@ -85,22 +84,25 @@ class Enqueueing:
 
     def _is_vacant(self, task: Task, seen: Guard) -> bool:
         """Tell whether a guard may be taken over; False means look again, a live task raises REQUEST_QUEUED."""
-        assert seen.task_id is not None
-        item = self.tasks.get(task.namespace, seen.task_id)
+        item = self.tasks.get(task.namespace, seen.task_id or "")
         if item is None:
-            return self._bury(task, seen.task_id)
-        if not is_readable(item):
-            return True
-        holder = task_of(item)
-        # A task of another request under that id, or no task at all: the one this guard meant can never come.
-        if holder.is_final or holder.request_id != task.request_id:
-            return True
-        if holder.status is TaskStatus.QUEUED and not holder.is_private and "ready_pk" not in item:
+            return self._bury(task, seen.task_id or "")
+        self._refuse_second(task, item)
+        return True
+
+    def _refuse_second(self, task: Task, item: Item) -> None:
+        """Raise REQUEST_QUEUED if the task that a guard names is live, or nothing that we understand."""
+        holder = task_of(item) if is_readable(item) else None
+        # A task of another request under that id: the one that this guard meant can never come.
+        if holder is not None and (holder.is_final or holder.request_id != task.request_id):
+            return
+        is_lying_about = holder is not None and holder.status is TaskStatus.QUEUED and not holder.is_private
+        if is_lying_about and "ready_pk" not in item:
             self._finish_for(item, task.created_at)
         raise ConflictError(
             reason_code="REQUEST_QUEUED",
-            task_id=holder.task_id,
-            status=holder.status,
+            task_id=item["task_id"],
+            status=item.get("status"),
             request_id=task.request_id,
             namespace=task.namespace,
         )
@@ -136,28 +138,25 @@ class Enqueueing:
         return task
 
     def _found(self, wanted: Wanted) -> Task:
-        """Answer for a task id that is there already: the same work is the same task."""
+        """Answer for a task id that is there already."""
         mine = wanted.task
-        item = self._read(mine)
-        holder = task_of(item) if is_readable(item) else None
-        if holder is None or holder.is_final or holder.request_id != mine.request_id:
+        item = self.tasks.get(mine.namespace, mine.task_id) or {}
+        there = task_of(item) if is_readable(item) else None
+        # Never while it is this request's live task, whatever else it is: that one's guard must stay.
+        if there is None or there.is_final or there.request_id != mine.request_id:
             self.guards.free(mine.request_id, mine.task_id)
-        if (there := self._same(wanted, item)) is not None:
+        if there is not None and _is_same(item, wanted):
             return there
         seen = self.guards.read(mine.request_id)
         if seen.task_id not in (None, mine.task_id):
-            self._is_vacant(mine, seen)
+            other = self.tasks.get(mine.namespace, seen.task_id or "")
+            if other is not None:
+                self._refuse_second(mine, other)
         raise ConflictError(reason_code="TASK_EXISTS", task_id=mine.task_id, namespace=mine.namespace)
 
-    def _read(self, task: Task) -> Item:
-        return self.tasks.get(task.namespace, task.task_id) or {}
-
-    def _same(self, wanted: Wanted, item: Item) -> Task | None:
-        """Return the task of an item if it is the same work as is wanted."""
-        if not is_readable(item) or "is_tombstone" in item or item.get("prompt_digest") != wanted.digest:
-            return None
-        there = task_of(item)
-        return there if _work(there) == _work(wanted.task) else None
+    def _same(self, wanted: Wanted) -> Task | None:
+        item = self.tasks.get(wanted.task.namespace, wanted.task.task_id) or {}
+        return task_of(item) if _is_same(item, wanted) else None
 
     def _unfindable(self) -> Iterator[Item]:
         """Give the tasks that wait where no runner looks."""
@@ -178,7 +177,7 @@ class Enqueueing:
         try:
             if "action" not in item:
                 check_task_id(task.task_id)
-            fence = task.fence or self._take_guard(Wanted(task, None))
+            fence = task.fence or self._take_guard(task)
         except (BadInputError, ConflictError):
             return False
         task = replace(task, place_at=task.place_at if task.place_at > LONG_AGO else now)
@@ -190,6 +189,13 @@ class Enqueueing:
         except ConditionFailedError:
             return False
         return True
+
+
+def _is_same(item: Item, wanted: Wanted) -> bool:
+    """Tell whether an item is the task that is wanted, and no tombstone in its place."""
+    if not is_readable(item) or "is_tombstone" in item:
+        return False
+    return _work(task_of(item)) == _work(wanted.task) and item.get("prompt_digest") == wanted.digest
 
 
 def _work(task: Task) -> tuple[object, ...]:
