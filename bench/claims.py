@@ -32,7 +32,7 @@ from aiflow.ports.tasks import Claimant
 ROOT = Path(__file__).parents[1]
 # Own finished, own queued and foreign tasks: so many of each.
 TASKS = int(os.environ.get("BENCH_TASKS", "100000"))
-CLAIMS = 300
+CLAIMS, TURNS = 300, 300
 BATCH = 25
 RACERS, RACED = 8, 600
 REGION = "us-east-1"
@@ -50,10 +50,11 @@ class Metered(DynamoClient):
         self.bare = self._client
         self.is_metering = False
         self.costs: list[tuple[str, float]] = []
-        self.lost = 0
+        self.calls = self.lost = 0
 
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
         """Call, and take note."""
+        self.calls += 1
         more = {"ReturnConsumedCapacity": "TOTAL"} if self.is_metering else {}
         try:
             answer = super().call(operation, **params, **more)
@@ -247,36 +248,34 @@ class Bare:
 
 
 class Turn(NamedTuple):
-    """PRF-3: the fastest time of a claim + complete, ours and as bare calls, and the calls each takes."""
+    """PRF-3: the median time of a claim + complete, ours and as bare calls, and how many calls that is."""
 
     ours: float
     bare: float
     calls: int
 
 
-def measure_turns(endpoint: str, rounds: int) -> Turn:
+def measure_turns(endpoint: str) -> Turn:
     """Let both work through tasks, in turn."""
     mine, theirs = Database(endpoint, "ours"), Database(endpoint, "bare")
-    bare = Bare(theirs)
+    mine.enqueue(TURNS)
+    theirs.enqueue(TURNS)
 
     def ours() -> None:
         mine.queue.finish(mine.claim(), DONE, datetime.now(UTC))
 
-    works: list[Callable[[], None]] = [ours, bare]
-    best, size = [float("inf")] * len(works), 50
-    for turn in range(rounds):
-        for number in range(size):
-            for database in (mine, theirs):
-                database.queue.enqueue(task_number(turn * size + number))
-        for place, work in enumerate(works):
+    works: list[Callable[[], None]] = [ours, Bare(theirs)]
+    times: list[list[float]] = [[] for _ in works]
+    calls = []
+    for _ in range(TURNS):
+        before = mine.client.calls
+        for work, taken in zip(works, times, strict=True):
             begin = time.perf_counter()
-            for _ in range(size):
-                work()
-            best[place] = min(best[place], (time.perf_counter() - begin) / size)
-    mine.queue.enqueue(task_number(rounds * size))
-    mine.client.is_metering = True
-    ours()
-    return Turn(best[0], best[1], len(mine.client.costs))
+            work()
+            taken.append(time.perf_counter() - begin)
+        calls.append(mine.client.calls - before)
+    ours_seconds, bare_seconds = (median(taken) for taken in times)
+    return Turn(ours_seconds, bare_seconds, int(median(calls)))
 
 
 class Races(NamedTuple):

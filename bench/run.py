@@ -114,7 +114,7 @@ def measure(scratch: Path, rounds: int) -> list[Goal]:
         Goal("PRF-6  aiflow --help / import click", times["help"], times["click"], 1.8),
         *measure_runs(scratch, rounds),
         *measure_night(scratch),
-        *measure_queue(max(3, rounds // 4)),
+        *measure_queue(),
     ]
 
 
@@ -145,10 +145,10 @@ def measure_night(scratch: Path) -> list[Goal]:
     ]
 
 
-def measure_queue(rounds: int) -> list[Goal]:
+def measure_queue() -> list[Goal]:
     """Measure what claiming tasks costs: in calls, in capacity and in time."""
     with claims.server() as endpoint:
-        turn = claims.measure_turns(endpoint, rounds)
+        turn = claims.measure_turns(endpoint)
         races = claims.measure_races(endpoint)
         growth = claims.measure_growth(endpoint)
     cost = growth.cost
