@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from aiflow.adapters.dynamo_client import DynamoClient
-from aiflow.adapters.dynamo_queue import DynamoStore
+from aiflow.adapters.dynamo_queue import DynamoQueue, DynamoStore
 from aiflow.adapters.dynamo_queue.claim import PAGE
 from aiflow.adapters.dynamo_queue.items import ready_partition
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
@@ -106,14 +105,17 @@ def test_a_large_prompt_costs_a_claim_nothing(local: DynamoClient, namespace: st
 
 
 def test_what_anybody_may_take_is_looked_at_once_per_poll(local: DynamoClient, namespace: str) -> None:
-    queue = DynamoStore(local, poll_seconds=0.2).queue(namespace)
-    with watched(local) as calls:
-        queue.claim(ME, NOW)
-        queue.claim(ME, NOW)
-        assert len(calls) == 3
-        threading.Event().wait(0.2)
-        queue.claim(ME, NOW)
-    assert len(calls) == 5
+    def partitions(queue: DynamoQueue) -> list[str]:
+        with watched(local) as calls:
+            assert queue.claim(ME, NOW) is None
+        asked = [call.asked["ExpressionAttributeValues"][":partition"]["S"] for call in calls]
+        return [partition.removeprefix(namespace) for partition in asked]
+
+    own = ready_partition("", HERE)
+    patient = DynamoStore(local, poll_seconds=600).queue(namespace)
+    assert [partitions(patient) for _ in range(3)] == [[own, "#*"], [own], [own]]
+    hasty = DynamoStore(local, poll_seconds=0).queue(namespace)
+    assert [partitions(hasty) for _ in range(2)] == [[own, "#*"], [own, "#*"]]
 
 
 def test_more_than_a_page_of_what_anybody_may_take_goes_without_a_pause(local: DynamoClient, namespace: str) -> None:
