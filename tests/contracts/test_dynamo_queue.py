@@ -126,6 +126,27 @@ def test_more_than_a_page_of_what_anybody_may_take_goes_without_a_pause(local: D
     assert [task.task_id for task in taken if task] == [f"TASK-{number:04d}" for number in range(2 * PAGE + 1)]
 
 
+@pytest.mark.spec("QUE-5", "PRF-2")
+def test_a_task_is_in_the_ready_index_only_while_it_waits(client: DynamoClient, namespace: str) -> None:
+    queue = DynamoStore(client).queue(namespace)
+
+    def ready() -> list[str]:
+        found = client.call(
+            "query", TableName=QUEUE, IndexName="ready-index", KeyConditionExpression="ready_pk = :p",
+            ExpressionAttributeValues={":p": {"S": ready_partition(namespace, HERE)}},
+        )  # fmt: skip
+        return [each["task_id"]["S"] for each in found["Items"]]
+
+    for number in (1, 2, 3):
+        queue.enqueue(a_task(number, namespace))
+    queue.enqueue(a_task(4, namespace, is_private=True))
+    assert ready() == ["TASK-0001", "TASK-0002", "TASK-0003"]
+    assert queue.claim(ME, NOW) is not None
+    assert ready() == ["TASK-0002", "TASK-0003"]
+    queue.cancel("TASK-0002", "", NOW)
+    assert ready() == ["TASK-0003"]
+
+
 # Namespaces
 
 
