@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
     from aiflow.ports.tasks import LocalStore, QueueStore, Wake
     from aiflow.settings import Settings
+    from aiflow.usecases.check_store import StoreLook
     from aiflow.usecases.engine import Engine
 
 
@@ -233,7 +234,7 @@ def open_store(
 ) -> QueueStore:
     """Open the queue store that the settings name, with its tables; the one of this machine is started if need be.
 
-    In somebody's account elsewhere no table is made just to look: a missing one reads as empty.
+    Just to look, in somebody's account perhaps, no table is made: a missing one reads as empty.
     """
     from aiflow.adapters.dynamo_address import LOCAL, shared_address
     from aiflow.adapters.dynamo_client import connect
@@ -242,12 +243,21 @@ def open_store(
     from aiflow.adapters.dynamo_queue import DynamoStore
 
     name = settings.text("queue.store")
-    is_local = name == LOCAL
-    local = LocalClient(LocalDynamo(environ), progress) if is_local else None
+    local = LocalClient(LocalDynamo(environ), progress) if name == LOCAL else None
     store = DynamoStore(local or connect(shared_address(name, environ)), settings.number("queue.poll_ms") / 1000)
-    if is_local or is_to_write:
+    if is_to_write:
         store.prepare()
     return store
+
+
+def store_look(settings: Settings, environ: Mapping[str, str]) -> StoreLook:
+    """Give the doctor its look at the stores."""
+    from aiflow.usecases.check_store import StoreLook
+
+    return StoreLook(
+        lambda: local_store(environ).status(),
+        lambda: open_store(settings, environ, lambda _step, _fraction: None, is_to_write=False),
+    )
 
 
 def open_wake(environ: Mapping[str, str], namespace: str | None = None, runner_id: str | None = None) -> Wake:
