@@ -131,6 +131,7 @@ def test_the_key_is_made_by_chance_kept_and_the_users_alone(tmp_path: Path) -> N
     folder.make()
     other.make()
     key = folder.make_key()
+    assert (folder.path / "key").stat().st_mode & 0o777 == 0o600
     assert key.isalnum()
     assert len(key) >= 32
     assert folder.make_key() == folder.key() == key != other.make_key()

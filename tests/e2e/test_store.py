@@ -177,9 +177,10 @@ def test_what_was_written_survives_a_kill_and_a_taken_port(home: StoreHome, benc
     assert "Item" in moved.get_item(TableName="pm-runner-queue", Key={"namespace": {"S": "n"}, "task_id": {"S": "t"}})
 
     # What a person stopped stays stopped.
+    fresh = open_store(settle({}), home.environ, SILENT)
     assert local.stop()
     with pytest.raises(EnvironmentProblemError):
-        store.all_runners()
+        fresh.all_runners()
     assert stores_of(home) == []
     assert local.status().is_stopped
 
