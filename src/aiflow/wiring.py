@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from aiflow.adapters.demo_folder import DemoFolder
     from aiflow.adapters.project_files import ProjectFolder
     from aiflow.domain.run import Run
+    from aiflow.domain.task import Checkout
     from aiflow.messages import Texts
     from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
     from aiflow.ports.tasks import LocalStore, QueueStore, Wake
     from aiflow.settings import Settings
     from aiflow.usecases.check_store import StoreLook
     from aiflow.usecases.engine import Engine
+    from aiflow.usecases.runner_desk import Desk
 
 
 class Project(NamedTuple):
@@ -269,3 +271,38 @@ def open_wake(environ: Mapping[str, str], namespace: str | None = None, runner_i
         with contextlib.suppress(OSError):  # then the poll has to do
             private_folder(data_home(environ))
     return WakePipes(str(data_home(environ) / "wake"), namespace, runner_id)
+
+
+def checkout_of(project: Project) -> Checkout:
+    """Name a project's checkout as every machine sees it (QUE-11)."""
+    from aiflow.adapters.runner_process import checkout_at
+
+    return checkout_at(project.root)
+
+
+def make_task_id() -> str:
+    """Make the id of a new task."""
+    from aiflow.domain.task import new_task_id
+
+    return new_task_id(now(), os.urandom(3).hex())
+
+
+def build_desk(project: Project, engine: Engine, store: QueueStore, *, is_listening: bool = True) -> Desk:
+    """Put a runner's place of work together, to be woken there or not; who works there says what it hears and tells."""
+    from aiflow.adapters.runner_process import is_gone, new_runner
+    from aiflow.usecases.runner_desk import Desk, pace_of
+
+    namespace = namespace_of(project, engine.settings)
+    runner = new_runner(project.root, namespace, now())
+    ear = (namespace, runner.runner_id) if is_listening else ()
+    return Desk(
+        engine=engine,
+        queue=store.queue(namespace),
+        records=store.runners(namespace),
+        wake=open_wake(os.environ, *ear),
+        runner=runner,
+        pace=pace_of(engine.settings),
+        auto_records=project.auto_records,
+        new_task_id=make_task_id,
+        is_gone=is_gone,
+    )

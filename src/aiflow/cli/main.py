@@ -26,6 +26,7 @@ COMMANDS = (
     *("demo", "init", "new", "list", "show", "next", "why", "forecast", "set"),
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
     *("runs", "logs", "report"),
+    *("queue", "runner", "runners", "namespaces"),
     *("doctor", "agents", "locks", "store", "clean", "settings", "completion"),
 )
 
@@ -33,10 +34,6 @@ COMMANDS = (
 LATER_COMMANDS = frozenset(
     [
         "up",
-        "queue",
-        "runner",
-        "runners",
-        "namespaces",
         "issues",
         "service",
         "mcp",

@@ -46,12 +46,8 @@ def execute_task(desk: Desk, heartbeat: Heartbeat, hold: Hold) -> TaskEnd:
     work = _auto_run if hold.task.action is TaskAction.AUTO_RUN else _run
     try:
         return _in_turn(desk, heartbeat, hold, lambda engine: work(desk, engine, hold))
-    except (AiflowError, OSError) as error:
-        known = as_problem(error, error.filename or "") if isinstance(error, OSError) else error
-        told = (known.context.get(name) for name in ("detail", "problem", "path"))
-        return end_with(hold, known.reason_code, str(next((fact for fact in told if fact), "")))
     except Exception as error:  # noqa: BLE001 - every task ends, and the next one may be better
-        return end_with(hold, "INTERNAL_ERROR", f"{type(error).__name__}: {error}")
+        return end_for_error(hold, error)
 
 
 def watched(engine: Engine, heartbeat: Heartbeat) -> Engine:
@@ -73,6 +69,15 @@ def watched(engine: Engine, heartbeat: Heartbeat) -> Engine:
     )
 
 
+def end_for_error(hold: Hold, error: Exception) -> TaskEnd:
+    """Say how a task ends that went wrong outside a run."""
+    known = as_problem(error, error.filename or "") if isinstance(error, OSError) else error
+    if not isinstance(known, AiflowError):
+        return end_with(hold, "INTERNAL_ERROR", f"{type(error).__name__}: {error}")
+    told = (known.context.get(name) for name in ("detail", "problem", "path"))
+    return end_with(hold, known.reason_code, str(next((fact for fact in told if fact), "")))
+
+
 def end_of_run(hold: Hold, run: Run) -> TaskEnd:
     """Say how a task ends with its run; one that our own end cut off goes on in another delivery."""
     code = run.error.reason_code if run.error else None
@@ -87,7 +92,8 @@ def end_with(hold: Hold, reason_code: str, text: str = "", run_id: str | None = 
     code = cut_off.value if cut_off is not None else reason_code
     message = message_of(code, text if cut_off is None else "")
     successor = successor_id(hold.task.task_id) if cut_off is not None and not hold.task.is_private else None
-    return TaskEnd(TaskEvent.FAILED, message, run_id or hold.run_id, successor)
+    event = TaskEvent.CANCELLED if code == "CANCELLED" else TaskEvent.FAILED
+    return TaskEnd(event, message, run_id or hold.run_id, successor)
 
 
 def _in_turn(desk: Desk, heartbeat: Heartbeat, hold: Hold, work: Callable[[Engine], TaskEnd]) -> TaskEnd:
@@ -173,11 +179,16 @@ def _auto_run(desk: Desk, engine: Engine, hold: Hold) -> TaskEnd:
         asked=lambda: StopRequest.NOW if engine.interrupted() else desk.asked(),
         observe=desk.tell_auto,
     )
-    code = auto_run(engine, terms).session.reason_code or "AUTO_NOTHING_RUNNABLE"
+    code = auto_run(engine, terms).session.reason_code
     if code == "AUTO_STOPPED_BY_PERSON" and desk.asked() is not StopRequest.NONE:
         hold.cut_off = hold.cut_off or CutOff.STOPPED  # the rest of the backlog is for whoever comes next
-    if hold.cut_off is not None or exit_code(code) is not ExitCode.OK:
-        return end_with(hold, code)
+    return end_of_auto(hold, code)
+
+
+def end_of_auto(hold: Hold, reason_code: str | None) -> TaskEnd:
+    """Say how a task ends with its auto-run: complete, unless the reason it stopped for is trouble."""
+    if hold.cut_off is not None or (reason_code and exit_code(reason_code) is not ExitCode.OK):
+        return end_with(hold, reason_code or "")
     return TaskEnd(TaskEvent.COMPLETED)
 
 

@@ -33,7 +33,8 @@ def finish_task(desk: Desk, heartbeat: Heartbeat, hold: Hold, end: TaskEnd) -> T
         return None
 
     def is_enough() -> bool:
-        return desk.asked() is not StopRequest.NONE and heartbeat.is_cut_off
+        is_leaving = hold.task.is_private or desk.asked() is not StopRequest.NONE
+        return is_leaving and heartbeat.is_cut_off
 
     try:
         ended = desk.patiently(lambda: desk.queue.finish(hold.task, end, desk.engine.clock()), is_enough)
