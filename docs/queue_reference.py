@@ -46,7 +46,8 @@ def queue_sections() -> Iterator[str]:
         "several requests those that could not be queued are in `refused`, each as the `error` of a call for it alone. "
         "`standing` says why a queued task is not taken, or who works on a running one; `null` when it is over. Its "
         "`code` is `no_runner_here`, `no_runner_there`, `no_runner_anywhere`, `run_active`, `runner_busy`, "
-        "`behind_one`, `behind`, `behind_many`, `next`, `own_terminal`, `at_work`, `finishing`, `silent` or `runner_unknown`.",
+        "`behind_one`, `behind`, `behind_many`, `next`, `own_terminal`, `at_work`, `finishing`, `silent` or "
+        "`runner_unknown`.",
         {"tasks": [{**waiting, "is_new": True}], "refused": []},
     )
     yield (
