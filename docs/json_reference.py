@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from queue_reference import queue_sections
+
 INTRO = """
 `--json` prints one JSON document on standard output: on one line in a pipe, indented on a terminal. The documents below
 are what the program printed for the two small projects at the end of this page.
@@ -126,6 +128,7 @@ def sections() -> Iterator[str]:
         "## aiflow stop\n\n`{stop_request, request_id, run_id, pid, host, has_ended}`: what was asked, the run that "
         "auto-run is at (or `null`), its process, and whether it has ended (only waited for with `--now`).\n"
     )
+    yield from queue_sections()
     yield f"## aiflow agents\n\n{AGENTS}"
     yield f"## aiflow store\n\n{STORE}"
     yield f"## aiflow init, aiflow demo, aiflow completion\n\n{SHAPES}"

@@ -46,7 +46,7 @@ def command(
     if is_all and (namespace or where["start"]):
         raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow queue list --help")
     wanted = Wanted(tuple(map(TaskStatus, statuses)), int(where["limit"] or USUAL_LIMIT), where["start"])  # type: ignore[arg-type]
-    view = QueueSession(session, namespace)
+    view = QueueSession(session, namespace, is_quiet=as_json)
     with counting(session.texts) as progress:
         listing, seen = _read(view, wanted, progress, is_all=is_all)
     if as_json:

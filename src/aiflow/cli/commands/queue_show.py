@@ -19,7 +19,7 @@ from aiflow.usecases.task_shapes import task_shape
 @namespace_option()
 def command(session: Session, as_json: bool, task_id: str, namespace: str | None) -> None:  # noqa: FBT001
     """Show one task."""
-    desk = QueueSession(session, namespace).desk()
+    desk = QueueSession(session, namespace, is_quiet=as_json).desk()
     with counting(session.texts) as progress, hinting(session.texts):
         task = find_task(desk.queue, task_id)
         prompt = desk.queue.prompt(task)
