@@ -280,29 +280,21 @@ def checkout_of(project: Project) -> Checkout:
     return checkout_at(project.root)
 
 
-def make_task_id() -> str:
-    """Make the id of a new task."""
-    from aiflow.domain.task import new_task_id
-
-    return new_task_id(now(), os.urandom(3).hex())
-
-
 def build_desk(project: Project, engine: Engine, store: QueueStore, *, is_listening: bool = True) -> Desk:
     """Put a runner's place of work together, to be woken there or not; who works there says what it hears and tells."""
-    from aiflow.adapters.runner_process import is_gone, new_runner
+    from aiflow.adapters.runner_process import is_gone, make_task_id, new_runner
     from aiflow.usecases.runner_desk import Desk, pace_of
 
     namespace = namespace_of(project, engine.settings)
     runner = new_runner(project.root, namespace, now())
-    ear = (namespace, runner.runner_id) if is_listening else ()
     return Desk(
         engine=engine,
         queue=store.queue(namespace),
         records=store.runners(namespace),
-        wake=open_wake(os.environ, *ear),
+        wake=open_wake(os.environ, namespace, runner.runner_id if is_listening else None),
         runner=runner,
         pace=pace_of(engine.settings),
         auto_records=project.auto_records,
-        new_task_id=make_task_id,
+        new_task_id=lambda: make_task_id(now()),
         is_gone=is_gone,
     )
