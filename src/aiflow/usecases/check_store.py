@@ -59,8 +59,11 @@ def _check_tables(name: str, look: StoreLook) -> Iterator[Finding]:
     except AiflowError as error:
         yield _failed(error)
         return
-    message = "store.empty" if missing else "store.pass"
-    yield Finding("store", Health.PASS, None, message, (("endpoint", name),))
+    told = (("endpoint", name),)
+    if missing:
+        yield Finding("store", Health.PASS, None, "store.empty", told)
+    else:
+        yield Finding("store", Health.PASS, None, "store.pass", told)
 
 
 def _failed(error: AiflowError) -> Finding:
