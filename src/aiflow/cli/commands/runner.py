@@ -16,7 +16,6 @@ from aiflow.wiring import build_desk
 
 if TYPE_CHECKING:
     from aiflow.cli.session import Session
-from aiflow.cli.store_progress import open_queue_store
 
 
 @make_command("runner")
