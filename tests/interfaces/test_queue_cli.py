@@ -483,7 +483,7 @@ def test_everything_is_said_in_japanese_too(shop: Shop) -> None:
     translate_click("ja")
     try:
         assert shop("queue", "add", "RQ-1").out.startswith("キューに入れました: 開始 RQ-1 (P1)")
-        assert "runner がありません" in shop("queue", "list").out
+        assert "Runner がありません" in shop("queue", "list").out
         assert "namespace" in shop("queue", "add", "--help").out
     finally:
         translate_click("en")

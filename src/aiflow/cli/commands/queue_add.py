@@ -55,7 +55,7 @@ def command(session: Session, as_json: bool, names: tuple[str, ...], namespace: 
         tuple(RequestIdType().convert(name, None, None) if _is_name(name) else name for name in names), **given
     )
     makers = orders_of(session, wanted)
-    desk = QueueSession(session, namespace, is_to_write=True).desk()
+    desk = QueueSession(session, namespace, is_quiet=as_json, is_to_write=True).desk()
     done, refused = _enqueue_all(desk, makers)
     if refused and len(makers) == 1:
         raise refused[0]
