@@ -72,9 +72,11 @@ class Entries:
             self.here = page
         return self.here
 
-    def drop(self, candidate: Candidate) -> None:
-        """Take an entry out."""
+    def drop(self, candidate: Candidate) -> bool:
+        """Take an entry out; False if it is none of these."""
+        is_here = candidate in self.here
         self.here = [each for each in self.here if each != candidate]
+        return is_here
 
 
 @dataclass(slots=True)
@@ -94,18 +96,29 @@ class Claiming:
         """Claim the next task that this runner may take."""
         if (held := self._resolve(claimant, now)) is not None:
             return held
-        own = Entries(self._partition(claimant.checkout))
-        anybodys = self._look_at_anybodys()
+        try:
+            return self._claim_next(claimant, now)
+        except AiflowError:
+            self._looked_seconds = None  # a page that never came is asked for again
+            raise
+
+    def _claim_next(self, claimant: Claimant, now: datetime) -> Task | None:
+        own, anybodys = Entries(self._partition(claimant.checkout)), self._look_at_anybodys()
         while candidates := sorted((*own.fill(), *anybodys.fill())):
             candidate = self._choose(candidates)
             task = self._try(Attempt(candidate.task_id, _token()), claimant, now)
-            own.drop(candidate)
-            anybodys.drop(candidate)
             self._pass_over(candidate.task_id)
+            is_own = own.drop(candidate)
+            anybodys.drop(candidate)
             if task is not None:
                 self.window = max(1, self.window - 1)
                 return task
             self.window = min(PAGE, self.window * 2)
+            # Others were quicker, and have more of what was shown by now: look again.
+            if is_own:
+                own = Entries(self._partition(claimant.checkout))
+            else:
+                anybodys = self._look_at_anybodys()
         return None
 
     def claim_this(self, task_id: str, claimant: Claimant, now: datetime) -> Task | None:
@@ -173,7 +186,8 @@ class Claiming:
         """Look at what anybody may take: not at every call, unless others are after the same."""
         now_seconds = time.monotonic()
         looked = self._looked_seconds
-        if looked is None or self.window > 1 or now_seconds - looked >= self.poll_seconds:
+        is_raced_for = self.window > 1 and self._anybodys.here
+        if looked is None or is_raced_for or now_seconds - looked >= self.poll_seconds:
             self._anybodys, self._looked_seconds = Entries(self._partition(None)), now_seconds
         return self._anybodys
 

@@ -45,7 +45,9 @@ class DynamoRunners:
         try:
             self.table.change(self.namespace, runner.runner_id, change)
         except ConditionFailedError:
-            return False
+            # The client asks again by itself when an answer is lost: it may have been refused by its own first write.
+            item = self._unmoved(runner)
+            return item is not None and runner_of(item).is_at_rest
         return True
 
     def forget(self, runner: Runner) -> None:
