@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ import pytest
 
 from aiflow.adapters.dynamo_client import StoreAddress, connect
 from aiflow.adapters.dynamo_queue import DynamoStore
+from aiflow.cli.layout import display_width
 from aiflow.cli.main import run
 from aiflow.cli.session import use_texts
 from aiflow.cli.words import translate_click
@@ -30,6 +32,7 @@ from aiflow.ports.tasks import Claimant
 from builders import write_request
 from conftest import Program
 from dynamo import REGION, Dynamo
+from interfaces.test_cli import in_terminal
 
 REQUESTS = {
     "RQ-1": {"status": "ready", "priority": "P1"},
@@ -483,6 +486,20 @@ def test_everything_is_said_in_japanese_too(shop: Shop) -> None:
         assert "namespace" in shop("queue", "add", "--help").out
     finally:
         translate_click("en")
+
+
+@pytest.mark.parametrize(("columns", "language"), [(80, "en"), (44, "ja")])
+def test_the_list_fits_a_terminal_and_ids_are_never_cut(
+    shop: Shop, dynamo: Dynamo, tmp_path: Path, columns: int, language: str
+) -> None:
+    task_id = shop.add("とても長い題名 " * 20)
+    environ = {**dynamo.environ, "XDG_DATA_HOME": str(tmp_path / "data"), "AIFLOW_LANG": language}
+    shown = in_terminal(shop.root, "queue", "list", columns=columns, env=environ)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
+    assert "\x1b[" in shown
+    assert task_id in shown
+    assert "…" in shown
+    assert max(display_width(line) for line in lines) <= columns
 
 
 def test_commands_below_the_queue_are_listed_and_a_mistyped_one_is_recognised(shop: Shop) -> None:
