@@ -25,6 +25,7 @@ from aiflow.messages import Texts
 COMMANDS = (
     *("demo", "init", "new", "list", "show", "next", "why", "forecast", "set"),
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
+    *("runner",),
     *("runs", "logs", "report"),
     *("doctor", "agents", "locks", "clean", "settings", "completion"),
 )
@@ -34,7 +35,6 @@ LATER_COMMANDS = frozenset(
     [
         "up",
         "queue",
-        "runner",
         "runners",
         "namespaces",
         "store",

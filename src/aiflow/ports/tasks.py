@@ -158,3 +158,6 @@ class LocalStore(Protocol):
 
     def log(self, lines: int) -> str:
         """Return the end of its log."""
+
+    def follow(self, lines: int) -> Iterator[str]:
+        """Give the end of its log line by line, and what is added, for as long as somebody listens."""

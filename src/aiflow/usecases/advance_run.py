@@ -44,7 +44,7 @@ def advance_run(work: Work) -> Run:
         while action := next_action(work.run, work.engine.limits):
             work.require_lock()
             if work.should_stop():
-                _stop(work, "CANCELLED", "")
+                _stop(work, work.stop_code, "")
             else:
                 _perform(work, action)
     except LostLockError:
@@ -75,7 +75,7 @@ def _stop_for(work: Work, error: AiflowError) -> None:
     """End the run for an error; what breaks because a person ended the run is the person's doing."""
     if work.should_stop():
         work.require_lock()
-        _stop(work, "CANCELLED", "")
+        _stop(work, work.stop_code, "")
         return
     mask = work.engine.mask
     facts = tuple((name, mask(str(value))) for name, value in error.context.items() if value is not None)
