@@ -103,7 +103,8 @@ class Claiming:
             raise
 
     def _claim_next(self, claimant: Claimant, now: datetime) -> Task | None:
-        own, anybodys = Entries(self._partition(claimant.checkout)), self._look_at_anybodys()
+        own = Entries(self._partition(claimant.checkout))
+        anybodys = self._look_at_anybodys(is_idle=not own.fill())
         while candidates := sorted((*own.fill(), *anybodys.fill())):
             candidate = self._choose(candidates)
             task = self._try(Attempt(candidate.task_id, _token()), claimant, now)
@@ -118,7 +119,7 @@ class Claiming:
             if is_own:
                 own = Entries(self._partition(claimant.checkout))
             else:
-                anybodys = self._look_at_anybodys()
+                anybodys = self._look_at_anybodys(is_idle=False)
         return None
 
     def claim_this(self, task_id: str, claimant: Claimant, now: datetime) -> Task | None:
@@ -182,12 +183,11 @@ class Claiming:
         within = [each for each in candidates[: self.window] if each.priority == first.priority]
         return random.choice(within)  # noqa: S311
 
-    def _look_at_anybodys(self) -> Entries:
-        """Look at what anybody may take: not at every call, unless others are after the same."""
+    def _look_at_anybodys(self, *, is_idle: bool) -> Entries:
+        """Look at what anybody may take: not at every call, unless there is nothing else, or others are after it."""
         now_seconds = time.monotonic()
-        looked = self._looked_seconds
-        is_raced_for = self.window > 1 and self._anybodys.here
-        if looked is None or is_raced_for or now_seconds - looked >= self.poll_seconds:
+        is_due = self._looked_seconds is None or now_seconds - self._looked_seconds >= self.poll_seconds
+        if is_due or (self.window > 1 and self._anybodys.here) or (is_idle and not self._anybodys.here):
             self._anybodys, self._looked_seconds = Entries(self._partition(None)), now_seconds
         return self._anybodys
 
