@@ -5,6 +5,8 @@ UV := $(BIN)/uv
 INSTALL = $(UV) pip install --quiet --python $(BIN)/python --compile-bytecode
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
           --no-header --no-emit-index-url --no-emit-find-links
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
+CODE := $(shell find src tests -name '*.py')
 NPM = npm --loglevel=error --no-fund --no-audit --no-update-notifier
 
 .DEFAULT_GOAL := help
@@ -18,11 +20,11 @@ setup: .venv/.ready ## Make the venv with the program at .venv/bin/aiflow
 demo: .venv/.ready ## Work through a small backlog before your eyes, in a repository that stays for you to try
 	@$(BIN)/aiflow demo
 
-test: .venv/.dev ## Run all tests but the long fault tests
-	@$(BIN)/python -m pytest -q -n 4 -m "not faults"
+test: .venv/.tests ## Run all tests but the long fault tests
+	@$(PYTEST) -n 4 -m "not faults"
 
-test-faults: .venv/.dev ## Run the long fault tests
-	@$(BIN)/python -m pytest -q -n 2 -m faults
+test-faults: .venv/.tests ## Run the long fault tests
+	@$(PYTEST) -n 2 -m faults
 
 lint: .venv/.dev ## Check style, types, import directions and generated docs
 	@$(BIN)/ruff check .
@@ -72,6 +74,13 @@ clean: ## Remove the venv and everything made by tools
 
 .venv/.dev: .venv/.ready .venv/.npm requirements/dev.lock
 	@$(INSTALL) --require-hashes -r requirements/dev.lock
+	@touch $@
+
+# Pytest rewrites every test file; here two processes do it once, else each worker of a run does it for itself.
+.venv/.tests: .venv/.dev $(CODE)
+	@$(BIN)/python -m compileall -q src/aiflow
+	@printf '%s\n' 'tests/e2e tests/faults' 'tests --ignore=tests/e2e --ignore=tests/faults' \
+	  | xargs -P 2 -I{} sh -c '$(PYTEST) --collect-only {} >/dev/null'
 	@touch $@
 
 # The tests run real coding agents; those that PyPI has not come from npm.

@@ -48,13 +48,17 @@ def pages() -> dict[str, str]:
 def main(args: Sequence[str]) -> int:
     """Write the pages, or with --check name those that differ."""
     is_check = "--check" in args
-    stale = {path: text for path, text in pages().items() if _current(path) != text}
+    current = pages()
+    stale = {path: text for path, text in current.items() if _current(path) != text}
+    stray = {str(path.relative_to(DOCS)) for path in (DOCS / "reference").iterdir()} - set(current)
+    for path in sorted(stray):
+        print(f"docs/{path}: nothing writes this page")
     for path, text in stale.items():
         print(f"docs/{path}: " + ("out of date, run `make docs`" if is_check else "written"))
         if not is_check:
             (DOCS / path).parent.mkdir(parents=True, exist_ok=True)
             (DOCS / path).write_text(text, encoding="utf-8", newline="\n")
-    return 1 if is_check and stale else 0
+    return 1 if is_check and (stale or stray) else 0
 
 
 def _current(path: str) -> str | None:

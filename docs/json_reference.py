@@ -107,6 +107,10 @@ AGENTS = """\
 or account it is by, `roles` who uses it here, `reason_code` why it cannot be used. With `--check` also `checks: [{kind,
 program, result, reason_code, detail, seconds, input_tokens, output_tokens, cost_usd}]`, a call each.
 """
+STORE = """\
+`start`, `stop` and `status`: `{store: {running, endpoint, how, pid, version, data, log, problem}}`: `how` is `java` or
+`docker`, `problem` why it does not answer though nobody stopped it. `logs`: `{log}`, the text.
+"""
 LEFT_OUT = ("file_system", "disk")  # they tell about the machine
 
 
@@ -123,6 +127,7 @@ def sections() -> Iterator[str]:
         "auto-run is at (or `null`), its process, and whether it has ended (only waited for with `--now`).\n"
     )
     yield f"## aiflow agents\n\n{AGENTS}"
+    yield f"## aiflow store\n\n{STORE}"
     yield f"## aiflow init, aiflow demo, aiflow completion\n\n{SHAPES}"
     yield f"## The first project\n\n{_shown(PROJECT)}"
     yield f"## The project with runs\n\n{_shown(RUN_PROJECT)}"

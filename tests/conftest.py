@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import forked
 from dynamo import Dynamo, shared_endpoint
 
 settings.register_profile("aiflow", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,16 +33,20 @@ class Program:
         self, *args: str, code: int = 0, stdin: str = "", env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Call the program and check its exit code."""
-        done = subprocess.run(
-            [sys.executable, "-m", "aiflow", *args],
-            cwd=self.cwd,
-            env={**self.environ, **(env or {})},
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=60,
-            check=False,
-        )
+        environ = {**self.environ, **(env or {})}
+        if forked.can_fork(environ):
+            done = forked.call([*args], stdin, str(self.cwd), environ)
+        else:
+            done = subprocess.run(
+                [sys.executable, "-m", "aiflow", *args],
+                cwd=self.cwd,
+                env=environ,
+                input=stdin,
+                capture_output=True,
+                encoding="utf-8",
+                timeout=60,
+                check=False,
+            )
         assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
         return done

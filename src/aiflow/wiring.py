@@ -240,12 +240,13 @@ def open_store(
     from aiflow.adapters.dynamo_address import LOCAL, shared_address
     from aiflow.adapters.dynamo_client import connect
     from aiflow.adapters.dynamo_local import LocalDynamo
+    from aiflow.adapters.dynamo_local.client import LocalClient
     from aiflow.adapters.dynamo_queue import DynamoStore
 
     name = settings.text("queue.store")
     is_local = name == LOCAL
-    address = LocalDynamo(environ).address(progress) if is_local else shared_address(name, environ)
-    store = DynamoStore(connect(address), settings.number("queue.poll_ms") / 1000)
+    local = LocalClient(LocalDynamo(environ), progress) if is_local else None
+    store = DynamoStore(local or connect(shared_address(name, environ)), settings.number("queue.poll_ms") / 1000)
     if is_local or is_to_write:
         store.prepare()
     return store

@@ -451,6 +451,68 @@ def test_nothing_of_the_users_is_ever_discarded(scene: Scene, tmp_path: Path) ->
     assert everything_in(scene.root, linked) == before
 
 
+# What git 2.39 said when five processes made and removed worktrees while others listed them.
+PASSING = [
+    "failed to read .git/worktrees/other/commondir: Success",
+    "failed to read /path/.git/worktrees/other/commondir: No such file or directory",
+    "failed to read '.git/worktrees/other/locked': No such file or directory",
+    "Invalid path '/path/.git/worktrees/other': No such file or directory",
+    "could not create directory of '.git/worktrees/other': No such file or directory",
+]
+
+
+@pytest.mark.spec("GIT-1", "GIT-3")
+@pytest.mark.parametrize("saying", PASSING)
+def test_worktrees_that_come_and_go_beside_are_no_trouble(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saying: str
+) -> None:
+    scene.run({"new.txt": "new\n"})
+    merge, path = scene.merged(), scene.state / "merged"
+    beside = Place("RUN-2", str(scene.state / "RUN-2"), branch_name("RQ-2", "RUN-2"), "main", scene.start)
+    stumble = f'test -e {tmp_path}/at || continue; rm {tmp_path}/at; echo "fatal: {saying}" >&2; exit 128'
+    script = f'for word in "$@"; do case "$word" in worktree) {stumble};; esac; done\nexec {shutil.which("git")} "$@"\n'
+    write(tmp_path / "bin/git", f"#!/bin/sh\n{script}").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    for call in (
+        lambda: scene.git.check_out(merge.commit or "", scene.at(path)),
+        lambda: scene.work.prepare(beside, scene.start),
+        lambda: scene.git.move_base(scene.place, merge),
+    ):
+        write(tmp_path / "at")
+        call()
+        assert not (tmp_path / "at").exists()
+    assert git(path, "rev-parse", "HEAD") == git(scene.root, "rev-parse", "main") == merge.commit
+    assert git(beside.path, "rev-parse", beside.branch) == scene.start
+
+
+def _half_written(scene: Scene) -> Path:
+    """A worktree that another git has begun to make."""
+    entry = scene.root / ".git/worktrees/other"
+    for name, text in (("gitdir", f"{scene.state}/other/.git\n"), ("HEAD", f"{scene.start}\n"), ("commondir", "")):
+        write(entry / name, text)
+    return entry / "commondir"
+
+
+@pytest.mark.spec("GIT-1", "GIT-3")
+def test_a_worktree_that_another_git_is_making_is_waited_for(scene: Scene) -> None:
+    scene.run({"new.txt": "new\n"})
+    merge, path = scene.merged(), scene.state / "merged"
+    common = _half_written(scene)
+    timer = threading.Timer(0.3, common.write_text, ["../..\n"])
+    timer.start()
+    scene.git.check_out(merge.commit or "", scene.at(path))
+    timer.join()
+    assert git(path, "rev-parse", "HEAD") == merge.commit
+
+
+def test_a_broken_worktree_is_an_error_of_git(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aiflow.adapters.worktree_entries._PATIENCE_SECONDS", 0.1)
+    _half_written(scene)
+    with pytest.raises(AiflowError) as caught:
+        scene.git.check_out(scene.start, scene.at(scene.state / "merged"))
+    assert (caught.value.reason_code, "worktrees/other" in str(caught.value.context["problem"])) == ("GIT_FAILED", True)
+
+
 # --- moving the base -----------------------------------------------------------------------------------------------
 
 

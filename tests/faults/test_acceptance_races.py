@@ -106,7 +106,7 @@ def test_eight_runs_accepted_at_once_are_each_merged_once(make_scene: MakeScene,
     scene = make_scene(requests=8, is_on_base=is_on_base)
     results = Race(scene, [("accept", request) for request in requests]).results()
     waiting = {answer["request_id"]: answer["reason_code"] for _, answer in results if not answer["accepted_as"]}
-    assert set(waiting.values()) <= {"CHECKOUT_IN_THE_WAY"}
+    assert set(waiting.values()) <= {"CHECKOUT_IN_THE_WAY"}, results
     assert {run.request_id for run in accepted_runs(scene)} == set(requests) - set(waiting)
     check_base(scene)
     for request in waiting:

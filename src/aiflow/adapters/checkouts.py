@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.adapters.git_files import Checkout, find_checkout, git_dir_of, is_same_path, read_line
+from aiflow.adapters.worktree_entries import list_worktrees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,7 @@ class Use(NamedTuple):
 
 def find_uses(git: Git, common: str) -> Iterator[Use]:
     """Find every worktree, also one whose folder is gone: it may have been moved, and git counts it too."""
-    listed = git.run("worktree", "list", "--porcelain", "-z").out.split(b"\0\0")
+    listed = list_worktrees(git).out.split(b"\0\0")
     for number, block in enumerate(filter(None, listed)):
         facts = dict(item.partition(" ")[::2] for item in map(os.fsdecode, block.split(b"\0")))
         path, ref = facts["worktree"], facts.get("branch", "")

@@ -27,8 +27,8 @@ def shared_address(store: str, environ: Mapping[str, str]) -> StoreAddress:
     key, secret = environ.get("AWS_ACCESS_KEY_ID"), environ.get("AWS_SECRET_ACCESS_KEY")
     region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or LOCAL_REGION
     if not key or not secret:
-        key = secret = COMMON_KEY
-    return StoreAddress(store, region, key, secret)
+        return StoreAddress(store, region, COMMON_KEY, COMMON_KEY)
+    return StoreAddress(store, region, key, secret, environ.get("AWS_SESSION_TOKEN") or None)
 
 
 def local_address(endpoint: str, key: str) -> StoreAddress:

@@ -68,6 +68,7 @@ class StoreAddress:
     region: str | None = None
     access_key: str | None = None
     secret_key: str | None = None
+    session_token: str | None = None
 
     @property
     def name(self) -> str:
@@ -135,6 +136,11 @@ class DynamoClient:
 
 def connect(address: StoreAddress) -> DynamoClient:
     """Make the client for a store; heavy, so that a process does it once and only if it needs the queue."""
+    return DynamoClient(address, bare_client(address))
+
+
+def bare_client(address: StoreAddress) -> Any:
+    """Make boto3's own client for a store."""
     import boto3
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
@@ -152,10 +158,10 @@ def connect(address: StoreAddress) -> DynamoClient:
         session = boto3.Session(
             aws_access_key_id=address.access_key,
             aws_secret_access_key=address.secret_key,
+            aws_session_token=address.session_token,
             region_name=address.region,
         )
-        client = session.client("dynamodb", endpoint_url=address.endpoint, config=config)
+        return session.client("dynamodb", endpoint_url=address.endpoint, config=config)
     except (BotoCoreError, ValueError) as error:
         problem = " ".join(str(error).split())
         raise EnvironmentProblemError(reason_code="STORE_REFUSED", endpoint=address.name, problem=problem) from error
-    return DynamoClient(address, client)

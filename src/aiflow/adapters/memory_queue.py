@@ -38,6 +38,10 @@ class MemoryStore:
     def prepare(self) -> None:
         """Make or check the tables: there is nothing to make."""
 
+    def check(self) -> tuple[str, ...]:
+        """Check the tables: none is missing."""
+        return ()
+
     def queue(self, namespace: str) -> MemoryQueue:
         """Give the tasks of a namespace."""
         return MemoryQueue(self, namespace)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.adapters.run_files import FOLDER as RUNS
 from aiflow.adapters.run_files import RUN_PREFIX
 from aiflow.adapters.run_store import DRAFT_SUFFIX
+from aiflow.adapters.worktree_entries import list_worktrees
 from aiflow.domain.remains import Leftover, LeftoverKind, Ref, Remains
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def find_remains(git: Git, places: Places, base_branches: frozenset[str]) -> Rem
 def worktree_entries(git: Git) -> Iterator[Entry]:
     """List the worktrees that git knows, there or not."""
     path, branch = "", None
-    for item in map(os.fsdecode, git.run("worktree", "list", "--porcelain", "-z").items):
+    for item in map(os.fsdecode, list_worktrees(git).items):
         word, _, value = item.partition(" ")
         if word == "worktree":
             path, branch = value, None

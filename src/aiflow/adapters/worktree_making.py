@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.adapters.git_files import clear_ref_lock, is_same_path, read_line
 from aiflow.adapters.repository_facts import commit_of
+from aiflow.adapters.worktree_entries import list_worktrees, patiently
 from aiflow.errors import AiflowError, EnvironmentProblemError, as_problem
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ _ADD = ("worktree", "add", "--quiet", "-f", "-f")
 
 def make_worktree(git: Git, common: str, place: Place, tip: str) -> str:
     """Make the worktree in place of whatever is there, and return the commit it stands at."""
+    return patiently(lambda: _make(git, common, place, tip))
+
+
+def _make(git: Git, common: str, place: Place, tip: str) -> str:
     _remove(place.path, (git.cwd, common))
     clear_ref_lock(common, branch_ref(place))
     stands_at = commit_of(git, place.branch, common)
@@ -37,8 +42,12 @@ def make_worktree(git: Git, common: str, place: Place, tip: str) -> str:
 
 def lay_out(git: Git, common: str, path: str, commit: str) -> None:
     """Lay a commit out in a worktree of its own, detached, in place of whatever an earlier one left there."""
-    remove_worktree(git, common, path)
-    git.run(*_ADD, "--detach", path, commit)
+
+    def add() -> None:
+        remove_worktree(git, common, path)
+        git.run(*_ADD, "--detach", path, commit)
+
+    patiently(add)
 
 
 def remove_worktree(git: Git, common: str, path: str) -> None:
@@ -67,7 +76,7 @@ def branch_ref(place: Place) -> str:
 def _refuse_elsewhere(git: Git, place: Place) -> None:
     """Refuse a branch that somebody has checked out elsewhere: our commits would move it under their feet."""
     path = ""
-    for item in map(os.fsdecode, git.run("worktree", "list", "--porcelain", "-z").items):
+    for item in map(os.fsdecode, list_worktrees(git).items):
         path = item.removeprefix("worktree ") if item.startswith("worktree ") else path
         is_other = os.path.exists(path) and os.path.realpath(path) != os.path.realpath(place.path)
         if item == f"branch {branch_ref(place)}" and is_other:

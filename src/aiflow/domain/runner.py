@@ -56,8 +56,12 @@ class Runner:
 
 def is_alive(runner: Runner, now: datetime, timeout_seconds: float) -> bool:
     """Tell whether a runner shows as alive: running, and its heartbeat younger than the timeout (QUE-7)."""
-    is_fresh = now - runner.last_heartbeat < timedelta(seconds=timeout_seconds)
-    return runner.status is RunnerStatus.RUNNING and is_fresh
+    return runner.status is RunnerStatus.RUNNING and is_fresh(runner, now, timeout_seconds)
+
+
+def is_fresh(runner: Runner, now: datetime, timeout_seconds: float) -> bool:
+    """Tell whether a runner's heartbeat is younger than the timeout, also of one that finishes its last task."""
+    return now - runner.last_heartbeat < timedelta(seconds=timeout_seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,9 @@ class QueueStore(Protocol):
     def prepare(self) -> None:
         """Make or check the tables; STORE_TABLE_MISMATCH if one has other keys."""
 
+    def check(self) -> tuple[str, ...]:
+        """Check the tables that are there as `prepare` does and return the names of those that are not; makes none."""
+
     def queue(self, namespace: str) -> TaskQueue:
         """Give the tasks of a namespace."""
 
@@ -132,7 +135,10 @@ class Wake(Protocol):
 
 
 class StoreStatus(NamedTuple):
-    """What is known of this machine's own store; `problem` is why it does not answer, where it should."""
+    """What is known of this machine's own store; `problem` is why it does not answer, where it should.
+
+    `is_stopped` tells that somebody stopped it, `exposed` which of its files others may read.
+    """
 
     is_running: bool
     endpoint: str | None = None
@@ -142,6 +148,8 @@ class StoreStatus(NamedTuple):
     data: str | None = None
     log: str | None = None
     problem: str | None = None
+    is_stopped: bool = False
+    exposed: tuple[str, ...] = ()
 
 
 class LocalStore(Protocol):

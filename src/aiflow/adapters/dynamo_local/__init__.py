@@ -5,6 +5,7 @@ What was written down of it is never believed: the process is looked at, and ask
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.atomic_files import guarded, translated
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     Progress = Callable[[str, float | None], None]
 
 VERSION = "DynamoDB Local 3.3.0"
+PATIENCE_SECONDS = 15.0
+_LOOK_SECONDS = 0.2
 
 
 class LocalDynamo:
@@ -64,10 +67,10 @@ class LocalDynamo:
     def status(self) -> StoreStatus:
         """Look at it; changes nothing."""
         with translated(self._folder.path):
-            record, key = self._folder.record(), self._folder.key()
-        about = StoreStatus(is_running=False, data=str(self._folder.data), log=str(self._folder.log))
+            record, key, exposed = self._folder.record(), self._folder.key(), self._folder.exposed()
+        about = StoreStatus(False, data=str(self._folder.data), log=str(self._folder.log), exposed=exposed)  # noqa: FBT003
         if record is None or key is None or record.is_stopped:
-            return about
+            return about._replace(is_stopped=record is not None and record.is_stopped)
         about = about._replace(how=record.how, endpoint=f"http://{HOST}:{record.port}")
         if not self._lives(record):
             what = f"process {record.pid}" if record.how == JAVA else f"container {record.container}"
@@ -101,13 +104,24 @@ class LocalDynamo:
 
     def _start(self, progress: Progress) -> StoreStatus:
         before = self._folder.record()
-        if before is not None:  # one that lives and does not answer is of no use, and has the data open
-            self._end(before)
+        if before is not None and not before.is_stopped and self._lives(before):
+            if self._comes_round():
+                return self.status()
+            self._end(before)  # it is of no use, and has the data open
         way = self._find_way(before.how if before else None, progress)
         progress("start", None)
         self._folder.rotate_log()
         way.run(self._folder, before.port if before else None)
         return self.status()
+
+    def _comes_round(self) -> bool:
+        """Give one that lives and does not answer some time: it may be overloaded, or not yet ready."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < until:
+            if self.status().is_running:
+                return True
+            time.sleep(_LOOK_SECONDS)
+        return False
 
     def _lives(self, record: Record) -> bool:
         """Tell whether what was written down is still there; only then is the key told to whoever listens."""

@@ -89,7 +89,19 @@ class StoreFolder:
             self._key.chmod(0o600)
             key = self.key()
             assert key is not None
+        elif self._key.stat().st_mode & 0o077:
+            self._key.chmod(0o600)
         return key
+
+    def exposed(self) -> tuple[str, ...]:
+        """Return what of it others than the user may read or change."""
+        found: list[str] = []
+        for path in (self.path, self._key):
+            with contextlib.suppress(FileNotFoundError):
+                status = path.stat()
+                if status.st_mode & 0o077 or status.st_uid != os.geteuid():
+                    found.append(str(path))
+        return tuple(found)
 
     def record(self) -> Record | None:
         """Return who runs the store, as written down; what cannot be read says nothing."""

@@ -46,6 +46,10 @@ class DynamoStore:
             tables.prepare(self._client)
             self._is_prepared = True
 
+    def check(self) -> tuple[str, ...]:
+        """Check the tables that are there and return the names of those that are not; makes nothing."""
+        return tables.check(self._client)
+
     def queue(self, namespace: str) -> DynamoQueue:
         """Give the tasks of a namespace."""
         guards, prompts = Guards(self._guards, namespace), Prompts(self._prompts, namespace)

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aiflow.adapters.dynamo_client import NoTableError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -48,8 +50,12 @@ class Table:
     sort_key: str
 
     def get(self, namespace: str, key: str) -> Item | None:
-        """Read one item, consistently."""
-        answer = self.client.call("get_item", TableName=self.name, Key=self._key(namespace, key), ConsistentRead=True)
+        """Read one item, consistently; a table that nobody has made yet has none."""
+        wanted = {"TableName": self.name, "Key": self._key(namespace, key)}
+        try:
+            answer = self.client.call("get_item", **wanted, ConsistentRead=True)
+        except NoTableError:
+            return None
         return unpacked(answer["Item"]) if answer.get("Item") else None
 
     def put(self, item: Item, condition: str | None = None) -> None:
@@ -111,7 +117,10 @@ class Table:
         whole = {"TableName": self.name, **_expressed(params, values)}
         if start is not None:
             whole["ExclusiveStartKey"] = start
-        answer = self.client.call(operation, **whole)
+        try:
+            answer = self.client.call(operation, **whole)
+        except NoTableError:  # nobody has made it yet, and who only looks does not either
+            return Page([], None)
         return Page([unpacked(each) for each in answer.get("Items", ())], answer.get("LastEvaluatedKey") or None)
 
     def _key(self, namespace: str, key: str) -> dict[str, Any]:

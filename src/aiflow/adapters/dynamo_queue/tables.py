@@ -77,6 +77,18 @@ def prepare(client: DynamoClient) -> None:
         _settle(client, shape, found[shape.name])
 
 
+def check(client: DynamoClient) -> tuple[str, ...]:
+    """Check the tables that are there and return the names of those that are not; makes nothing."""
+    missing: list[str] = []
+    for shape in SHAPES:
+        found = _describe(client, shape.name)
+        if found is None:
+            missing.append(shape.name)
+        else:
+            _check(client, shape, found)
+    return tuple(missing)
+
+
 def _settle(client: DynamoClient, shape: TableShape, found: dict[str, Any] | None) -> None:
     """Look at a table until it is as it must be; every look may show what another process did meanwhile."""
     until, pause = time.monotonic() + WAIT_SECONDS, _FIRST_LOOK_SECONDS

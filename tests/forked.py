@@ -1,0 +1,217 @@
+"""The program as a process of its own that starts at once: forked from one in which everything is imported.
+
+Most of a call's time went into the start of an interpreter and its imports, thousands of times over. A forked call has
+its own process, folder, environment and streams all the same. It cannot have what an interpreter decides at its start,
+so whoever wants that (`can_fork` is False) starts a new one.
+
+Run as a program, this is the process that forks: each connection brings a call and its three streams.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import json
+import os
+import pkgutil
+import select
+import selectors
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+# What is read when an interpreter starts, and the marks that are looked for in the environment a process started with.
+_READ_AT_START = ("PYTHON", "LC_", "LD_", "AIFLOW_RUN_", "AIFLOW_GIT_", "AIFLOW_GUARD_")
+_NAMED_LATE = ("rich.console", "rich.live", "rich.table", "rich.text", "difflib", "uuid")
+_USER = os.geteuid()
+_guard = threading.Lock()
+_parents: dict[int, Parent] = {}
+
+
+def can_fork(environ: Mapping[str, str]) -> bool:
+    """Tell whether a forked process is the same as one that starts with this environment, as whoever we are now."""
+    ours = {name: value for name, value in os.environ.items() if name.startswith(("PYTHON", "LD_"))}
+    wanted = {name: value for name, value in environ.items() if name.startswith(_READ_AT_START)}
+    return wanted == ours and environ.get("LANG", "").endswith("UTF-8") and os.geteuid() == _USER
+
+
+# Hands its streams over, waits, and ends as the call did.
+_CLIENT = """#!{python} -IS
+import json, os, socket, sys
+os.umask(mask := os.umask(0o077))
+line = socket.socket(socket.AF_UNIX)
+line.connect({address!r})
+socket.send_fds(line, [b"call"], [0, 1, 2])
+job = {{"argv": sys.argv[1:], "cwd": os.getcwd(), "environ": dict(os.environ), "umask": mask}}
+line.sendall(json.dumps(job).encode() + b"\\n")
+code = int(line.recv(16))
+sys.exit(code if code >= 0 else 128 - code)
+"""
+
+
+def write_program(folder: Path) -> None:
+    """Write `aiflow` into a folder, for shells to find: a small program by which the call is forked."""
+    folder.mkdir()
+    program = folder / "aiflow"
+    program.write_text(_CLIENT.format(python=sys.executable, address=_parent().address))
+    program.chmod(0o755)
+
+
+def call(argv: list[str], stdin: str, cwd: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Call the program and wait for its end and that of its output."""
+    os.umask(mask := os.umask(0o077))
+    return _parent().call({"argv": argv, "cwd": cwd, "environ": dict(environ), "umask": mask}, stdin.encode())
+
+
+def _parent() -> Parent:
+    with _guard:
+        return _parents.get(os.getpid()) or _parents.setdefault(os.getpid(), Parent())
+
+
+class Parent:
+    """The process that forks, as whoever calls the program sees it."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="aiflow-forked-")
+        self.address = os.path.join(self._folder.name, "door")
+        environ = {name: value for name, value in os.environ.items() if not name.startswith(("AIFLOW", "LC_", "LANG"))}
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, self.address],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**environ, "LANG": "C.UTF-8"},
+        )
+        atexit.register(self.close)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"ready\n"
+
+    def close(self) -> None:
+        """End it."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait(10)
+        self._folder.cleanup()
+
+    def call(self, job: dict[str, Any], stdin: bytes, seconds: float = 60) -> subprocess.CompletedProcess[str]:
+        """Let it fork, give the child what it reads, and collect what it says."""
+        with contextlib.ExitStack() as stack, tempfile.TemporaryFile() as given:
+            given.write(stdin)
+            given.seek(0)
+            line = stack.enter_context(socket.socket(socket.AF_UNIX))
+            line.connect(self.address)
+            pipes = [os.pipe(), os.pipe()]
+            for out, _ in pipes:
+                stack.callback(os.close, out)
+            socket.send_fds(line, [b"call"], [given.fileno(), *(end for _, end in pipes)])
+            for _, end in pipes:
+                os.close(end)
+            with line.makefile("w") as words:
+                words.write(json.dumps(job) + "\n")
+            until = time.monotonic() + seconds
+            try:
+                texts = _read_to_the_end([out for out, _ in pipes], until)
+                line.settimeout(max(0.1, until - time.monotonic()))
+                code = int(line.recv(16))
+            except TimeoutError:
+                raise subprocess.TimeoutExpired(job["argv"], seconds) from None
+        return subprocess.CompletedProcess(job["argv"], code, *texts)
+
+
+def _read_to_the_end(pipes: list[int], until: float) -> list[str]:
+    found = dict.fromkeys(pipes, b"")
+    with selectors.DefaultSelector() as selector:
+        for pipe in pipes:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(until - time.monotonic())
+            if not ready:
+                raise TimeoutError
+            for key, _ in ready:
+                data = os.read(key.fd, 65536)
+                found[key.fd] += data
+                if not data:
+                    selector.unregister(key.fd)
+    return [text.decode().replace("\r\n", "\n").replace("\r", "\n") for text in found.values()]
+
+
+def serve(address: str) -> None:
+    """Fork for each connection, until whoever started this is gone."""
+    import aiflow
+
+    names = [module.name for module in pkgutil.walk_packages(aiflow.__path__, "aiflow.")]
+    for name in (*names, *_NAMED_LATE):
+        if not name.endswith("__main__"):
+            importlib.import_module(name)
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(address)
+        door.listen(16)
+        print("ready", flush=True)
+        while True:
+            ready, _, _ = select.select([door, sys.stdin], [], [])
+            if sys.stdin in ready:
+                return
+            line, _ = door.accept()
+            with line:
+                if os.fork() == 0:
+                    door.close()
+                    _be_parent_of_one(line)
+            with contextlib.suppress(ChildProcessError):
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+
+
+def _be_parent_of_one(line: socket.socket) -> NoReturn:
+    """Fork once more, wait for that one, and tell how it ended."""
+    try:
+        _, fds, _, _ = socket.recv_fds(line, 4, 3)
+        with line.makefile() as words:
+            job = json.loads(words.readline())
+        child = os.fork()
+        if child == 0:
+            line.close()
+            _become(job, fds)
+        for fd in (*fds, 0, 1):
+            os.close(fd)
+        line.sendall(b"%d" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    finally:
+        os._exit(0)
+
+
+def _become(job: dict[str, Any], fds: list[int]) -> NoReturn:
+    """Be the program, as `python -m aiflow` in that folder."""
+    import aiflow.cli.main
+
+    for number, fd in enumerate(fds):
+        os.dup2(fd, number)
+    for fd in fds:
+        os.close(fd)
+    sys.stdin, sys.stdout, sys.stderr = (
+        open(fd, mode, 1 if fd == 2 else -1, encoding="utf-8", closefd=False)  # noqa: SIM115 - for the whole process
+        for fd, mode in enumerate("rww")
+    )
+    os.chdir(job["cwd"])
+    os.umask(job["umask"])
+    os.environ.clear()
+    os.environ.update(job["environ"])
+    time.tzset()
+    sys.argv = [aiflow.cli.main.__file__, *job["argv"]]
+    sys.path[0] = job["cwd"]
+    try:
+        aiflow.cli.main.main(job["argv"])
+    except BaseException:  # noqa: BLE001 - as an interpreter does at its end
+        sys.excepthook(*sys.exc_info())
+        sys.stderr.flush()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
