@@ -69,12 +69,16 @@ SHAPES = (
 
 def prepare(client: DynamoClient) -> None:
     """Make every table that is missing, and check those that are there."""
-    found = {shape.name: _describe(client, shape.name) for shape in SHAPES}
-    for shape in SHAPES:
-        if found[shape.name] is None:
+    found = [(shape, _describe(client, shape.name)) for shape in SHAPES]
+    # All are looked at before anything is made: a store that is not for us stays as it is.
+    for shape, table in found:
+        if table is not None:
+            _check(client, shape, table)
+    for shape, table in found:
+        if table is None:
             _create(client, shape)
-    for shape in SHAPES:
-        _settle(client, shape, found[shape.name])
+    for shape, table in found:
+        _settle(client, shape, table)
 
 
 def check(client: DynamoClient) -> tuple[str, ...]:
