@@ -105,15 +105,29 @@ def test_a_large_prompt_costs_a_claim_nothing(local: DynamoClient, namespace: st
     assert calls[-1].cost <= 4
 
 
-def test_what_anybody_may_take_is_looked_at_once_per_poll(local: DynamoClient, namespace: str) -> None:
-    queue = DynamoStore(local, poll_seconds=0.2).queue(namespace)
+def test_what_anybody_may_take_is_looked_at_once_per_poll_while_there_is_other_work(
+    local: DynamoClient, namespace: str
+) -> None:
+    queue = DynamoStore(local, poll_seconds=0.5).queue(namespace)
+    for number in range(3):
+        queue.enqueue(a_task(number, namespace))
     with watched(local) as calls:
-        queue.claim(ME, NOW)
+        for queries in (2, 1):
+            queue.claim(ME, NOW)
+            assert [call.operation for call in calls] == [*["query"] * queries, "update_item"]
+            calls.clear()
+        threading.Event().wait(0.5)
         queue.claim(ME, NOW)
         assert len(calls) == 3
-        threading.Event().wait(0.2)
-        queue.claim(ME, NOW)
-    assert len(calls) == 5
+
+
+def test_a_runner_with_nothing_else_to_do_looks_at_what_anybody_may_take_each_time(
+    local: DynamoClient, namespace: str
+) -> None:
+    queue = DynamoStore(local, poll_seconds=60).queue(namespace)
+    assert queue.claim(ME, NOW) is None
+    queue.enqueue(a_prompt(1, namespace))
+    assert queue.claim(ME, NOW) is not None
 
 
 def test_more_than_a_page_of_what_anybody_may_take_goes_without_a_pause(local: DynamoClient, namespace: str) -> None:
