@@ -65,6 +65,9 @@ def main(folder: Path, kind: str) -> None:
         os.replace(folder / "new", folder / "port")
         with open(folder / "users", "ab") as users:
             fcntl.flock(users, fcntl.LOCK_EX)
+            # Who comes now waits for the lock, and then starts another: one test process may be done before the next
+            # has had its first test with a store.
+            (folder / "port").unlink()
     finally:
         process.kill()
         process.wait()
