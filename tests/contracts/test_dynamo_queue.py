@@ -54,7 +54,7 @@ def item(client: DynamoClient, namespace: str, task_id: str) -> dict[str, Any]:
 # What it costs
 
 
-@pytest.mark.spec("QUE-5", "PRF-2")
+@pytest.mark.spec("QUE-5", "PRF-2", "PRF-3")
 def test_a_claim_is_one_query_and_one_write(local: DynamoClient, namespace: str) -> None:
     queue = DynamoStore(local, poll_seconds=60).queue(namespace)
     for number in range(1, 20):
