@@ -16,7 +16,7 @@ from aiflow.adapters.dynamo_queue.items import ready_partition
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.request import Priority
 from aiflow.domain.runner import RunnerStatus, Vigil
-from aiflow.domain.task import Checkout, TaskAction, TaskEnd, stamp, successor_of
+from aiflow.domain.task import Checkout, TaskAction, TaskEnd, prompt_request_id, stamp, successor_of
 from aiflow.errors import ConflictError, EnvironmentProblemError
 from aiflow.ports.tasks import Claimant
 from dynamo import Dynamo
@@ -245,8 +245,16 @@ def test_a_task_of_another_program_is_adopted_as_a_prompt(client: DynamoClient, 
     first, second = queue.claim(ME, NOW), queue.claim(ME, NOW)
     assert first is not None
     assert second is not None
-    assert (first.task_id, first.action, first.request_id) == ("task-001", TaskAction.PROMPT, "PR-task-001")
-    assert (second.task_id, second.request_id, queue.prompt(second)) == ("task-002", "PR-task-002", "p" * 5_000)
+    assert (first.task_id, first.action, first.request_id) == (
+        "task-001",
+        TaskAction.PROMPT,
+        prompt_request_id("task-001"),
+    )
+    assert (second.task_id, second.request_id, queue.prompt(second)) == (
+        "task-002",
+        prompt_request_id("task-002"),
+        "p" * 5_000,
+    )
     assert queue.claim(ME, NOW) is None
     assert item(client, namespace, "task-001")["task_group_id"] == {"S": "group-1"}
     assert item(client, namespace, "task-001")["session_id"] == {"S": "session-1"}
@@ -280,10 +288,10 @@ def test_a_name_that_could_be_no_request_and_what_is_no_task_are_left_alone(
 
 def test_a_task_that_lies_about_is_made_findable_by_who_meets_it(client: DynamoClient, namespace: str) -> None:
     put(client, namespace=namespace, task_id="task-001", status="QUEUED", prompt="text")
-    put(client, GUARDS, namespace=namespace, request_id="PR-task-001", task_id="task-001", fence=4)
+    put(client, GUARDS, namespace=namespace, request_id=prompt_request_id("task-001"), task_id="task-001", fence=4)
     queue = DynamoStore(client, 0).queue(namespace)
     with pytest.raises(ConflictError, match="REQUEST_QUEUED"):
-        queue.enqueue(a_prompt(2, namespace, request_id="PR-task-001"))
+        queue.enqueue(a_prompt(2, namespace, request_id=prompt_request_id("task-001")))
     claimed = queue.claim(ME, NOW)
     assert claimed is not None
     assert (claimed.task_id, claimed.fence) == ("task-001", 5)
