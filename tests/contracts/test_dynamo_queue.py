@@ -19,7 +19,7 @@ from aiflow.domain.task import Checkout, TaskAction, TaskEnd, stamp, successor_o
 from aiflow.errors import ConflictError, EnvironmentProblemError
 from aiflow.ports.tasks import Claimant
 from dynamo import Dynamo
-from queue_faults import Call, OldIndexClient, watched
+from queue_faults import Call, FaultyClient, OldIndexClient, watched
 from task_builders import COMPLETED, HERE, LOST, ME, NOW, YOU, a_prompt, a_runner, a_task, later
 
 QUEUE, GUARDS = "pm-runner-queue", "aiflow-guards"
@@ -449,6 +449,24 @@ def test_lost_races_widen_the_choice_and_wins_narrow_it(local: DynamoClient, nam
     last = queue.claim(ME, NOW)
     assert last is not None
     assert last.task_id == "TASK-0008"
+
+
+@pytest.mark.spec("QUE-5", "QUE-6")
+def test_a_write_that_meets_its_own_first_try_has_succeeded(local: DynamoClient, namespace: str) -> None:
+    """boto3 asks again by itself when an answer is lost; the second try is refused by what the first one wrote."""
+
+    def asking_twice(at: int) -> DynamoQueue:
+        return DynamoStore(FaultyClient(local, "twice", at)).queue(namespace)
+
+    plain = DynamoStore(local).queue(namespace)
+    for number in (1, 2):
+        plain.enqueue(a_task(number, namespace))
+    first, second = asking_twice(2).claim(ME, NOW), asking_twice(1).claim_this("TASK-0002", ME, NOW)
+    assert first is not None
+    assert second is not None
+    assert (first.task_id, second.task_id) == ("TASK-0001", "TASK-0002")
+    assert asking_twice(0).finish(first, COMPLETED, NOW).status is TaskStatus.COMPLETE
+    assert asking_twice(0).cancel("TASK-0002", "", NOW).status is TaskStatus.CANCELLED
 
 
 def test_a_store_that_is_gone_is_said_so(dynamo_endpoint: str) -> None:
