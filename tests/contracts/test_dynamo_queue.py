@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from aiflow.adapters.dynamo_client import DynamoClient
-from aiflow.adapters.dynamo_queue import DynamoQueue, DynamoStore
+from aiflow.adapters.dynamo_queue import DynamoStore
 from aiflow.adapters.dynamo_queue.claim import PAGE
 from aiflow.adapters.dynamo_queue.items import ready_partition
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
@@ -53,7 +54,7 @@ def item(client: DynamoClient, namespace: str, task_id: str) -> dict[str, Any]:
 # What it costs
 
 
-@pytest.mark.spec("QUE-5", "PRF-2")
+@pytest.mark.spec("QUE-5", "PRF-2", "PRF-3")
 def test_a_claim_is_one_query_and_one_write(local: DynamoClient, namespace: str) -> None:
     queue = DynamoStore(local, poll_seconds=60).queue(namespace)
     for number in range(1, 20):
@@ -104,18 +105,29 @@ def test_a_large_prompt_costs_a_claim_nothing(local: DynamoClient, namespace: st
     assert calls[-1].cost <= 4
 
 
-def test_what_anybody_may_take_is_looked_at_once_per_poll(local: DynamoClient, namespace: str) -> None:
-    def partitions(queue: DynamoQueue) -> list[str]:
-        with watched(local) as calls:
-            assert queue.claim(ME, NOW) is None
-        asked = [call.asked["ExpressionAttributeValues"][":partition"]["S"] for call in calls]
-        return [partition.removeprefix(namespace) for partition in asked]
+def test_what_anybody_may_take_is_looked_at_once_per_poll_while_there_is_other_work(
+    local: DynamoClient, namespace: str
+) -> None:
+    queue = DynamoStore(local, poll_seconds=0.5).queue(namespace)
+    for number in range(3):
+        queue.enqueue(a_task(number, namespace))
+    with watched(local) as calls:
+        for queries in (2, 1):
+            queue.claim(ME, NOW)
+            assert [call.operation for call in calls] == [*["query"] * queries, "update_item"]
+            calls.clear()
+        threading.Event().wait(0.5)
+        queue.claim(ME, NOW)
+        assert len(calls) == 3
 
-    own = ready_partition("", HERE)
-    patient = DynamoStore(local, poll_seconds=600).queue(namespace)
-    assert [partitions(patient) for _ in range(3)] == [[own, "#*"], [own], [own]]
-    hasty = DynamoStore(local, poll_seconds=0).queue(namespace)
-    assert [partitions(hasty) for _ in range(2)] == [[own, "#*"], [own, "#*"]]
+
+def test_a_runner_with_nothing_else_to_do_looks_at_what_anybody_may_take_each_time(
+    local: DynamoClient, namespace: str
+) -> None:
+    queue = DynamoStore(local, poll_seconds=60).queue(namespace)
+    assert queue.claim(ME, NOW) is None
+    queue.enqueue(a_prompt(1, namespace))
+    assert queue.claim(ME, NOW) is not None
 
 
 def test_more_than_a_page_of_what_anybody_may_take_goes_without_a_pause(local: DynamoClient, namespace: str) -> None:
@@ -124,27 +136,6 @@ def test_more_than_a_page_of_what_anybody_may_take_goes_without_a_pause(local: D
         queue.enqueue(a_prompt(number, namespace))
     taken = [queue.claim(ME, NOW) for _ in range(2 * PAGE + 1)]
     assert [task.task_id for task in taken if task] == [f"TASK-{number:04d}" for number in range(2 * PAGE + 1)]
-
-
-@pytest.mark.spec("QUE-5", "PRF-2")
-def test_a_task_is_in_the_ready_index_only_while_it_waits(client: DynamoClient, namespace: str) -> None:
-    queue = DynamoStore(client).queue(namespace)
-
-    def ready() -> list[str]:
-        found = client.call(
-            "query", TableName=QUEUE, IndexName="ready-index", KeyConditionExpression="ready_pk = :p",
-            ExpressionAttributeValues={":p": {"S": ready_partition(namespace, HERE)}},
-        )  # fmt: skip
-        return [each["task_id"]["S"] for each in found["Items"]]
-
-    for number in (1, 2, 3):
-        queue.enqueue(a_task(number, namespace))
-    queue.enqueue(a_task(4, namespace, is_private=True))
-    assert ready() == ["TASK-0001", "TASK-0002", "TASK-0003"]
-    assert queue.claim(ME, NOW) is not None
-    assert ready() == ["TASK-0002", "TASK-0003"]
-    queue.cancel("TASK-0002", "", NOW)
-    assert ready() == ["TASK-0003"]
 
 
 # Namespaces

@@ -81,11 +81,9 @@ class Entries:
             self.here = page
         return self.here
 
-    def drop(self, candidate: Candidate) -> bool:
-        """Take an entry out; False if it is none of these."""
-        is_here = candidate in self.here
+    def drop(self, candidate: Candidate) -> None:
+        """Take an entry out."""
         self.here = [each for each in self.here if each != candidate]
-        return is_here
 
 
 @dataclass(slots=True)
@@ -106,8 +104,8 @@ class Claiming:
         """Claim the next task that this runner may take."""
         if (held := self._resolve(claimant, now)) is not None:
             return held
+        # After a lost race others are at work: what was seen before it is old already, and is looked at anew.
         try:
-            # After a lost race others are at work: what was seen before it is old already, and is looked at anew.
             while (got := self._claim_first(claimant, now)) is Lost.RACE:
                 continue
         except AiflowError:
@@ -138,12 +136,13 @@ class Claiming:
     def _claim_first(self, claimant: Claimant, now: datetime) -> Task | Lost:
         """Claim the first task that is to be had, until there is none or a race is lost."""
         own = Entries(self._partition(claimant.checkout))
-        anybodys = self._look_at_anybodys()
+        anybodys = self._look_at_anybodys(is_idle=not own.fill())
         while candidates := sorted((*own.fill(), *anybodys.fill())):
             candidate = self._choose(candidates)
             got = self._try(Attempt(candidate.task_id, _token()), claimant, now)
+            is_anybodys = candidate in anybodys.here
             own.drop(candidate)
-            is_anybodys = anybodys.drop(candidate)
+            anybodys.drop(candidate)
             self._pass_over(candidate.task_id)
             if isinstance(got, Task):
                 self.window = max(1, self.window - 1)
@@ -196,12 +195,12 @@ class Claiming:
         within = [each for each in candidates[: self.window] if each.priority == first.priority]
         return random.choice(within)  # noqa: S311
 
-    def _look_at_anybodys(self) -> Entries:
-        """Look at what anybody may take: not at every call, unless others are after the same."""
+    def _look_at_anybodys(self, *, is_idle: bool) -> Entries:
+        """Look at what anybody may take: not at every call, unless there is nothing else, or others are after it."""
         now_seconds = time.monotonic()
-        looked = self._looked_seconds
+        is_due = self._looked_seconds is None or now_seconds - self._looked_seconds >= self.poll_seconds
         self._are_anybodys_raced_for &= self.window > 1
-        if looked is None or self._are_anybodys_raced_for or now_seconds - looked >= self.poll_seconds:
+        if is_due or self._are_anybodys_raced_for or (is_idle and not self._anybodys.here):
             self._anybodys, self._looked_seconds = Entries(self._partition(None)), now_seconds
         return self._anybodys
 
