@@ -49,6 +49,8 @@ lock: .venv/.uv ## Resolve the pinned versions anew
 	@$(COMPILE) pyproject.toml --group build -c requirements/dev.lock -o requirements/runtime.lock
 	@echo uv | $(COMPILE) - --upgrade -o requirements/bootstrap.lock
 	@$(NPM) install --prefix tests/npm --package-lock-only --omit-lockfile-registry-resolved
+	@$(BIN)/python -c 'import json, sys; lock = json.load(open(sys.argv[1])); [each.pop("funding", None) for each in \
+	  lock["packages"].values()]; open(sys.argv[1], "w").write(json.dumps(lock, indent=2) + "\n")' tests/npm/package-lock.json
 
 clean: ## Remove the venv and everything made by tools
 	@rm -rf .venv build dist .bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import forked
+from dynamo import Dynamo, shared_endpoint
 
 settings.register_profile("aiflow", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("aiflow")
@@ -25,8 +26,11 @@ class Program:
 
     def __init__(self, cwd: Path) -> None:
         self.cwd = cwd
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIFLOW", "LC_", "LANG"))}
-        self.environ = {**kept, "LANG": "C.UTF-8", "GIT_CONFIG_GLOBAL": os.devnull}
+        foreign = ("AIFLOW", "AWS_", "LC_", "LANG")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+        # No store, runner or cache of the real user's is ever seen by a test.
+        own = {"XDG_DATA_HOME": f"{cwd}.data", "XDG_CACHE_HOME": f"{cwd}.cache"}
+        self.environ = {**kept, **own, "LANG": "C.UTF-8", "GIT_CONFIG_GLOBAL": os.devnull}
 
     def __call__(
         self, *args: str, code: int = 0, stdin: str = "", env: dict[str, str] | None = None
@@ -90,3 +94,29 @@ def aiflow(repository: Path) -> Program:
 def aiflow_in() -> Callable[[Path], Program]:
     """Give a way to call the program anywhere."""
     return Program
+
+
+@pytest.fixture(scope="session")
+def dynamo_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the address of a real DynamoDB Local, the same for all workers."""
+    with shared_endpoint(_shared(tmp_path_factory) / "dynamo") as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="session")
+def dynalite_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Give the address of a real dynalite, the same for all workers; it has one database for everybody."""
+    with shared_endpoint(_shared(tmp_path_factory) / "dynalite", "dynalite") as endpoint:
+        yield endpoint
+
+
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder that all workers of this session have in common."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture
+def dynamo(dynamo_endpoint: str) -> Dynamo:
+    """Give an empty database of a real DynamoDB Local."""
+    return Dynamo(dynamo_endpoint)

@@ -126,6 +126,7 @@ def test_every_setting_can_be_set_by_its_variable(tmp_path: Path) -> None:
     }
     for row in TABLE:
         text = next(filter(None, row.choices)) if row.choices else samples[row.kind]
+        text = "aws" if row.form == "store" else text
         for variable in row.env_names:
             settings = load_settings(tmp_path, {variable: text})
             assert settings.sources[row.name] is Source.ENVIRONMENT, variable
@@ -170,6 +171,43 @@ def test_the_file_that_init_writes_says_the_defaults(tmp_path: Path, language: s
         assert settings.values[name] == row.default, name
         if not name.startswith("agent.roles.") and name != "language":
             assert settings.sources[name] is Source.FILE, name
+
+
+@pytest.mark.spec("QUE-2")
+@pytest.mark.parametrize(
+    "store", ["local", "aws", "http://127.0.0.1:8000", "https://[::1]:8000/", "http://store.example"]
+)
+def test_a_store_is_local_aws_or_a_url(tmp_path: Path, store: str) -> None:
+    (tmp_path / "aiflow.toml").write_text(f'[queue]\nstore = "{store}"\n')
+    assert load_settings(tmp_path, {}).text("queue.store") == store
+
+
+@pytest.mark.spec("QUE-2")
+@pytest.mark.parametrize(
+    "store",
+    [
+        *("", "Local", "dynamodb", "127.0.0.1:8000", "localhost", "ftp://127.0.0.1", "http://", "http://:8000"),
+        *("http://127.0.0.1:eighty", "http://127.0.0.1:0", "http://127.0.0.1:99999", "http://[::1:8000", "http://a b/"),
+        *("http://store.example/?key=1", "http://store.example/#a", "http://store.例", "file:///tmp/store"),
+    ],
+)
+def test_anything_else_is_no_store(tmp_path: Path, store: str) -> None:
+    told = mistakes(tmp_path, f'# mine\n[queue]\nstore = "{store}"\n')
+    assert told.startswith("aiflow.toml:3: queue.store: has to be local, aws or a URL such as")
+
+
+def test_a_password_in_the_address_of_a_store_is_not_shown(tmp_path: Path) -> None:
+    told = mistakes(tmp_path, flags=("queue.store=http://me:hunter2@store.example:8000",))
+    assert told.endswith("not '…@store.example:8000'")
+
+
+@pytest.mark.spec("QUE-5")
+@pytest.mark.parametrize("name", ["my project", "-a", ".a", "a/b", "日本", "a" * 65, "a\\n"])
+def test_a_namespace_has_to_fit_into_keys_and_file_names(tmp_path: Path, name: str) -> None:
+    told = mistakes(tmp_path, f'namespace = "{name}"\n')
+    assert told.startswith("aiflow.toml:1: namespace: has to be letters, digits")
+    (tmp_path / "aiflow.toml").write_text(f'namespace = "{"a" * 64}"\n')
+    assert load_settings(tmp_path, {"AIFLOW_NAMESPACE": "stable.2-x_y"}).text("namespace") == "stable.2-x_y"
 
 
 # What the clauses speak of without naming it: variables to pass on, an idle limit (AGT-4), hooks and signing (GIT-1).

@@ -62,6 +62,9 @@ STOPS_AS_NEEDS_INPUT = [
     "AGENT_SANDBOX_MISSING",
     "AGENT_PERMISSION_DENIED",
     "WORKTREE_DIRTY",
+    "RUNNER_LOST",
+    "RUNNER_STOPPED",
+    "STORE_UNREACHABLE",
 ]
 STOPS_AS_FAILED = ["SENT_BACK", "REPLANNED", "TRANSITION_NOT_ALLOWED", "INTERNAL_ERROR"]
 # A run that was sent back or replaced is closed: nothing waits for a person any more.

@@ -531,7 +531,12 @@ def test_a_persons_resume_begins_a_new_visit_and_resets_no_total() -> None:
 def test_the_feedback_names_the_cause_behind_a_limit() -> None:
     run = stop(in_tests(2), "RETRY_LIMIT_EXCEEDED", cause="UNIT_TEST_FAILED")
     assert resumed(run, AT_STEP, None, at(50)).visit.feedback[0].reason_code == "UNIT_TEST_FAILED"
-    assert resumed(stop(in_tests(2), "CANCELLED"), AT_STEP, None, at(50)).visit.feedback == ()
+
+
+@pytest.mark.spec("RUN-12", "QUE-7", "QUE-10")
+@pytest.mark.parametrize("code", ["CANCELLED", "RUNNER_STOPPED", "RUNNER_LOST", "STORE_UNREACHABLE"])
+def test_an_end_from_outside_is_no_failure_that_the_next_call_is_told(code: str) -> None:
+    assert resumed(stop(in_tests(2), code), AT_STEP, None, at(50)).visit.feedback == ()
 
 
 @pytest.mark.spec("RUN-6")

@@ -142,6 +142,8 @@ def test_notes_are_in_the_persons_language() -> None:
     [
         *EVERY_STATE.values(),
         stop("CANCELLED"),
+        stop("RUNNER_STOPPED"),
+        stop("STORE_UNREACHABLE"),
         replace(done(), accepted_as="abc"),
         replaced(stop("UNIT_TEST_FAILED"), "RUN-2", at(31)),
         replace(stop("INTERNAL_ERROR"), error=why("SENT_BACK")),

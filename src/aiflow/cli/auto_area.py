@@ -57,16 +57,16 @@ def draw(scene: Scene, texts: Texts, now: datetime, columns: int) -> list[Line]:
     still = scene.notice or why_still(status, texts)
     lines: list[Line] = [()]
     if status.running is not None:
-        lines += _run_lines(scene, status.running, texts, now)
+        lines += run_lines(scene, status.running, texts, now)
     elif still is None:
-        lines.append(_row("", Part(texts("auto.selecting"))))
-    lines.append(_row(clock_text(worked(status.session, now)), *_counts(status.session, texts)))
+        lines.append(row("", Part(texts("auto.selecting"))))
+    lines.append(row(clock_text(worked(status.session, now)), *_counts(status.session, texts)))
     if ceilings := limits_text(scene.limits, texts, status.session):
-        lines.append(_row("", Part(ceilings, GREY)))
+        lines.append(row("", Part(ceilings, GREY)))
     lines += _next_lines(status, texts, room)
     hint = texts("auto.hint.run" if status.running else "auto.hint.idle")
     last = wrap(clean(still or hint), max(8, room - ECHO - GUTTER - 2))
-    lines += [_row("", Part(text, "yellow" if still else GREY)) for text in last]
+    lines += [row("", Part(text, "yellow" if still else GREY)) for text in last]
     return [fitted(line, room) for line in lines]
 
 
@@ -80,20 +80,20 @@ def last_line(data: bytes) -> str | None:
     return None
 
 
-def _row(label: str, *parts: Part) -> Line:
+def row(label: str, *parts: Part) -> Line:
     """Put a short label into the gutter, or nothing."""
     return (Part(" " * (GUTTER - display_width(label)) + label + "  ", GREY), *parts)
 
 
-def _run_lines(scene: Scene, running: Upcoming, texts: Texts, now: datetime) -> list[Line]:
+def run_lines(scene: Scene, running: Upcoming, texts: Texts, now: datetime) -> list[Line]:
     """Say what runs, what is being done about it, and what the agent wrote last."""
     name = (Part(f"▶ {running.request_id}", "cyan", is_bold=True), Part(f"  {running.title}"))
     run = scene.run if scene.run is not None and scene.run.request_id == running.request_id else None
     doing = _doing(run, texts) if run is not None else (Part(texts("auto.doing.INIT")),)
     return [
-        _row(clock_text(now - scene.request_since) if scene.request_since else "", *name),
-        _row(clock_text(now - scene.doing_since) if scene.doing_since else "", Part("  "), *doing),
-        _row("", Part(f"  {scene.output}", GREY)),
+        row(clock_text(now - scene.request_since) if scene.request_since else "", *name),
+        row(clock_text(now - scene.doing_since) if scene.doing_since else "", Part("  "), *doing),
+        row("", Part(f"  {scene.output}", GREY)),
     ]
 
 
@@ -134,10 +134,10 @@ def _next_lines(status: AutoStatus, texts: Texts, room: int) -> list[Line]:
     running = status.running.request_id if status.running else None
     following = [each for each in status.upcoming if each.request_id != running]
     if not following:
-        return [_row(texts("auto.next"), Part(texts("auto.next.none"), GREY))] if running else []
-    row = _row(texts("auto.next"), Part(f"{following[0].request_id}  {following[0].title}"))
+        return [row(texts("auto.next"), Part(texts("auto.next.none"), GREY))] if running else []
+    first = row(texts("auto.next"), Part(f"{following[0].request_id}  {following[0].title}"))
     more = max(status.runnable, len(following)) - 1
     if more <= 0:
-        return [row]
+        return [first]
     tail = Part(f"  {texts('auto.next.more', count=more)}", GREY)
-    return [(*fitted(row, room - width_of((tail,))), tail)]
+    return [(*fitted(first, room - width_of((tail,))), tail)]

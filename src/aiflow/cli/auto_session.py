@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.cli.auto_view import AutoView
+from aiflow.cli.recording import recorded
 from aiflow.cli.running import Interrupts, catching_signals
 from aiflow.domain.auto_run import StopRequest
 from aiflow.usecases.auto_run import auto_run
@@ -15,6 +17,10 @@ from aiflow.usecases.shapes import ENGLISH
 if TYPE_CHECKING:
     from aiflow.cli.session import Session
     from aiflow.domain.auto_run import Limits, Summary
+    from aiflow.domain.task import TaskEnd
+    from aiflow.usecases.engine import Engine
+    from aiflow.usecases.heartbeat import Hold
+    from aiflow.usecases.record_task import Errand
 
 
 def run_auto(session: Session, limits: Limits, *, as_json: bool, watch: bool = False) -> Summary:
@@ -44,4 +50,28 @@ def _work(session: Session, view: AutoView, limits: Limits, *, as_json: bool, wa
             observe=view.observe_auto,
             finish=finish,
         )
-        return auto_run(session.engine(lambda: interrupts.wish() is StopRequest.NOW, view), terms)
+        engine = session.engine(lambda: interrupts.wish() is StopRequest.NOW, view)
+
+        def work(engine: Engine) -> Summary:  # what ends a run from elsewhere ends the auto-run
+            return auto_run(engine, replace(terms, asked=lambda: _wish(engine, interrupts)))
+
+        return recorded(session, engine, lambda: _errand(session), work, _end_of)
+
+
+def _wish(engine: Engine, interrupts: Interrupts) -> StopRequest:
+    return StopRequest.NOW if engine.interrupted() else interrupts.wish()
+
+
+def _errand(session: Session) -> Errand:
+    """Say what goes into a shared queue: one auto-run per checkout."""
+    from aiflow.domain.task import TaskAction, auto_run_guard
+    from aiflow.usecases.record_task import Errand
+    from aiflow.wiring import checkout_of
+
+    return Errand(TaskAction.AUTO_RUN, auto_run_guard(checkout_of(session.project)))
+
+
+def _end_of(hold: Hold, summary: Summary) -> TaskEnd:
+    from aiflow.usecases.execute_task import end_of_auto
+
+    return end_of_auto(hold, summary.session.reason_code)

@@ -26,18 +26,14 @@ COMMANDS = (
     *("demo", "init", "new", "list", "show", "next", "why", "forecast", "set"),
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
     *("runs", "logs", "report"),
-    *("doctor", "agents", "locks", "clean", "settings", "completion"),
+    *("queue", "runner", "runners", "namespaces"),
+    *("doctor", "agents", "locks", "store", "clean", "settings", "completion"),
 )
 
 # Commands of the specification that come with later versions: whoever types one is told so.
 LATER_COMMANDS = frozenset(
     [
         "up",
-        "queue",
-        "runner",
-        "runners",
-        "namespaces",
-        "store",
         "issues",
         "service",
         "mcp",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from aiflow.cli.session import Session
-from aiflow.cli.words import WordedCommand, WordedOption
+from aiflow.cli.session import Session, current_texts
+from aiflow.cli.words import WordedCommand, WordedGroup, WordedOption
 from aiflow.domain.request import Priority, RequestId, RequestStatus, normalize_id
 from aiflow.errors import NotFoundError
 
@@ -22,10 +22,11 @@ PRIORITY_CHOICE = click.Choice([priority.value for priority in Priority])
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def command(name: str, *, is_lenient: bool = False) -> Callable[[F], click.Command]:
+def command(name: str, *, is_lenient: bool = False, below: str | None = None) -> Callable[[F], click.Command]:
     """Make a command with the options that every command has; its words are the texts `cli.<name>…`.
 
-    A lenient one works with the default settings where the file has a mistake.
+    A lenient one works with the default settings where the file has a mistake. One below a group has the words
+    `cli.<group>.<name>…`.
     """
 
     def decorate(function: F) -> click.Command:
@@ -49,9 +50,53 @@ def command(name: str, *, is_lenient: bool = False) -> Callable[[F], click.Comma
         setting = click.option(
             "-c", "settings", cls=WordedOption, multiple=True, metavar="KEY=VALUE", help="option.setting"
         )
-        return wrapped(as_json(lang(setting(click.pass_obj(call)))))
+        made = wrapped(as_json(lang(setting(click.pass_obj(call)))))
+        made.words = f"{below}.{name}" if below else None
+        return made
 
     return decorate
+
+
+class Subcommands(WordedGroup):
+    """A command of several: each is imported when it is called for, and said to be meant when it is mistyped."""
+
+    def __init__(self, name: str, subcommands: tuple[str, ...]) -> None:
+        super().__init__(name, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+        self.subcommands = subcommands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names, in the order a newcomer needs them."""
+        return list(self.subcommands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of one command."""
+        if cmd_name not in self.subcommands:
+            return None
+        import importlib
+
+        module = importlib.import_module(f"aiflow.cli.commands.{self.name}_{cmd_name}")
+        found: click.Command = module.command
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, or say which one may have been meant."""
+        name = args[0]
+        if name not in self.subcommands and not name.startswith("-"):
+            import difflib
+
+            texts = current_texts()
+            close = difflib.get_close_matches(name, self.subcommands, n=1)
+            hint = " " + texts("cli.did_you_mean", name=close[0]) if close else ""
+            raise click.UsageError(texts("cli.no_such_command", name=f"{self.name} {name}") + hint, ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        texts = current_texts()
+        with formatter.section(texts("cli.commands")):
+            formatter.write_dl([(name, texts(f"cli.{self.name}.{name}")) for name in self.subcommands])
 
 
 def _suggest(session: Session, error: NotFoundError) -> None:

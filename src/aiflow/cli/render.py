@@ -26,6 +26,11 @@ STATUS_COLOURS = {
     "done": "green",
     "archived": "bright_black",
     "invalid": "red",
+    "QUEUED": "cyan",
+    "RUNNING": "blue",
+    "COMPLETE": "green",
+    "ERROR": "red",
+    "CANCELLED": "bright_black",
 }
 
 

@@ -7,13 +7,15 @@ import os
 import signal
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from aiflow.cli.recording import recorded
 from aiflow.cli.run_view import RunView
 from aiflow.cli.session import print_json
 from aiflow.domain.auto_run import StopRequest
+from aiflow.domain.task import TaskAction
 from aiflow.errors import AiflowError, ConflictError, NotFoundError
 from aiflow.usecases.accept_run import newest_run
 from aiflow.usecases.run_shapes import exit_code_of, run_result
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
     from aiflow.cli.session import Session
     from aiflow.domain.request import RequestId
     from aiflow.domain.run import Run
+    from aiflow.domain.task import TaskEnd
     from aiflow.usecases.engine import Engine
+    from aiflow.usecases.heartbeat import Hold
+    from aiflow.usecases.record_task import Errand
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL_SECONDS = 0.05
@@ -86,17 +91,28 @@ def telling_once(text: str) -> Callable[[Interrupts], None]:
     return tell
 
 
+class Aim(NamedTuple):
+    """What a command is to do, and with what: a request, or a run of one."""
+
+    action: TaskAction
+    name: RequestId
+
+
 def run_to_the_end(
-    session: Session, name: str, work: Callable[[Engine], Run], *, as_json: bool, wait: bool = False
+    session: Session, aim: Aim, work: Callable[[Engine], Run], *, as_json: bool, wait: bool = False
 ) -> None:
     """Let something work on a run in front of the person, and leave with the exit code of its end."""
+
+    def in_turn(engine: Engine) -> Run:
+        return _wait_for_turn(session, engine, work) if wait else work(engine)
+
     view = RunView(session.texts, is_quiet=as_json)
     with catching_signals(telling_once(session.texts("run.cancelling"))) as interrupts:
         try:
             engine = session.engine(interrupts, view)
-            run = _wait_for_turn(session, engine, work) if wait else work(engine)
+            run = recorded(session, engine, lambda: _errand(engine, aim), in_turn, _end_of)
         except AiflowError as error:  # git knows nothing of requests, but the advice does
-            error.context.setdefault("request_id", name)
+            error.context.setdefault("request_id", aim.name)
             raise
     if as_json:
         print_json(run_result(run))
@@ -104,6 +120,22 @@ def run_to_the_end(
         with contextlib.suppress(OSError):  # that nobody reads it does not change how it ended
             view.finish(run)
     raise click.exceptions.Exit(exit_code_of(run))
+
+
+def _errand(engine: Engine, aim: Aim) -> Errand:
+    """Say what goes into the queue: a start names a request, everything else goes on with a run of one."""
+    from aiflow.usecases.record_task import Errand
+
+    if aim.action is TaskAction.START:
+        return Errand(aim.action, aim.name)
+    run = find_run(engine, aim.name)
+    return Errand(aim.action, run.request_id, run.run_id)
+
+
+def _end_of(hold: Hold, run: Run) -> TaskEnd:
+    from aiflow.usecases.execute_task import end_of_run
+
+    return end_of_run(hold, run)
 
 
 def _wait_for_turn(session: Session, engine: Engine, work: Callable[[Engine], Run]) -> Run:

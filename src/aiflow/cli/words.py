@@ -59,33 +59,37 @@ class _WideContext(click.Context):
 
 
 class _Worded:
-    """A command whose help and epilog are the texts `cli.<name>` and `cli.<name>.more`."""
+    """A command whose help and epilog are the texts `cli.<words>` and `cli.<words>.more`.
+
+    Its words are named as it is; those of a command below another one with both names: `queue.add`.
+    """
 
     context_class: type[click.Context] = _WideContext
     name: str | None
+    words: str | None = None
     help: str | None
     epilog: str | None
 
     def get_short_help_str(self, limit: int = 45) -> str:
         """Return the command's one line."""
-        return current_texts()(f"cli.{self.name}")
+        return current_texts()(f"cli.{self.words or self.name}")
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the command does."""
         texts = current_texts()
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_text(texts(f"cli.{self.name}"))
-            if texts.has(f"cli.{self.name}.more"):
+            formatter.write_text(texts(f"cli.{self.words or self.name}"))
+            if texts.has(f"cli.{self.words or self.name}.more"):
                 formatter.write_paragraph()
-                formatter.write_text(texts(f"cli.{self.name}.more"))
+                formatter.write_text(texts(f"cli.{self.words or self.name}.more"))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the command's examples."""
         texts = current_texts()
-        if texts.has(f"cli.{self.name}.examples"):
+        if texts.has(f"cli.{self.words or self.name}.examples"):
             with formatter.section(texts("cli.examples")):
-                for line in texts(f"cli.{self.name}.examples").splitlines():
+                for line in texts(f"cli.{self.words or self.name}.examples").splitlines():
                     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:

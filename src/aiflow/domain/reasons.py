@@ -184,8 +184,22 @@ GIT_FAILED               GIT          500 GIT         RESUME      N environment_
 MERGE_CONFLICT           GIT          409 GIT         UPDATE      - decision_needed        yes
 CHECKOUT_IN_THE_WAY      GIT          409 GIT         ACCEPT      - decision_needed        yes
 
-RUNNER_LOST              QUEUE        503 ENVIRONMENT RESUME      - environment_failure    yes
-RUNNER_STOPPED           QUEUE        503 ENVIRONMENT RESUME      - environment_failure    yes
+RUNNER_LOST              QUEUE        503 ENVIRONMENT RESUME      N environment_failure    yes
+RUNNER_STOPPED           QUEUE        503 ENVIRONMENT RESUME      N environment_failure    yes
+STORE_UNREACHABLE        QUEUE        503 ENVIRONMENT RESUME      N environment_failure    yes
+STORE_THROTTLED          QUEUE        429 ENVIRONMENT WAIT        - resource_exceeded      yes
+STORE_REFUSED            QUEUE        403 ENVIRONMENT MEND        - environment_failure    no
+STORE_TABLE_MISMATCH     QUEUE        409 ENVIRONMENT MEND        - environment_failure    no
+STORE_NOT_INSTALLED      QUEUE        503 ENVIRONMENT MEND        - environment_failure    no
+STORE_NOT_STARTED        QUEUE        503 ENVIRONMENT MEND        - environment_failure    yes
+TASK_NOT_FOUND           INPUT        404 BAD_INPUT   MEND        - -                      no
+TASK_EXISTS              QUEUE        409 CONFLICT    MEND        - -                      no
+TASK_NOT_ACTIVE          QUEUE        409 CONFLICT    NONE        - -                      no
+TASK_ID_INVALID          INPUT        422 BAD_INPUT   MEND        - -                      no
+REQUEST_QUEUED           QUEUE        409 CONFLICT    WAIT        - -                      yes
+PROMPT_TOO_LARGE         INPUT        413 BAD_INPUT   MEND        - -                      no
+PROMPT_EMPTY             INPUT        422 BAD_INPUT   MEND        - -                      no
+NAMESPACE_INVALID        INPUT        422 BAD_INPUT   MEND        - -                      no
 ISSUE_RETRY_ONLY         QUEUE        409 CONFLICT    ISSUE_RETRY - retry_condition_unmet  no
 
 AUTO_NOT_RUNNING         EXECUTION    409 CONFLICT    NONE        - -                      no

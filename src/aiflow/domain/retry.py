@@ -81,30 +81,37 @@ class StepStop:
 BROAD_TARGETS = frozenset({"", ".", "./", "*", "**", "**/*", "/"})
 MIXED_STOPS = 3
 
+# A runner that stopped, was lost or had no store ended the run; another delivery of its task goes on with it (QUE-7).
+RUNNER_STOPS = frozenset({"RUNNER_STOPPED", "RUNNER_LOST", "STORE_UNREACHABLE"})
+FROM_OUTSIDE = RUNNER_STOPS | {"CANCELLED"}
+
 # Nobody's work failed: calling the role again mends nothing, and the plan may well be sound.
-NOT_THE_WORK = NOT_AN_ATTEMPT | {
-    "CANCELLED",
-    "PROCESS_CRASHED",
-    "RUN_LOST",
-    "LOCK_LOST",
-    "WORKTREE_DIRTY",
-    "DOCTOR_FAILED",
-    "DISK_FULL",
-    "IO_ERROR",
-    "SETTINGS_INVALID",
-    "NETWORK_FILE_SYSTEM",
-    "SETUP_FAILED",
-    "GIT_FAILED",
-    "GIT_NOT_FOUND",
-    "GIT_IDENTITY_MISSING",
-    "BASE_BRANCH_MISSING",
-    "BRANCH_IN_THE_WAY",
-    "AGENT_NOT_FOUND",
-    "AGENT_AUTH_REQUIRED",
-    "AGENT_SANDBOX_MISSING",
-    "COST_LIMIT_REACHED",
-    "RUN_LIMIT_REACHED",
-}
+NOT_THE_WORK = (
+    NOT_AN_ATTEMPT
+    | FROM_OUTSIDE
+    | {
+        "PROCESS_CRASHED",
+        "RUN_LOST",
+        "LOCK_LOST",
+        "WORKTREE_DIRTY",
+        "DOCTOR_FAILED",
+        "DISK_FULL",
+        "IO_ERROR",
+        "SETTINGS_INVALID",
+        "NETWORK_FILE_SYSTEM",
+        "SETUP_FAILED",
+        "GIT_FAILED",
+        "GIT_NOT_FOUND",
+        "GIT_IDENTITY_MISSING",
+        "BASE_BRANCH_MISSING",
+        "BRANCH_IN_THE_WAY",
+        "AGENT_NOT_FOUND",
+        "AGENT_AUTH_REQUIRED",
+        "AGENT_SANDBOX_MISSING",
+        "COST_LIMIT_REACHED",
+        "RUN_LIMIT_REACHED",
+    }
+)
 
 
 def replan_signal(stops: Sequence[StepStop], target_paths: Sequence[str] = ()) -> ReplanSignal | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.answers import Role
 from aiflow.domain.lifecycle import RUN_TRANSITIONS, RunEvent, RunState, advance
 from aiflow.domain.reasons import reason_for
-from aiflow.domain.retry import StepStop, StopRun, after_failure
+from aiflow.domain.retry import FROM_OUTSIDE, StepStop, StopRun, after_failure
 from aiflow.domain.run import Evidence, Feedback, Happening, Run, RunError, RunLimits, StepWork, Visit
 from aiflow.domain.usage import Usage
 
@@ -215,9 +215,9 @@ def resumed(run: Run, way: GoOn, answer: str | None, now: datetime) -> Run:
 
 
 def feedback_of(run: Run) -> tuple[Feedback, ...]:
-    """Tell whoever goes on what a run stopped for; a question or a person's cancel is no failure."""
+    """Tell whoever goes on what a run stopped for; a question or an end from outside is no failure."""
     why = run.error
-    if why is None or why.question is not None or why.reason_code == "CANCELLED":
+    if why is None or why.question is not None or why.reason_code in FROM_OUTSIDE:
         return ()
     return (Feedback(why.cause or why.reason_code, why.summary, why.evidence.stderr_snippet),)
 

@@ -1,4 +1,4 @@
-"""Every protocol the use cases need; those of git and of the locks are on pages of their own."""
+"""Every protocol the use cases need; those of git, the locks and the queue are on pages of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from aiflow.ports.git import Housekeeping, Merging, Remote, Workspaces
 from aiflow.ports.locks import Control, Lease, Locks, LockView
+from aiflow.ports.tasks import LocalStore, QueueStore, RunnerRecords, TaskQueue, Wake
 
 if TYPE_CHECKING:
     from aiflow.domain.activity import Activity
@@ -243,17 +244,22 @@ __all__ = [
     "Housekeeping",
     "Journal",
     "Lease",
+    "LocalStore",
     "LockView",
     "Locks",
     "Merging",
     "Notifier",
     "Processes",
+    "QueueStore",
     "Remote",
     "RequestFiles",
     "RequestSource",
     "RunHistory",
     "RunStore",
+    "RunnerRecords",
     "StepLog",
+    "TaskQueue",
+    "Wake",
     "Workshop",
     "Workspaces",
 ]

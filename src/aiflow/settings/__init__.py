@@ -48,6 +48,8 @@ class MistakeKind(StrEnum):
     WRONG_TYPE = "wrong_type"
     NOT_A_CHOICE = "not_a_choice"
     OUT_OF_RANGE = "out_of_range"
+    NOT_A_STORE = "not_a_store"
+    NOT_A_NAMESPACE = "not_a_namespace"
     NOT_A_SECTION = "not_a_section"
     MISPLACED = "misplaced"
     NO_VALUE = "no_value"
@@ -158,7 +160,17 @@ def check_value(setting: Setting, raw: object) -> tuple[str, SettingValue] | Mis
     if isinstance(value, (int, float)) and not setting.minimum <= value <= setting.maximum:
         allowed = f"{setting.minimum:g} … {setting.maximum:.0f}"
         return Mistake(setting.name, MistakeKind.OUT_OF_RANGE, (("value", _short(value)), ("allowed", allowed)))
+    if setting.form and isinstance(value, str) and not _has_form(setting.form, value):
+        # A URL may have a password in it, and a message may be read by anybody.
+        shown = value if "@" not in value else f"…@{value.rpartition('@')[2]}"
+        return Mistake(setting.name, MistakeKind(f"not_a_{setting.form}"), (("value", _short(shown)),))
     return setting.name, value
+
+
+def _has_form(form: str, value: str) -> bool:
+    from aiflow.settings.forms import is_namespace, is_store
+
+    return is_store(value) if form == "store" else is_namespace(value)
 
 
 def _of_kind(kind: Kind, raw: object) -> SettingValue | None:

@@ -39,6 +39,7 @@ class Setting(NamedTuple):
     minimum: float = 0
     maximum: float = 1_000_000_000
     env_alias: str | None = None
+    form: str = ""
 
     @property
     def kind(self) -> Kind:
@@ -78,7 +79,7 @@ def _for_role(row: Setting, role: str) -> Setting:
 
 
 TABLE: tuple[Setting, ...] = (
-    Setting("namespace", ""),
+    Setting("namespace", "", form="namespace"),
     Setting("base_branch", ""),
     Setting("accept", "manual", ("manual", "auto")),
     Setting("commit_requests", default=False),
@@ -118,7 +119,7 @@ TABLE: tuple[Setting, ...] = (
     Setting("notify.command", ""),
     Setting("notify.timeout_seconds", 30, minimum=1),
     Setting("locks.ttl_seconds", 1800, minimum=1),
-    Setting("queue.store", "local"),
+    Setting("queue.store", "local", form="store"),
     Setting("queue.poll_ms", 1000, minimum=1),
     Setting("queue.heartbeat_timeout_seconds", 120, minimum=1),
     Setting("server.host", "127.0.0.1"),

@@ -165,7 +165,7 @@ def _check_notify(engine: Engine) -> Iterator[Finding]:
 
 
 # Settings of the specification that later versions will heed: who sets one is told that it does nothing yet.
-_LATER = ("commit_requests", "queue.", "server.", "github.", "namespace", "limits.issue_retries")
+_LATER = ("commit_requests", "server.", "github.", "limits.issue_retries")
 
 
 COST_CEILINGS = ("limits.run_cost_usd", "limits.session_cost_usd")

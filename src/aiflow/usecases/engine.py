@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 class Engine:
     """One checkout's engine.
 
-    `interrupted` tells of a signal; `observe` is told of every saved change of a run, `warn` of what did not work
-    beside it. `session` is what the auto-run a run belongs to has used in earlier runs, and its ceilings;
-    `minutes_left` is how long that may still wait for anything.
+    `interrupted` tells of a signal, `stop_code` what a run that ends for it stops with. `observe` is told of every
+    saved change of a run, `warn` of what did not work beside it. `session` is what the auto-run a run belongs to has
+    used in earlier runs, and its ceilings; `minutes_left` is how long that may still wait for anything.
     """
 
     backlog: BacklogSources
@@ -60,6 +60,7 @@ class Engine:
     settings: Settings
     texts: Texts
     interrupted: Callable[[], bool] = lambda: False
+    stop_code: Callable[[], str] = lambda: "CANCELLED"
     observe: Callable[[Run], None] = lambda _run: None
     warn: Callable[[str], None] = lambda _text: None
     mask: Callable[[str], str] = str

@@ -14,6 +14,7 @@ from aiflow.domain.lifecycle import RunOutcome, RunState
 from aiflow.domain.notes import Note, NoteKind
 from aiflow.domain.reasons import mending_command
 from aiflow.domain.request import RequestId, RequestStatus
+from aiflow.domain.retry import RUNNER_STOPS
 from aiflow.domain.run import recommended
 from aiflow.errors import AiflowError
 from aiflow.usecases.run_report import message_facts
@@ -32,7 +33,8 @@ _AT_REST = (RequestStatus.BLOCKED, RequestStatus.RUNNING)
 
 def tell_waiting(engine: Engine, run: Run) -> None:
     """Tell that a run that has just ended waits for a person; one that does not is passed over."""
-    if run.outcome in _WAITING and run.replaced_by is None and not _is_put_away(engine, run):
+    is_taken_up = run.error is not None and run.error.reason_code in RUNNER_STOPS  # by another delivery of its task
+    if run.outcome in _WAITING and not is_taken_up and run.replaced_by is None and not _is_put_away(engine, run):
         _send(engine, waiting_note(run, engine.texts))
 
 

@@ -73,6 +73,12 @@ class Work:
         """Tell whether the agent has to end: a person cancelled, a signal came, or the lock is lost."""
         return self.lease.is_lost or self.engine.interrupted() or self.engine.control.is_cancelled(self.run.run_id)
 
+    @property
+    def stop_code(self) -> str:
+        """Why it ends, where it has to: a person's cancel of this very run counts before all else."""
+        is_cancelled = self.engine.control.is_cancelled(self.run.run_id)
+        return "CANCELLED" if is_cancelled else self.engine.stop_code()
+
     def require_lock(self) -> None:
         """Go no further without the lock."""
         if self.lease.is_lost:

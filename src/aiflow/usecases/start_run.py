@@ -24,6 +24,7 @@ from aiflow.usecases.shapes import describe
 if TYPE_CHECKING:
     from aiflow.domain.place import RepositoryFacts
     from aiflow.domain.request import Request
+    from aiflow.domain.selection import Backlog
     from aiflow.ports import Lease
     from aiflow.usecases.engine import Engine
 
@@ -57,11 +58,21 @@ def fresh_run_id(engine: Engine, request_id: RequestId) -> str:
 
 def require_runnable(engine: Engine, request_id: RequestId) -> Request:
     """Return a request that may start now, or refuse with what keeps it (RUN-15)."""
-    backlog = read_backlog(engine.backlog, with_all_runs=False)
-    backlog = replace(backlog, runs={**backlog.runs, **engine.runs.latest([request_id])})
+    backlog = backlog_around(engine, request_id)
     holder = next(iter(backlog.locks.values()), None)
     if holder is not None:
         raise in_progress(backlog.locks.get(request_id, holder))
+    return require_unbarred(engine, request_id, backlog)
+
+
+def backlog_around(engine: Engine, request_id: RequestId) -> Backlog:
+    """Read what decides whether a request may start."""
+    backlog = read_backlog(engine.backlog, with_all_runs=False)
+    return replace(backlog, runs={**backlog.runs, **engine.runs.latest([request_id])})
+
+
+def require_unbarred(engine: Engine, request_id: RequestId, backlog: Backlog) -> Request:
+    """Return a request that no rule of selection keeps, or refuse with all that do and what mends them."""
     request = backlog.by_id.get(request_id)
     if request is None:
         broken = next((file for file in backlog.invalid if request_id in file.names), None)

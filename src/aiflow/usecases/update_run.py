@@ -34,7 +34,7 @@ def update_run(engine: Engine, run: Run, wish: Wish) -> Run:
         return resume_run(engine, run, wish)
     request_id = RequestId(run.request_id)
     reclaim_locks(engine)
-    _require_waiting(engine, run)
+    require_waiting(engine, run)
     require_health(engine, request_id)
     lease = take_lock(engine, request_id, run.run_id)
     with taking_up(lease):
@@ -44,7 +44,7 @@ def update_run(engine: Engine, run: Run, wish: Wish) -> Run:
 
 def _merge_base(engine: Engine, lease: Lease, run: Run) -> Work:
     """Make the merge and enter its step; it is laid out when the worktree is prepared, also after a kill."""
-    _require_waiting(engine, run)
+    require_waiting(engine, run)
     require_saved(engine, run)
     free = merging_step(run.plan, run.place.base_branch, ())
     if free is None:
@@ -60,7 +60,7 @@ def _merge_base(engine: Engine, lease: Lease, run: Run) -> Work:
     return work
 
 
-def _require_waiting(engine: Engine, run: Run) -> None:
+def require_waiting(engine: Engine, run: Run) -> None:
     """Refuse what is not finished, or is in the base branch already."""
     require_done(engine, run)
     if run.accepted_as:

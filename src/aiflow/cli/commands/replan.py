@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, target_argument
-from aiflow.cli.running import find_run, run_to_the_end
+from aiflow.cli.running import Aim, find_run, run_to_the_end
 from aiflow.domain.resume import Goal, ResumeMode
+from aiflow.domain.task import TaskAction
 from aiflow.usecases.resume_run import Wish, resume_run
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def command(session: Session, as_json: bool, target: RequestId, answer: str | No
     wish = Wish(Goal(ResumeMode.REPLAN), answer)
     run_to_the_end(
         session,
-        target,
+        Aim(TaskAction.REPLAN, target),
         lambda engine: resume_run(engine, find_run(engine, target), wish),
         as_json=as_json,
         wait=wait,

@@ -10,9 +10,10 @@ import click
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, target_argument
 from aiflow.cli.render import say
-from aiflow.cli.running import find_run, run_to_the_end
+from aiflow.cli.running import Aim, find_run, run_to_the_end
 from aiflow.domain.choices import numbered
 from aiflow.domain.resume import Goal, ResumeMode
+from aiflow.domain.task import TaskAction
 from aiflow.usecases.resume_run import Wish, resume_run
 from aiflow.usecases.update_run import update_run
 
@@ -42,7 +43,7 @@ def command(
     resume = update_run if flags["update"] else resume_run
     run_to_the_end(
         session,
-        target,
+        Aim(TaskAction.RESUME, target),
         lambda engine: resume(engine, find_run(engine, target), wish),
         as_json=as_json,
         wait=flags["wait"],

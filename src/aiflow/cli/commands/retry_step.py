@@ -8,8 +8,9 @@ import click
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, target_argument
-from aiflow.cli.running import find_run, run_to_the_end
+from aiflow.cli.running import Aim, find_run, run_to_the_end
 from aiflow.domain.resume import Goal, ResumeMode
+from aiflow.domain.task import TaskAction
 from aiflow.usecases.resume_run import Wish, resume_run
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def command(
     wish = Wish(goal, answer, flags["keep_changes"])
     run_to_the_end(
         session,
-        target,
+        Aim(TaskAction.RETRY_STEP, target),
         lambda engine: resume_run(engine, find_run(engine, target), wish),
         as_json=as_json,
         wait=flags["wait"],

@@ -1,4 +1,4 @@
-"""The only module that names concrete adapters: it puts a project together."""
+"""The only package that names concrete adapters: it puts a project together."""
 
 from __future__ import annotations
 
@@ -11,6 +11,21 @@ from aiflow.adapters.markdown_requests.store import MarkdownRequests
 from aiflow.adapters.project_files import find_repository, find_root
 from aiflow.adapters.run_files import RunFiles
 from aiflow.usecases.read_backlog import BacklogSources
+from aiflow.wiring.stores import (
+    local_store as local_store,
+)
+from aiflow.wiring.stores import (
+    namespace_of as namespace_of,
+)
+from aiflow.wiring.stores import (
+    open_store as open_store,
+)
+from aiflow.wiring.stores import (
+    open_wake as open_wake,
+)
+from aiflow.wiring.stores import (
+    store_look as store_look,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -20,10 +35,13 @@ if TYPE_CHECKING:
     from aiflow.adapters.demo_folder import DemoFolder
     from aiflow.adapters.project_files import ProjectFolder
     from aiflow.domain.run import Run
+    from aiflow.domain.task import Checkout
     from aiflow.messages import Texts
     from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
+    from aiflow.ports.tasks import QueueStore
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine
+    from aiflow.usecases.runner_desk import Desk
 
 
 class Project(NamedTuple):
@@ -202,3 +220,30 @@ def read_settings(root: str, flags: Iterable[str]) -> Settings:
     from aiflow.adapters.toml_settings import load_settings
 
     return load_settings(root, os.environ, flags)
+
+
+def checkout_of(project: Project) -> Checkout:
+    """Name a project's checkout as every machine sees it (QUE-11)."""
+    from aiflow.adapters.runner_process import checkout_at
+
+    return checkout_at(project.root)
+
+
+def build_desk(project: Project, engine: Engine, store: QueueStore, *, is_listening: bool = True) -> Desk:
+    """Put a runner's place of work together, to be woken there or not; who works there says what it hears and tells."""
+    from aiflow.adapters.runner_process import is_gone, make_task_id, new_runner
+    from aiflow.usecases.runner_desk import Desk, pace_of
+
+    namespace = namespace_of(project, engine.settings)
+    runner = new_runner(project.root, namespace, now())
+    return Desk(
+        engine=engine,
+        queue=store.queue(namespace),
+        records=store.runners(namespace),
+        wake=open_wake(os.environ, namespace, runner.runner_id if is_listening else None),
+        runner=runner,
+        pace=pace_of(engine.settings),
+        auto_records=project.auto_records,
+        new_task_id=lambda: make_task_id(now()),
+        is_gone=is_gone,
+    )

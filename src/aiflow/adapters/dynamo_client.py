@@ -1,0 +1,167 @@
+"""Calls to anything that speaks DynamoDB (QUE-2): one client per process, foreign errors named by our reasons.
+
+A call that failed without an answer may have happened: whoever writes reads back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aiflow.errors import AiflowError, EnvironmentProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# The wait for one answer, and how often the client itself asks again; who needs more patience has it outside.
+CONNECT_SECONDS = 2.0
+READ_SECONDS = 5.0
+ATTEMPTS = 3
+CONNECTIONS = 32
+# DynamoDB Local and its like need a region and a key, and take any.
+LOCAL_REGION = "us-east-1"
+
+_THROTTLED = frozenset(
+    (
+        *("ProvisionedThroughputExceededException", "ThrottlingException", "Throttling", "RequestLimitExceeded"),
+        *("LimitExceededException", "TooManyRequestsException", "SlowDown"),
+    )
+)
+_REFUSED = frozenset(
+    (
+        *("AccessDeniedException", "AccessDenied", "UnrecognizedClientException", "InvalidSignatureException"),
+        *("ExpiredTokenException", "ExpiredToken", "MissingAuthenticationTokenException", "InvalidClientTokenId"),
+        *("IncompleteSignatureException", "SignatureDoesNotMatch", "NotAuthorized", "OptInRequired"),
+    )
+)
+
+
+class ConditionFailedError(Exception):
+    """The item was not as the write required; nothing was written by this call."""
+
+
+class NoTableError(Exception):
+    """The store has no such table."""
+
+
+class TableInUseError(Exception):
+    """The table exists already, or is just being changed."""
+
+
+_NAMED: dict[str, type[Exception]] = {
+    "ConditionalCheckFailedException": ConditionFailedError,
+    "ResourceNotFoundException": NoTableError,
+    "TableNotFoundException": NoTableError,
+    "ResourceInUseException": TableInUseError,
+    "TableAlreadyExistsException": TableInUseError,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAddress:
+    """Where a store is and how it knows us; without an endpoint it is AWS, with the user's own credentials there.
+
+    What stands here counts, and nothing of the environment: without it, the usual AWS variables and files do.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    access_key: str | None = None
+    secret_key: str | None = None
+    session_token: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.endpoint or f"AWS DynamoDB ({self.region or 'default region'})"
+
+
+class DynamoClient:
+    """One store; may be used by several threads at once."""
+
+    def __init__(self, address: StoreAddress, client: Any) -> None:
+        self.name = address.name
+        self._client = client
+        # Told of every call that was answered: the operation, what was asked, and the answer with its cost.
+        self.observe: Callable[[str, dict[str, Any], dict[str, Any]], None] | None = None
+
+    def call(self, operation: str, **params: Any) -> dict[str, Any]:
+        """Call one operation (`get_item`, …) and return its answer."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        if self.observe is not None and operation.endswith(("_item", "query", "scan")):
+            params["ReturnConsumedCapacity"] = "INDEXES"
+        try:
+            answer: dict[str, Any] = getattr(self._client, operation)(**params)
+        except ClientError as error:
+            raise self._of_answer(error.response) from error
+        except BotoCoreError as error:
+            raise self._without_answer(error) from error
+        except (OSError, ValueError) as error:  # a broken connection, or an answer that is none
+            raise self._problem("STORE_UNREACHABLE", error) from error
+        if self.observe is not None:
+            self.observe(operation, params, answer)
+        return answer
+
+    def _of_answer(self, response: dict[str, Any]) -> Exception:
+        """Name an error that the store answered with."""
+        told = response.get("Error", {})
+        code, text = str(told.get("Code", "")), str(told.get("Message", ""))
+        if code in _NAMED:
+            return _NAMED[code](text)
+        problem = f"{code}: {text}" if text else code
+        if code in _THROTTLED:
+            return self._problem("STORE_THROTTLED", problem)
+        if code in _REFUSED:
+            return self._problem("STORE_REFUSED", problem)
+        status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+        return self._problem("STORE_REFUSED" if 400 <= status < 500 else "STORE_UNREACHABLE", problem)
+
+    def _without_answer(self, error: Exception) -> AiflowError:
+        """Name an error of the client itself: no way to the store, or nothing to go there with."""
+        from botocore import exceptions
+
+        ours = (
+            *(exceptions.NoCredentialsError, exceptions.PartialCredentialsError, exceptions.ProfileNotFound),
+            *(exceptions.NoRegionError, exceptions.InvalidRegionError, exceptions.CredentialRetrievalError),
+            *(exceptions.ConfigParseError, exceptions.ConfigNotFound, exceptions.TokenRetrievalError),
+            *(exceptions.SSOError, exceptions.NoAuthTokenError),
+        )
+        return self._problem("STORE_REFUSED" if isinstance(error, ours) else "STORE_UNREACHABLE", error)
+
+    def _problem(self, reason_code: str, problem: object) -> AiflowError:
+        text = " ".join(str(problem).split())
+        return EnvironmentProblemError(reason_code=reason_code, endpoint=self.name, problem=text)
+
+
+def connect(address: StoreAddress) -> DynamoClient:
+    """Make the client for a store; heavy, so that a process does it once and only if it needs the queue."""
+    return DynamoClient(address, bare_client(address))
+
+
+def bare_client(address: StoreAddress) -> Any:
+    """Make boto3's own client for a store."""
+    import boto3
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError
+
+    config = Config(
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        max_pool_connections=CONNECTIONS,
+        parameter_validation=False,
+        # A proxy for the way out is none for a store of this machine.
+        proxies={} if address.endpoint else None,
+    )
+    try:
+        session = boto3.Session(
+            aws_access_key_id=address.access_key,
+            aws_secret_access_key=address.secret_key,
+            aws_session_token=address.session_token,
+            region_name=address.region,
+        )
+        return session.client("dynamodb", endpoint_url=address.endpoint, config=config)
+    except (BotoCoreError, ValueError) as error:
+        problem = " ".join(str(error).split())
+        raise EnvironmentProblemError(reason_code="STORE_REFUSED", endpoint=address.name, problem=problem) from error

@@ -1,0 +1,161 @@
+"""Running DynamoDB Local by Java (QUE-2a): detached, with a bare environment, for our key alone."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.adapters.dynamo_local.folder import JAVA, LARGE_LOG_BYTES, Record
+from aiflow.adapters.dynamo_local.health import problem_at
+from aiflow.adapters.dynamo_local.java import bare_environment
+from aiflow.adapters.processes.table import boot_id, started_at
+from aiflow.errors import EnvironmentProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from aiflow.adapters.dynamo_local.folder import StoreFolder
+
+START_SECONDS = 60
+END_SECONDS = 10
+PORTS_TRIED = 5
+_LOOK_SECONDS = 0.05
+# The pid is written down before Java begins: whoever is killed in between leaves a shell that ends by itself, and
+# never a store that nobody knows of.
+_WHEN_TOLD = 'cd "$1" && unset OLDPWD && shift && umask 077 && read -r go && exec "$@" </dev/null'
+
+
+class JavaStore(NamedTuple):
+    """What is needed to run it: the Java program, and the folder that DynamoDB Local is in."""
+
+    java: str
+    library: Path
+    environ: Mapping[str, str]
+
+    def run(self, folder: StoreFolder, usual_port: int | None) -> Record:
+        """Start it and wait until it answers; a port that somebody took meanwhile is left to them."""
+        for port in free_ports(usual_port):
+            said_before = folder.log.stat().st_size if folder.log.exists() else 0
+            process, record = self._launch(folder, port)
+            if self._is_up(folder, process, record):
+                return record
+            said = _said(folder, said_before)
+            if "Address already in use" not in said:
+                last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
+                raise not_started(f"it left with exit code {process.returncode}: {last[:300]}")
+        raise not_started("every port that was tried was taken by somebody else")
+
+    def _launch(self, folder: StoreFolder, port: int) -> tuple[subprocess.Popen[bytes], Record]:
+        options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+        options += [f"-XX:ErrorFile={folder.path}/crash.log", "-Djava.library.path=./DynamoDBLocal_lib"]
+        command = [self.java, *options, "-jar", "DynamoDBLocal.jar"]
+        command += ["-port", str(port), "-dbPath", str(folder.data), "-disableTelemetry"]
+        # Whoever has this file open and locked is at work on the data; the kernel frees it when Java is gone.
+        alive = os.open(folder.alive, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _lock(alive)
+            with open(folder.log, "ab", opener=_private) as log:
+                process = subprocess.Popen(
+                    ["/bin/sh", "-c", _WHEN_TOLD, "sh", str(self.library), *command],
+                    env=bare_environment(self.environ),
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    pass_fds=(alive,),
+                )
+        finally:
+            os.close(alive)
+        record = Record(JAVA, port, process.pid, started_at(process.pid), boot_id())
+        assert process.stdin is not None
+        with process.stdin as told:
+            folder.write(record)
+            told.write(b"go\n")
+        return process, record
+
+    def _is_up(self, folder: StoreFolder, process: subprocess.Popen[bytes], record: Record) -> bool:
+        """Wait until it answers; False if it left."""
+        key, until = folder.make_key(), time.monotonic() + START_SECONDS
+        problem: str | None = None
+        while process.poll() is None and time.monotonic() < until:
+            problem = problem_at(record.port, key)
+            if problem is None and process.poll() is None:
+                process.returncode = 0  # it outlives us on purpose
+                return True
+            time.sleep(_LOOK_SECONDS)
+        if process.poll() is not None:
+            return False
+        end(record)
+        process.wait()
+        raise not_started(f"{problem} ({START_SECONDS} s)")
+
+
+def end(record: Record) -> bool:
+    """End the process that was written down, if it is the same: asked to at first, then by force."""
+    if not record.is_process_alive() or record.pid is None:
+        return False
+    for number, seconds in ((signal.SIGTERM, END_SECONDS), (signal.SIGKILL, END_SECONDS)):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(record.pid, number)
+            os.kill(record.pid, signal.SIGCONT)  # one that was paused hears it only then
+        until = time.monotonic() + seconds
+        while record.is_process_alive() and time.monotonic() < until:
+            time.sleep(_LOOK_SECONDS)
+        if not record.is_process_alive():
+            break
+    with contextlib.suppress(ChildProcessError):  # ours, if we started it
+        os.waitpid(record.pid, os.WNOHANG)
+    return True
+
+
+def _said(folder: StoreFolder, since: int) -> str:
+    """Return what was added to the log."""
+    with open(folder.log, "rb") as file:
+        file.seek(since)
+        return file.read(LARGE_LOG_BYTES).decode("utf-8", "replace")
+
+
+def not_started(problem: str) -> EnvironmentProblemError:
+    """Name why it does not answer."""
+    return EnvironmentProblemError(reason_code="STORE_NOT_STARTED", problem=problem)
+
+
+def free_ports(usual: int | None) -> list[int]:
+    """Return ports to try: the one it had before if nobody has it now, then others that are free."""
+    ports = [usual] if usual and is_free(usual) else []
+    while len(ports) < PORTS_TRIED:
+        with socket.socket() as probe:
+            probe.bind(("", 0))
+            ports.append(int(probe.getsockname()[1]))
+    return ports
+
+
+def is_free(port: int) -> bool:
+    """Tell whether nobody listens on a port, on any interface."""
+    with socket.socket() as probe:
+        # As Java does: connections that were just closed do not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except (OSError, OverflowError):
+            return False
+    return True
+
+
+def _lock(alive: int) -> None:
+    try:
+        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        problem = "a process that cannot be seen from here, in another container perhaps, works on its data already"
+        raise not_started(problem) from None
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)

@@ -1,0 +1,34 @@
+"""Whether a DynamoDB answers (QUE-2): one real call, made by hand because loading boto3 takes longer than the call."""
+
+from __future__ import annotations
+
+import http.client
+import json
+
+from aiflow.adapters.dynamo_client import LOCAL_REGION
+
+HOST = "127.0.0.1"
+
+
+def problem_at(port: int, key: str, seconds: float = 2.0) -> str | None:
+    """Ask for the tables of our database; returns what is wrong with the answer, None if nothing is."""
+    # DynamoDB Local reads the key and the region from here, and checks no signature.
+    credential = f"Credential={key}/20260101/{LOCAL_REGION}/dynamodb/aws4_request"
+    headers = {
+        "X-Amz-Target": "DynamoDB_20120810.ListTables",
+        "Content-Type": "application/x-amz-json-1.0",
+        "Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=0",
+    }
+    connection = http.client.HTTPConnection(HOST, port, timeout=seconds)
+    try:
+        connection.request("POST", "/", b"{}", headers)
+        answer = connection.getresponse()
+        tables = json.loads(answer.read(1_000_000))
+    except OSError as error:
+        return error.strerror or str(error)
+    except (http.client.HTTPException, ValueError):
+        return "something that is not DynamoDB answers there"
+    finally:
+        connection.close()
+    is_list = answer.status == 200 and isinstance(tables, dict) and isinstance(tables.get("TableNames"), list)
+    return None if is_list else f"it answers with {answer.status}, and not as DynamoDB does"

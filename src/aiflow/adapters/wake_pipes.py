@@ -1,0 +1,92 @@
+"""Named pipes by which the runners of this machine hear of news at once (PRF-4); the poll stays as the safety net.
+
+`<folder>/<namespace>/<runner id>`: made by the runner that listens, written to by whoever has put something into the
+queue. A pipe that nobody reads is what a killed runner left, and is taken away by whoever finds it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import time
+
+# What fits into a pipe at once is never torn apart (POSIX).
+LINE_BYTES = 512
+READ_BYTES = 65_536
+
+
+class WakePipes:
+    """The pipes below a folder of the user's; with a namespace and a runner's id it listens itself."""
+
+    def __init__(self, folder: str, namespace: str | None = None, runner_id: str | None = None) -> None:
+        self._folder = folder
+        self._path: str | None = None
+        self._pipe: int | None = None
+        if namespace is not None and runner_id is not None:
+            self._listen(f"{folder}/{namespace}", runner_id)
+
+    def _listen(self, folder: str, runner_id: str) -> None:
+        """Make the pipe and open it; where that is not possible, the poll has to do."""
+        path = f"{folder}/{runner_id}"
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkfifo(path, 0o600)
+            # Open for writing too: else its end would show whenever the last writer leaves.
+            self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            self._path = path
+
+    def wait(self, seconds: float) -> tuple[str, ...]:
+        """Wait for news at most this long; returns the ids of tasks that were named, none if the time is over."""
+        if self._pipe is None:
+            time.sleep(max(0.0, seconds))
+            return ()
+        readable, _, _ = select.select([self._pipe], [], [], max(0.0, seconds))
+        if not readable:
+            return ()
+        try:
+            told = os.read(self._pipe, READ_BYTES)
+        except OSError:
+            return ()
+        return tuple(dict.fromkeys(told.decode("utf-8", "replace").split()))
+
+    def poke(self, namespace: str, task_id: str) -> int:
+        """Tell every runner of a namespace on this machine of a task, and return how many heard; never raises."""
+        folder = f"{self._folder}/{namespace}"
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            return 0
+        line = f"{task_id}\n".encode()[-LINE_BYTES:]
+        return sum(_tell(f"{folder}/{name}", line) for name in names)
+
+    def close(self) -> None:
+        """Be nobody to tell any more; twice does no harm."""
+        pipe, self._pipe = self._pipe, None
+        if pipe is None or self._path is None:
+            return
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)
+        os.close(pipe)
+
+
+def _tell(path: str, line: bytes) -> bool:
+    """Write into one pipe; one that is full has news enough, one that nobody reads goes."""
+    try:
+        pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        return False
+    try:
+        os.write(pipe, line)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(pipe)
+    return True

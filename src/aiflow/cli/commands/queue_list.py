@@ -1,0 +1,87 @@
+"""`aiflow queue list`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from aiflow.cli.options import command as make_command
+from aiflow.cli.options import option
+from aiflow.cli.progress import counting
+from aiflow.cli.queue_session import QueueSession, namespace_option
+from aiflow.cli.session import Session, print_json
+from aiflow.cli.task_view import show_tasks
+from aiflow.domain.lifecycle import TaskStatus
+from aiflow.errors import BadInputError
+from aiflow.usecases.list_tasks import Listing, Wanted, list_tasks, merge_listings
+from aiflow.usecases.queue_desk import look_around, look_away
+from aiflow.usecases.task_shapes import task_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiflow.domain.standing import Scene
+    from aiflow.domain.task import Task
+
+STATUS_CHOICE = click.Choice([status.value for status in TaskStatus], case_sensitive=False)
+USUAL_LIMIT = 20
+
+
+@make_command("list", below="queue")
+@option("--status", "-s", "statuses", multiple=True, type=STATUS_CHOICE, help="option.queue.status")
+@option("--limit", "-n", type=click.IntRange(min=1), default=USUAL_LIMIT, show_default=True, help="option.queue.limit")
+@option("--start", metavar="TASK", help="option.queue.start")
+@option("--all", "is_all", is_flag=True, help="option.queue.all")
+@namespace_option()
+def command(
+    session: Session,
+    as_json: bool,  # noqa: FBT001
+    statuses: tuple[str, ...],
+    namespace: str | None,
+    is_all: bool,  # noqa: FBT001
+    **where: int | str | None,
+) -> None:
+    """List tasks, newest first."""
+    if is_all and (namespace or where["start"]):
+        raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow queue list --help")
+    wanted = Wanted(tuple(map(TaskStatus, statuses)), int(where["limit"] or USUAL_LIMIT), where["start"])  # type: ignore[arg-type]
+    view = QueueSession(session, namespace, is_quiet=as_json)
+    with counting(session.texts) as progress:
+        listing, seen = _read(view, wanted, progress, is_all=is_all)
+    if as_json:
+        shapes = [task_shape(task, scene) for task, scene in seen]
+        print_json({"namespace": None if is_all else view.namespace, "tasks": shapes, "next_start": listing.next_start})
+    elif seen:
+        show_tasks(seen, session.texts, has_namespaces=is_all)
+        _tell_more(view, listing, statuses)
+    else:
+        is_part = bool(statuses or wanted.start)
+        key = "queue.no_match" if is_part else "queue.empty_all" if is_all else "queue.empty"
+        click.echo(session.texts(key, namespace=view.namespace))
+
+
+def _read(
+    view: QueueSession, wanted: Wanted, progress: Callable[[int], None], *, is_all: bool
+) -> tuple[Listing, list[tuple[Task, Scene]]]:
+    """Read the tasks, and how each namespace looks at this moment, as far as some of them live."""
+    names = sorted(view.store.namespaces(progress)) if is_all else [view.namespace]
+    desks = {name: view.desk(name) for name in names}
+    found = [list_tasks(desk.queue, wanted, progress) for desk in desks.values()]
+    listing = merge_listings(found, wanted.limit) if is_all else found[0]
+    lively = {task.namespace for task in listing.tasks if not task.is_final}
+    scenes = {
+        name: look_around(desks[name], progress) if name in lively else look_away(desks[name])
+        for name in {task.namespace for task in listing.tasks}
+    }
+    return listing, [(task, scenes[task.namespace]) for task in listing.tasks]
+
+
+def _tell_more(view: QueueSession, listing: Listing, statuses: tuple[str, ...]) -> None:
+    """Say how the list goes on."""
+    if listing.next_start is None:
+        return
+    chosen = "".join(f" --status {status}" for status in statuses)
+    other = f" --namespace {view.namespace}" if view.namespace != view.own else ""
+    command = f"aiflow queue list --start {listing.next_start}{chosen}{other}"
+    click.echo(view.session.texts("queue.more", command=command))

@@ -1,0 +1,40 @@
+"""`aiflow runner`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aiflow.cli.options import command as make_command
+from aiflow.cli.options import option
+from aiflow.cli.runner_view import RunnerView
+from aiflow.cli.running import Interrupts, catching_signals
+from aiflow.cli.store_progress import open_queue_store
+from aiflow.domain.auto_run import StopRequest
+from aiflow.usecases.work_tasks import work_tasks
+from aiflow.wiring import build_desk
+
+if TYPE_CHECKING:
+    from aiflow.cli.session import Session
+
+
+@make_command("runner")
+@option("--once", is_flag=True, help="option.runner.once")
+def command(session: Session, as_json: bool, once: bool) -> None:  # noqa: FBT001
+    """Work on the tasks of the queue, one at a time."""
+    views: list[RunnerView] = []
+
+    def heard(interrupts: Interrupts) -> None:
+        is_now = interrupts.wish() is StopRequest.NOW
+        for view in views:
+            view.stopping(session.texts("runner.stops_now" if is_now else "runner.stops_after_task"))
+
+    with catching_signals(heard) as interrupts:
+        store = open_queue_store(session, is_quiet=as_json)
+        desk = build_desk(session.project, session.engine(), store)
+        view = RunnerView(session.texts, desk.runner, as_json=as_json)
+        views.append(view)
+        engine = session.engine(view=view)
+        with view:
+            desk = replace(desk, engine=engine, asked=interrupts.wish, tell=view.hear, tell_auto=view.observe_auto)
+            work_tasks(desk, is_once=once)

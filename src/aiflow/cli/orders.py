@@ -1,0 +1,137 @@
+"""From what was typed to what is to be done: the orders of `aiflow queue add`, checked as far as they can be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aiflow.cli.running import find_run
+from aiflow.domain.delivery import FORCE, KEEP_CHANGES, SET, STEP_ID, UPDATE, WATCH
+from aiflow.domain.request import Priority, RequestId
+from aiflow.domain.resume import Goal, ResumeMode
+from aiflow.domain.task import TaskAction, check_prompt, check_task_id
+from aiflow.errors import BadInputError
+from aiflow.usecases.check_work import require_resumable, require_startable
+from aiflow.usecases.enqueue_work import USUAL_PRIORITY, Order
+from aiflow.usecases.resume_run import Wish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiflow.cli.session import Session
+    from aiflow.usecases.engine import Engine
+
+
+ACTIONS = {
+    ResumeMode.RESUME: TaskAction.RESUME,
+    ResumeMode.RETRY_STEP: TaskAction.RETRY_STEP,
+    ResumeMode.REPLAN: TaskAction.REPLAN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What was typed behind `aiflow queue add`."""
+
+    names: tuple[str, ...] = ()
+    prompt: str | None = None
+    auto: bool = False
+    watch: bool = False
+    resume: bool = False
+    retry_step: bool = False
+    replan: bool = False
+    step: str | None = None
+    answer: str | None = None
+    keep_changes: bool = False
+    update: bool = False
+    force: bool = False
+    priority: str | None = None
+    task_id: str | None = None
+
+    @property
+    def mode(self) -> ResumeMode | None:
+        """How a run is to go on; None if one is to be started."""
+        ways = (
+            (self.resume, ResumeMode.RESUME),
+            (self.retry_step, ResumeMode.RETRY_STEP),
+            (self.replan, ResumeMode.REPLAN),
+        )
+        return next((mode for is_given, mode in ways if is_given), None)
+
+    @property
+    def says_how(self) -> bool:
+        """Whether something was given that only a run that goes on can use."""
+        return any((self.answer is not None, self.keep_changes, self.update, self.force))
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What the task is told beside its action; the answer is its prompt, which may be long."""
+        flags = {FORCE: self.force, KEEP_CHANGES: self.keep_changes, UPDATE: self.update, WATCH: self.watch}
+        step = {STEP_ID: self.step.upper()} if self.step else {}
+        return {**step, **{name: SET for name, is_given in flags.items() if is_given}}
+
+
+def orders_of(session: Session, given: Given) -> list[Callable[[], Order]]:
+    """Return a way to make each order; making one refuses what could not run anyway (RUN-15)."""
+    if given.prompt is None and len(given.names) == 1 and " " in given.names[0].strip():
+        return orders_of(session, Given(prompt=given.names[0], priority=given.priority, task_id=given.task_id))
+    _check(session, given)
+    priority = Priority(given.priority) if given.priority else None
+    if given.prompt is not None:
+        check_prompt(given.prompt)
+        order = Order(
+            TaskAction.PROMPT, prompt=given.prompt, priority=priority or USUAL_PRIORITY, task_id=given.task_id
+        )
+        return [lambda: order]
+    if given.auto:
+        usual = priority or USUAL_PRIORITY
+        order = Order(TaskAction.AUTO_RUN, options=given.options, priority=usual, task_id=given.task_id)
+        return [lambda: order]
+    engine = session.engine()
+    make = _start if given.mode is None else _go_on
+    return [lambda name=name: make(engine, RequestId(name), given) for name in given.names]  # type: ignore[misc]
+
+
+def _start(engine: Engine, request_id: RequestId, given: Given) -> Order:
+    request = require_startable(engine, request_id)
+    priority = Priority(given.priority) if given.priority else request.priority
+    return Order(TaskAction.START, request.id, priority=priority, task_id=given.task_id)
+
+
+def _go_on(engine: Engine, name: RequestId, given: Given) -> Order:
+    run = find_run(engine, name)
+    assert given.mode is not None, given
+    goal = Goal(given.mode, given.options.get(STEP_ID), is_forced=given.force)
+    wish = Wish(goal, given.answer, given.keep_changes)
+    require_resumable(engine, run, wish, updates=given.update)
+    priority = Priority(given.priority) if given.priority else engine.source.load(RequestId(run.request_id)).priority
+    return Order(
+        ACTIONS[given.mode],
+        run.request_id,
+        run.run_id,
+        prompt=given.answer or "",
+        options=given.options,
+        priority=priority,
+        task_id=given.task_id,
+    )
+
+
+def _check(session: Session, given: Given) -> None:
+    """Refuse what makes no sense together, before anything is opened."""
+    texts = session.texts
+    ways = sum((given.prompt is not None, given.auto, given.resume, given.retry_step, given.replan))
+    is_named = given.prompt is None and not given.auto
+    for is_wrong, key in (
+        (ways > 1, "queue.one_way"),
+        (is_named and not given.names, "queue.nothing_named"),
+        (not is_named and bool(given.names), "queue.nothing_to_name"),
+        (len(given.names) > 1 and given.task_id is not None, "queue.one_id"),
+        (given.says_how and given.mode is None, "queue.only_going_on"),
+        (given.update and not given.resume, "queue.only_going_on"),
+        (given.step is not None and not given.retry_step, "queue.only_retry_step"),
+        (given.watch and not given.auto, "queue.only_auto"),
+    ):
+        if is_wrong:
+            raise BadInputError(detail=texts(key), hint="aiflow queue add --help")
+    if given.task_id is not None:
+        check_task_id(given.task_id)

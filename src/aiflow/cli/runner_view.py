@@ -1,0 +1,161 @@
+"""A runner as the person in front of the terminal sees it: what it waits for, each task's begin and end, and its run.
+
+On a terminal lines scroll up above a live area; elsewhere there are only lines, each with its time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aiflow.cli.auto_area import Scene, row, run_lines
+from aiflow.cli.auto_lines import Teller, Told
+from aiflow.cli.auto_view import AutoView, local_now
+from aiflow.cli.lines import GREY, Line, Part, fitted
+from aiflow.cli.session import print_json
+from aiflow.domain.auto_run import Limits, Upcoming
+from aiflow.domain.lifecycle import TaskStatus
+from aiflow.domain.task import TaskAction
+from aiflow.usecases.runner_desk import NewsKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from aiflow.domain.runner import Runner
+    from aiflow.domain.task import Task
+    from aiflow.messages import Texts
+    from aiflow.usecases.runner_desk import News
+
+_MARKS = {
+    TaskStatus.COMPLETE: ("✓", "green"),
+    TaskStatus.ERROR: ("!", "yellow"),
+    TaskStatus.CANCELLED: ("–", GREY),
+}
+_COLOURS = {
+    NewsKind.HELD_UP: "yellow",
+    NewsKind.LOST: "red",
+    NewsKind.RECOVERING: "yellow",
+    NewsKind.REAPED: "yellow",
+    NewsKind.STORE_AWAY: "red",
+    NewsKind.WAITING: GREY,
+}
+_STILL = frozenset({NewsKind.WAITING, NewsKind.HELD_UP, NewsKind.STORE_AWAY})
+
+
+def task_name(task: Task, texts: Texts) -> str:
+    """Say what a task is about: what is to be done, and with which request."""
+    about = "" if task.action in (TaskAction.AUTO_RUN, TaskAction.PROMPT) else f" {task.request_id}"
+    return f"{texts(f'runner.action.{task.action}')}{about}"
+
+
+class RunnerView(AutoView):
+    """Shows a runner; that nobody reads it any more does not touch the runner."""
+
+    def __init__(
+        self, texts: Texts, runner: Runner, *, as_json: bool, clock: Callable[[], datetime] = local_now
+    ) -> None:
+        super().__init__(texts, is_quiet=as_json, clock=clock)
+        self._runner = runner
+        self._as_json = as_json
+        self._task: Task | None = None
+        self._since: datetime | None = None
+        self._still: str | None = None
+        self._counts: Counter[TaskStatus] = Counter()
+
+    def hear(self, news: News) -> None:
+        """Show what happened to the runner."""
+        if self._as_json:
+            print_json(news_shape(news, self._runner, self._clock()))
+            return
+        if self._is_quiet:
+            return
+        now = self._clock()
+        if news.kind is NewsKind.CLAIMED:
+            self._begin(news.task, now)
+        line = self._line(news)
+        self._still = "".join(part.text for part in line) if news.kind in _STILL else None
+        if news.kind in (NewsKind.ENDED, NewsKind.LOST):
+            self._end(news.task if news.kind is NewsKind.ENDED else None)
+        self._tell([Told(now, line)])
+
+    def _begin(self, task: Task | None, now: datetime) -> None:
+        self._task, self._since = task, now
+        self._teller = Teller(self._texts, Limits())
+        self._scene = Scene(request_since=now, doing_since=now)
+
+    def _end(self, task: Task | None) -> None:
+        if task is not None:
+            self._counts[task.status] += 1
+        self._task, self._scene = None, Scene()
+
+    def _line(self, news: News) -> Line:
+        """Say one thing that happened, in one line."""
+        task, facts = news.task, dict(news.facts)
+        if task is not None:
+            facts |= {"task_id": task.task_id, "request_id": task.request_id}
+        if news.kind is NewsKind.CLAIMED and task is not None:
+            return (Part(f"▶ {task_name(task, self._texts)}", is_bold=True), Part(f"  {task.task_id}", GREY))
+        if news.kind is NewsKind.ENDED and task is not None:
+            return self._ended(task)
+        if news.kind is NewsKind.HELD_UP:
+            return (Part(self._texts(f"runner.held_up.{news.reason_code}", **facts), "yellow"),)
+        who = {"namespace": self._runner.namespace, "root": self._runner.checkout.root}
+        known = {"runner_id": self._runner.runner_id, "reason": news.reason_code or "", **who, **facts}
+        told = self._texts(f"runner.{news.kind}", **known)
+        after = self._goes_on(task) if news.kind is NewsKind.REAPED and task is not None else ""
+        return (Part(told + after, _COLOURS.get(news.kind)),)
+
+    def _ended(self, task: Task) -> Line:
+        mark, colour = _MARKS.get(task.status, ("!", "yellow"))
+        why = ""
+        if task.reason_code and task.status is not TaskStatus.CANCELLED:
+            title = self._texts.message(task.reason_code, {"request_id": task.request_id}).title
+            why = f"  {task.reason_code}: {title}"
+        name = Part(f"{mark} {task_name(task, self._texts)}", colour, is_bold=True)
+        return (name, Part(f"  {self._texts(f'runner.ended.{task.status}')}", colour), Part(why + self._goes_on(task)))
+
+    def _goes_on(self, task: Task) -> str:
+        return f"  {self._texts('runner.goes_on', task_id=task.successor)}" if task.successor else ""
+
+    def _picture(self, columns: int) -> list[Line]:
+        """Return the live area as it is now."""
+        if self._scene.status is not None:  # an auto-run at work has an area of its own
+            return super()._picture(columns)
+        now, task, room = self._clock(), self._task, columns - 1
+        scene = replace(self._scene, output=self._output)
+        lines: list[Line] = [()]
+        if task is not None:
+            run = scene.run
+            name = Upcoming(run.request_id, run.title) if run else Upcoming(task.request_id, "")
+            lines += run_lines(scene, name, self._texts, now)
+        counts = {status.lower(): self._counts[status] for status in _MARKS}
+        lines.append(row("", Part(self._texts("runner.counts", **counts))))
+        still = self._notice or self._still
+        hint = self._texts("runner.hint.task" if task else "runner.hint.idle")
+        lines.append(row("", Part(still or hint, "yellow" if self._notice else GREY)))
+        return [fitted(line, room) for line in lines]
+
+
+def news_shape(news: News, runner: Runner, now: datetime) -> dict[str, object]:
+    """One event of a runner as plain data."""
+    task = news.task
+    shape: dict[str, object] = {
+        "event": news.kind.value,
+        "at": now.isoformat(),
+        "namespace": runner.namespace,
+        "runner_id": runner.runner_id,
+        "reason_code": news.reason_code,
+    }
+    if task is not None:
+        shape |= {
+            "task_id": task.task_id,
+            "action": task.action.value,
+            "request_id": task.request_id,
+            "run_id": task.run_id,
+            "status": task.status.value,
+            "error_message": task.error_message,
+            "successor": task.successor,
+        }
+    return shape | {name: fact for name, fact in news.facts.items() if name not in shape}

@@ -1,0 +1,60 @@
+"""Runners as people read them: who lives, what each works on, and since when nothing was heard of the others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from aiflow.cli.layout import display_width, pad
+from aiflow.cli.render import ago, clean, is_terminal, paint, say, table, terminal_width
+from aiflow.usecases.task_shapes import runner_state
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from aiflow.domain.runner import Runner
+    from aiflow.messages import Texts
+
+ALIVE, OTHERWISE = "●", "○"
+GAP = "  "
+INDENT = "    "
+COLOURS = {"working": "green", "idle": "green", "stopping": "yellow", "silent": "red", "stopped": "bright_black"}
+
+
+def show_runners(
+    runners: Sequence[Runner], now: datetime, timeout_seconds: float, texts: Texts, *, has_namespaces: bool = False
+) -> None:
+    """List runners: whole lines in a pipe; on a terminal where each works stands below it."""
+    names = ["runner", "state", "heartbeat", "task", "version", "where"]
+    rows = []
+    states = [runner_state(runner, now, timeout_seconds) for runner in runners]
+    for runner, state in zip(runners, states, strict=True):
+        dot = OTHERWISE if state in ("silent", "stopped") else ALIVE
+        name = f"{dot} {runner.runner_id}"
+        said = [texts(f"runner_state.{state}"), ago(runner.last_heartbeat, now, texts)]
+        where = f"{runner.namespace}  {runner.checkout.id}" if has_namespaces else runner.checkout.id
+        rows.append([name, *said, runner.task_id or "-", runner.version or "-", where])
+    headers = [texts(f"column.{name}") for name in names]
+    if not is_terminal():
+        table(headers, rows)
+        return
+    _show_blocks(headers, rows, states)
+
+
+def _show_blocks(headers: list[str], rows: list[list[str]], states: list[str]) -> None:
+    shown = [[clean(cell) for cell in row] for row in (headers, *rows)]
+    widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)][:-1]
+    is_narrow = sum(widths) + len(GAP) * (len(widths) - 1) > terminal_width()
+    if not is_narrow:
+        click.echo(paint(GAP.join(map(pad, shown[0][:-1], widths)).rstrip(), is_bold=True))
+    for row, state in zip(shown[1:], states, strict=True):
+        cells = [*row[:-1]] if is_narrow else list(map(pad, row[:-1], widths))
+        cells[1] = paint(cells[1], COLOURS[state])
+        if is_narrow:
+            click.echo(cells[0])
+            say(GAP.join(cells[2:]), INDENT + cells[1] + GAP)
+        else:
+            click.echo(GAP.join(cells).rstrip())
+        say(row[-1], INDENT)

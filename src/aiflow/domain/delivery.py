@@ -1,0 +1,73 @@
+"""How a task is carried out (QUE-7, QUE-11): what its options say, and where another delivery of its work goes on."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from aiflow.domain.resume import Goal, ResumeMode
+from aiflow.domain.retry import RUNNER_STOPS
+from aiflow.domain.task import TaskAction
+
+if TYPE_CHECKING:
+    from aiflow.domain.run import Run
+    from aiflow.domain.task import Task
+
+# The names of a task's options; a flag is there with this value, or not at all.
+STEP_ID = "step_id"
+FORCE = "force"
+KEEP_CHANGES = "keep_changes"
+UPDATE = "update"
+WATCH = "watch"
+SET = "1"
+
+_MODES = {
+    TaskAction.RESUME: ResumeMode.RESUME,
+    TaskAction.RETRY_STEP: ResumeMode.RETRY_STEP,
+    TaskAction.REPLAN: ResumeMode.REPLAN,
+}
+
+
+class Way(StrEnum):
+    """What a runner does about a task it has claimed."""
+
+    BEGIN = "begin"
+    RECOVER = "recover"
+    RESUME = "resume"
+    OVER = "over"
+
+
+def goal_of(task: Task) -> Goal:
+    """Return how a task wants a stopped run to go on."""
+    return Goal(_MODES[task.action], task.options.get(STEP_ID), is_forced=is_set(task, FORCE))
+
+
+def is_set(task: Task, option: str) -> bool:
+    """Tell whether a flag of a task's options is set."""
+    return task.options.get(option) == SET
+
+
+def way_of(task: Task, run: Run | None, *, is_ready: bool) -> Way:
+    """Decide where a delivery begins, from the run that speaks for its request and whether that could start now.
+
+    The first delivery does what the task says. A later one goes on with what an earlier one left: a run that was
+    interrupted, or that its runner stopped; a run that came to its end is the end of the task as well.
+    """
+    if task.predecessor is None or run is None or not _is_made_by(task, run):
+        return Way.BEGIN
+    if run.is_active:
+        return Way.RECOVER
+    if is_cut(run):
+        return Way.RESUME
+    return Way.BEGIN if is_ready else Way.OVER
+
+
+def is_cut(run: Run) -> bool:
+    """Tell whether a run stopped because its runner did."""
+    return run.error is not None and run.error.reason_code in RUNNER_STOPS
+
+
+def _is_made_by(task: Task, run: Run) -> bool:
+    """Tell whether a delivery of this work had its hands on a run: nobody else may have, while a task is live."""
+    is_named = task.action is TaskAction.START and run.run_id == task.run_id
+    return task.action is TaskAction.PROMPT or is_named or run.changed_at >= task.place_at

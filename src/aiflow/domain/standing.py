@@ -1,0 +1,158 @@
+"""How it stands with a task (QUE-9, QUE-11): why a queued one is not taken, and who works on a running one.
+
+Pure: what is known of runners, other tasks and this checkout comes in as one `Scene`. The order of the queue is that of
+the claim itself (`place_key`), so that what is said is what happens.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from aiflow.domain.lifecycle import TaskStatus
+from aiflow.domain.runner import RunnerStatus, is_alive, is_fresh
+from aiflow.domain.task import place_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from aiflow.domain.lock import Lock
+    from aiflow.domain.runner import Runner
+    from aiflow.domain.task import Checkout, Task
+
+
+class StandingCode(StrEnum):
+    """What a live task waits for, or who has it."""
+
+    NO_RUNNER_HERE = "no_runner_here"
+    NO_RUNNER_THERE = "no_runner_there"
+    NO_RUNNER_ANYWHERE = "no_runner_anywhere"
+    RUN_ACTIVE = "run_active"
+    RUNNER_BUSY = "runner_busy"
+    BEHIND_ONE = "behind_one"
+    BEHIND = "behind"
+    BEHIND_MANY = "behind_many"
+    NEXT = "next"
+    OWN_TERMINAL = "own_terminal"
+    AT_WORK = "at_work"
+    FINISHING = "finishing"
+    SILENT = "silent"
+    RUNNER_UNKNOWN = "runner_unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One remark on a task, with the facts that its words need."""
+
+    code: StandingCode
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The queued tasks that anybody may find, by checkout (None: anybody's), each in the order of the claim.
+
+    It `is_whole` unless there were too many to read them all; then only "at least" can be said. `terminals` have a
+    runner's record only for a task of their own: they take no other.
+    """
+
+    places: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
+    is_whole: bool = True
+    terminals: frozenset[str] = frozenset()
+
+    def ahead(self, task: Task, checkout: Checkout) -> int:
+        """Count what a runner of a checkout takes before a task."""
+        mine = place_key(task)
+        return sum(bisect_left(self.places.get(owner, ()), mine) for owner in (checkout.id, None))
+
+
+def line_of(tasks: Iterable[Task], *, is_whole: bool = True) -> Line:
+    """Put live tasks in line."""
+    places: dict[str | None, list[str]] = {}
+    terminals: set[str] = set()
+    for task in tasks:
+        if task.is_private and task.claimed_by:
+            terminals.add(task.claimed_by)
+        elif task.status is TaskStatus.QUEUED and not task.is_private:
+            places.setdefault(task.checkout.id if task.checkout else None, []).append(place_key(task))
+    return Line({owner: tuple(sorted(keys)) for owner, keys in places.items()}, is_whole, frozenset(terminals))
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is known around a task; `holder` is who runs in the checkout we look from, `command` starts a runner."""
+
+    now: datetime
+    timeout_seconds: float
+    here: Checkout
+    runners: tuple[Runner, ...] = ()
+    line: Line = field(default_factory=Line)
+    holder: Lock | None = None
+    command: str = "aiflow runner"
+
+
+def standing_of(task: Task, scene: Scene) -> Standing | None:
+    """Say how it stands with a task; None if it is over."""
+    if task.is_final:
+        return None
+    return _of_running(task, scene) if task.status is TaskStatus.RUNNING else _of_queued(task, scene)
+
+
+def takers_of(task: Task, scene: Scene) -> tuple[Runner, ...]:
+    """Return the runners that live and may take a task (QUE-11)."""
+    return tuple(
+        runner
+        for runner in scene.runners
+        if runner.runner_id not in scene.line.terminals
+        and is_alive(runner, scene.now, scene.timeout_seconds)
+        and task.checkout in (None, runner.checkout)
+    )
+
+
+def _of_running(task: Task, scene: Scene) -> Standing:
+    runner = next((each for each in scene.runners if each.runner_id == task.claimed_by), None)
+    if runner is None:
+        return Standing(StandingCode.RUNNER_UNKNOWN, {"runner": task.claimed_by or "-"})
+    facts = {"runner": runner.runner_id, "where": runner.checkout.id, "since": runner.last_heartbeat}
+    if not is_fresh(runner, scene.now, scene.timeout_seconds):
+        return Standing(StandingCode.SILENT, facts)
+    is_stopping = runner.status is RunnerStatus.STOPPED
+    return Standing(StandingCode.FINISHING if is_stopping else StandingCode.AT_WORK, facts)
+
+
+def _of_queued(task: Task, scene: Scene) -> Standing:
+    if task.is_private:
+        return Standing(StandingCode.OWN_TERMINAL)
+    takers = takers_of(task, scene)
+    if not takers:
+        return _without_taker(task, scene)
+    # Of several that may take it, the one with the least to do first.
+    ahead, _, runner = min(
+        ((scene.line.ahead(task, each.checkout), each.task_id is not None, each) for each in takers),
+        key=lambda choice: choice[:2],
+    )
+    about = {"runner": runner.runner_id, "where": runner.checkout.id, "task_id": runner.task_id}
+    is_idle = runner.task_id is None
+    if is_idle and scene.holder is not None and runner.checkout == scene.here:
+        return Standing(
+            StandingCode.RUN_ACTIVE,
+            {**about, "request_id": scene.holder.request_id or "-", "run_id": scene.holder.run_id or "-"},
+        )
+    if not scene.line.is_whole:
+        return Standing(StandingCode.BEHIND_MANY, {**about, "count": ahead})
+    if ahead:
+        return Standing(StandingCode.BEHIND if ahead > 1 else StandingCode.BEHIND_ONE, {**about, "count": ahead})
+    return Standing(StandingCode.NEXT if is_idle else StandingCode.RUNNER_BUSY, about)
+
+
+def _without_taker(task: Task, scene: Scene) -> Standing:
+    """Say where a runner has to be started: a checkout's task needs that checkout's files."""
+    command = {"command": scene.command}
+    if task.checkout is None:
+        return Standing(StandingCode.NO_RUNNER_ANYWHERE, command)
+    if task.checkout == scene.here:
+        return Standing(StandingCode.NO_RUNNER_HERE, command)
+    return Standing(StandingCode.NO_RUNNER_THERE, {**command, "host": task.checkout.host, "root": task.checkout.root})

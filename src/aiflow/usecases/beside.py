@@ -1,0 +1,46 @@
+"""Something done again and again in a thread of its own, beside the work, until it is ended in order."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# A call to a store that hangs is not waited for longer than this: the process is about to end.
+JOIN_SECONDS = 20.0
+
+
+class Beside:
+    """Calls `act`, which returns the seconds to its next turn; whatever goes wrong there ends nothing here."""
+
+    def __init__(self, name: str, act: Callable[[], float]) -> None:
+        self._act = act
+        self._turn = threading.Event()
+        self._is_over = False
+        self._thread = threading.Thread(target=self._go_on, name=name, daemon=True)
+
+    def start(self, seconds: float = 0.0) -> None:
+        """Begin, with the first turn after some time."""
+        self._pause = seconds
+        self._thread.start()
+
+    def poke(self) -> None:
+        """Let the next turn be now."""
+        self._turn.set()
+
+    def close(self) -> None:
+        """End it, behind the turn it is at."""
+        self._is_over = True
+        self._turn.set()
+        if self._thread.ident is not None:
+            self._thread.join(JOIN_SECONDS)
+
+    def _go_on(self) -> None:
+        while True:
+            self._turn.wait(self._pause)
+            self._turn.clear()
+            if self._is_over:
+                return
+            self._pause = self._act()

@@ -1,0 +1,89 @@
+"""See to the tasks of dead runners (QUE-7): ended as RUNNER_LOST, and delivered again to where their run's files are.
+
+Whether a runner is dead is told by its heartbeat alone, timed by our own clock, or by its machine, if that is ours and
+its process is provably gone. Every runner does this beside its work, and several at once do no harm: each step is a
+conditional write, and what a killed reaper left half done the next one finishes.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.lifecycle import TaskEvent, TaskStatus
+from aiflow.domain.runner import Vigil
+from aiflow.domain.task import TaskEnd, is_delivered_again, message_of, successor_id
+from aiflow.usecases.finish_task import deliver_again
+from aiflow.usecases.runner_desk import News, NewsKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from aiflow.domain.runner import Runner
+    from aiflow.domain.task import Task
+    from aiflow.usecases.runner_desk import Desk
+
+FORGET_AFTER = timedelta(days=7)
+
+
+class Reaper:
+    """One runner's look at the others, again and again."""
+
+    def __init__(self, desk: Desk, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._desk = desk
+        self._seconds = seconds
+        self._vigil = Vigil()
+
+    def look(self) -> None:
+        """Look at everybody once; whoever is dead is put to rest, behind what becomes of their task."""
+        desk, timeout_seconds = self._desk, self._desk.pace.timeout_seconds
+        # A look that took long must not make anybody older: seen from when it was over, judged by when it began.
+        began = self._seconds()
+        others = [each for each in desk.records.all() if each.runner_id != desk.runner.runner_id]
+        self._vigil = self._vigil.look(others, self._seconds(), timeout_seconds)
+        for runner in others:
+            if runner.is_at_rest:
+                if desk.engine.clock() - runner.last_heartbeat > FORGET_AFTER:
+                    desk.records.forget(runner)
+            elif self._vigil.is_lost(runner, began, timeout_seconds) or desk.is_gone(runner):
+                bury(desk, runner)
+
+
+def bury(desk: Desk, runner: Runner) -> None:
+    """End what a dead runner had at work, deliver it again where that may be, then put the runner to rest."""
+    for task in _tasks_of(desk, runner):
+        ended = _end(desk, runner, task) if _is_at_work(task, runner) else task
+        if ended is not None and ended.successor is not None and desk.queue.get(ended.successor) is None:
+            deliver_again(desk, ended, runner)
+    desk.records.put_to_rest(runner)
+
+
+def _tasks_of(desk: Desk, runner: Runner) -> Iterator[Task]:
+    """Give the task that a runner's record names, and where that is past, those that the queue says are its."""
+    named = desk.queue.get(runner.task_id) if runner.task_id else None
+    if named is not None:
+        yield named
+    if named is None or not _is_at_work(named, runner):
+        yield from desk.queue.running_of(runner.runner_id)
+
+
+def _is_at_work(task: Task, runner: Runner) -> bool:
+    return task.status is TaskStatus.RUNNING and task.claimed_by == runner.runner_id
+
+
+def _end(desk: Desk, runner: Runner, task: Task) -> Task | None:
+    """End a lost task and record it; what somebody else did meanwhile is returned as it is."""
+    successor = successor_id(task.task_id) if is_delivered_again(task) else None
+    text = f"{runner.runner_id} ({runner.checkout.id})"
+    end = TaskEnd(TaskEvent.FAILED, message_of("RUNNER_LOST", text), task.run_id, successor)
+    now = desk.engine.clock()
+    ended = desk.queue.end_lost(task, end, now)
+    if ended is None:
+        return desk.queue.get(task.task_id)
+    data = {"task_id": task.task_id, "runner_id": runner.runner_id, "successor": successor}
+    kind, who = ActivityKind.RECOVERY, Actor.RUNNER
+    desk.engine.journal.append(Activity(now, kind, who, task.request_id, task.run_id, "RUNNER_LOST", data))
+    desk.tell(News(NewsKind.REAPED, ended, "RUNNER_LOST", {"runner_id": runner.runner_id}))
+    return ended

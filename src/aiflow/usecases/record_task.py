@@ -1,0 +1,84 @@
+"""Work in a terminal beside a shared store (SPEC §0): recorded as a task that no other runner finds, and our own.
+
+Everybody who looks at the queue sees it and can cancel it, its request has no second live task, and its runner beats
+like any other. It ends with what is done in the terminal: nobody goes on with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from aiflow.domain.task import Task
+from aiflow.errors import AiflowError, ConflictError
+from aiflow.usecases.execute_task import end_for_error, watched
+from aiflow.usecases.finish_task import finish_task
+from aiflow.usecases.runner_desk import TROUBLES
+from aiflow.usecases.work_tasks import at_post
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiflow.domain.task import TaskAction, TaskEnd
+    from aiflow.usecases.engine import Engine
+    from aiflow.usecases.heartbeat import Heartbeat, Hold
+    from aiflow.usecases.runner_desk import Desk
+
+Result = TypeVar("Result")
+
+
+class Errand(NamedTuple):
+    """What is done in the terminal, and with which request."""
+
+    action: TaskAction
+    request_id: str
+    run_id: str | None = None
+
+
+def record_task(
+    desk: Desk, errand: Errand, work: Callable[[Engine], Result], end_of: Callable[[Hold, Result], TaskEnd]
+) -> Result:
+    """Do something as a task of our own; `end_of` says how the task ends with what came of it."""
+    with at_post(desk) as heartbeat:
+        hold = heartbeat.take(_claim(desk, errand))
+        try:
+            result = work(watched(desk.engine, heartbeat))
+        except Exception as error:
+            _finish(desk, heartbeat, hold, end_for_error(hold, error))
+            raise
+        _finish(desk, heartbeat, hold, end_of(hold, result))
+        return result
+
+
+def _claim(desk: Desk, errand: Errand) -> Task:
+    """Enqueue the task and claim it; where its request has a live task already, that is said (REQUEST_QUEUED)."""
+    now = desk.engine.clock()
+    task = Task(
+        namespace=desk.queue.namespace,
+        task_id=desk.new_task_id(),
+        action=errand.action,
+        request_id=errand.request_id,
+        created_at=now,
+        updated_at=now,
+        place_at=now,
+        checkout=desk.runner.checkout,
+        run_id=errand.run_id,
+        is_private=True,
+    )
+    queued = desk.queue.enqueue(task)
+    claimed = desk.queue.claim_this(queued.task_id, desk.claimant, desk.engine.clock())
+    if claimed is None:  # somebody was so quick to cancel it
+        raise ConflictError(reason_code="TASK_NOT_ACTIVE", task_id=queued.task_id, status="CANCELLED")
+    return claimed
+
+
+def _finish(desk: Desk, heartbeat: Heartbeat, hold: Hold, end: TaskEnd) -> None:
+    """End the task; that the store is away does not change what was done, and a reaper finds the task."""
+    try:
+        finish_task(desk, heartbeat, hold, end)
+    except AiflowError as error:
+        if error.reason_code not in TROUBLES:
+            raise
+        message = desk.engine.texts.message(error.reason_code, dict(error.context))
+        desk.engine.warn(f"{error.reason_code}: {message.title}")
+        return
+    heartbeat.put_down()

@@ -1,0 +1,136 @@
+"""What a runner works with (QUE-7), and what it tells whoever watches."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
+
+from aiflow.domain.auto_run import StopRequest
+from aiflow.domain.runner import gives_up_seconds
+from aiflow.errors import AiflowError
+from aiflow.ports.tasks import Claimant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from aiflow.domain.auto_run import AutoStatus
+    from aiflow.domain.runner import Runner
+    from aiflow.domain.task import Task
+    from aiflow.ports import AutoRecords, RunnerRecords, TaskQueue, Wake
+    from aiflow.settings import Settings
+    from aiflow.usecases.engine import Engine
+
+Answer = TypeVar("Answer")
+
+# The store may answer again: what it was asked is asked again.
+TROUBLES = frozenset({"STORE_UNREACHABLE", "STORE_THROTTLED"})
+FIRST_PAUSE_SECONDS = 0.1
+# A stop is heard within this time, however long the poll is.
+EAR_SECONDS = 0.25
+
+
+class NewsKind(StrEnum):
+    """What a runner tells."""
+
+    STARTED = "started"
+    WAITING = "waiting"
+    CLAIMED = "claimed"
+    HELD_UP = "held_up"
+    ENDED = "ended"
+    LOST = "lost"
+    RECOVERING = "recovering"
+    REAPED = "reaped"
+    STORE_AWAY = "store_away"
+    STORE_BACK = "store_back"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One thing that happened to a runner; `facts` are for its words."""
+
+    kind: NewsKind
+    task: Task | None = None
+    reason_code: str | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often a runner looks, and how long its heartbeat may be missed."""
+
+    poll_seconds: float
+    timeout_seconds: float
+
+    @property
+    def beat_seconds(self) -> float:
+        """How often it beats: at every poll, and so that a few missed beats do no harm."""
+        return min(self.poll_seconds, self.timeout_seconds / 6)
+
+    @property
+    def gives_up_seconds(self) -> float:
+        """How long it works on without the store (QUE-10)."""
+        return gives_up_seconds(self.timeout_seconds)
+
+
+def pace_of(settings: Settings) -> Pace:
+    """Return a runner's pace, from the settings."""
+    return Pace(settings.number("queue.poll_ms") / 1000, settings.number("queue.heartbeat_timeout_seconds"))
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One runner's place of work.
+
+    `asked` is what signals ask for: to end after the task, or now. `is_gone` tells whether a runner's process is
+    provably dead, which only its own machine can know.
+    """
+
+    engine: Engine
+    queue: TaskQueue
+    records: RunnerRecords
+    wake: Wake
+    runner: Runner
+    pace: Pace
+    auto_records: AutoRecords
+    new_task_id: Callable[[], str]
+    asked: Callable[[], StopRequest] = lambda: StopRequest.NONE
+    is_gone: Callable[[Runner], bool] = lambda _runner: False
+    tell: Callable[[News], None] = lambda _news: None
+    tell_auto: Callable[[AutoStatus], None] = lambda _status: None
+
+    @property
+    def claimant(self) -> Claimant:
+        """Who claims."""
+        return Claimant(self.runner.runner_id, self.runner.checkout)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for news at most this long; True if there is some, and a stop ends it early."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and self.asked() is StopRequest.NONE:
+            if self.wake.wait(min(left, EAR_SECONDS)):
+                return True
+        return False
+
+    def patiently(self, call: Callable[[], Answer], is_enough: Callable[[], bool]) -> Answer:
+        """Call the store until it answers, with pauses up to the poll; `is_enough` ends that with its error."""
+        pause, is_away = FIRST_PAUSE_SECONDS, False
+        while True:
+            try:
+                answer = call()
+            except AiflowError as error:
+                if error.reason_code not in TROUBLES or is_enough():
+                    raise
+                if not is_away:
+                    problem = str(error.context.get("problem", ""))
+                    self.tell(News(NewsKind.STORE_AWAY, None, error.reason_code, {"problem": problem}))
+                is_away = True
+                time.sleep(pause)
+                pause = min(pause * 2, max(self.pace.poll_seconds, FIRST_PAUSE_SECONDS))
+            else:
+                if is_away:
+                    self.tell(News(NewsKind.STORE_BACK))
+                return answer

@@ -1,0 +1,22 @@
+"""The queue store of this machine as JSON; its key is in none of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aiflow.ports.tasks import StoreStatus
+
+
+def store_shape(status: StoreStatus) -> dict[str, Any]:
+    """Return what is known of the store."""
+    return {
+        "running": status.is_running,
+        "endpoint": status.endpoint,
+        "how": status.how,
+        "pid": status.pid,
+        "version": status.version,
+        "data": status.data,
+        "log": status.log,
+        "problem": status.problem,
+    }

@@ -1,0 +1,107 @@
+"""Tasks, runners and namespaces as plain data (SPEC §11, §13), the same for CLI, API and UI."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from aiflow.domain.lifecycle import TaskStatus
+from aiflow.domain.runner import RunnerStatus, is_alive, is_fresh
+from aiflow.domain.standing import Scene, Standing, standing_of
+from aiflow.domain.task import TaskAction
+from aiflow.usecases.shapes import ENGLISH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from aiflow.domain.runner import Runner
+    from aiflow.domain.task import Checkout, Task
+
+
+def task_shape(task: Task, scene: Scene | None = None) -> dict[str, Any]:
+    """One task; `standing` says why it is not taken, or who works on it, while it lives."""
+    standing = standing_of(task, scene) if scene is not None else None
+    return {
+        "namespace": task.namespace,
+        "task_id": task.task_id,
+        "status": task.status.value,
+        "action": task.action.value,
+        "request_id": None if task.action is TaskAction.AUTO_RUN else task.request_id,
+        "run_id": task.run_id,
+        "priority": task.priority.value,
+        "checkout": checkout_shape(task.checkout) if task.checkout else None,
+        "prompt": task.prompt or None,
+        "prompt_bytes": task.prompt_bytes,
+        "options": dict(task.options),
+        "claimed_by": task.claimed_by,
+        "fence": task.fence,
+        "reason_code": task.reason_code,
+        "error_message": task.error_message,
+        "predecessor": task.predecessor,
+        "successor": task.successor,
+        "is_private": task.is_private,
+        "created_at": task.created_at.isoformat(),
+        "updated_at": task.updated_at.isoformat(),
+        "standing": standing_shape(standing) if standing else None,
+    }
+
+
+def standing_shape(standing: Standing) -> dict[str, Any]:
+    """How it stands with a live task: a code, its facts, and a sentence."""
+    facts = {name: _plain(value) for name, value in standing.facts.items()}
+    return {"code": standing.code.value, "detail": ENGLISH(f"standing.{standing.code}", **facts), "facts": facts}
+
+
+def checkout_shape(checkout: Checkout) -> dict[str, str]:
+    """One checkout."""
+    return {"host": checkout.host, "root": checkout.root}
+
+
+def runner_shape(runner: Runner, now: datetime, timeout_seconds: float) -> dict[str, Any]:
+    """One runner; `state` is what its record and its heartbeat say together."""
+    return {
+        "namespace": runner.namespace,
+        "runner_id": runner.runner_id,
+        "is_alive": is_alive(runner, now, timeout_seconds),
+        "state": runner_state(runner, now, timeout_seconds),
+        "status": runner.status.value,
+        "task_id": runner.task_id,
+        "checkout": checkout_shape(runner.checkout),
+        "pid": runner.pid,
+        "version": runner.version or None,
+        "started_at": runner.started_at.isoformat(),
+        "last_heartbeat": runner.last_heartbeat.isoformat(),
+    }
+
+
+def runner_state(runner: Runner, now: datetime, timeout_seconds: float) -> str:
+    """Say in one word how it is with a runner: working, idle, stopping, stopped, or silent for too long."""
+    if runner.is_at_rest:
+        return "stopped"
+    if not is_fresh(runner, now, timeout_seconds):
+        return "silent"
+    if runner.status is RunnerStatus.STOPPED:
+        return "stopping"
+    return "working" if runner.task_id else "idle"
+
+
+def counts_shape(namespace: str, counts: Mapping[TaskStatus, int]) -> dict[str, Any]:
+    """The tasks of one namespace, counted."""
+    by_status = {status.value: counts.get(status, 0) for status in TaskStatus}
+    return {"namespace": namespace, "counts": by_status, "total": sum(by_status.values())}
+
+
+def namespaces_shape(
+    found: Mapping[str, Mapping[TaskStatus, int]], alive: Iterable[Runner], current: str
+) -> list[dict[str, Any]]:
+    """Every namespace that has tasks or runners, and ours."""
+    living = [runner.namespace for runner in alive]
+    names = sorted({*found, *living, current})
+    return [
+        {**counts_shape(name, found.get(name, {})), "runners_alive": living.count(name), "is_current": name == current}
+        for name in names
+    ]
+
+
+def _plain(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -1,0 +1,161 @@
+"""A runner at work (QUE-5 to QUE-11): claim, execute, finish, one task at a time, until it is asked to stop.
+
+Beside it its heartbeat goes on and the other runners are watched. Trouble with the store is waited out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+from aiflow.domain.auto_run import StopRequest
+from aiflow.domain.health import Health
+from aiflow.domain.selection import describe_holder
+from aiflow.errors import AiflowError
+from aiflow.usecases.beside import Beside
+from aiflow.usecases.check_health import check_quick
+from aiflow.usecases.execute_task import execute_task
+from aiflow.usecases.finish_task import finish_task
+from aiflow.usecases.heartbeat import Heartbeat
+from aiflow.usecases.queue_recoveries import queue_recoveries
+from aiflow.usecases.reap_runners import Reaper
+from aiflow.usecases.recover_runs import reclaim_locks
+from aiflow.usecases.runner_desk import TROUBLES, Answer, News, NewsKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from aiflow.domain.health import Finding
+    from aiflow.domain.task import Task
+    from aiflow.usecases.runner_desk import Desk
+
+# How often a runner looks for runs of its checkout that were interrupted, and, which reads all of a namespace, for
+# queued tasks that no index shows.
+RECOVER_SECONDS = 600.0
+ADOPT_SECONDS = 3600.0
+HEALTH_SECONDS = 5.0
+
+
+def work_tasks(desk: Desk, *, is_once: bool = False) -> int:
+    """Work until a stop is asked for (or, once, until the queue is empty); returns how many tasks were worked on."""
+    with at_post(desk) as heartbeat:
+        worker = _Worker(desk, heartbeat)
+        desk.tell(News(NewsKind.STARTED))
+        try:
+            while desk.asked() is StopRequest.NONE and worker.turn(is_once=is_once):
+                pass
+        except AiflowError as error:
+            if error.reason_code not in TROUBLES or desk.asked() is StopRequest.NONE:
+                raise
+        desk.tell(News(NewsKind.STOPPED, facts={"tasks": str(worker.worked)}))
+        return worker.worked
+
+
+@contextlib.contextmanager
+def at_post(desk: Desk) -> Iterator[Heartbeat]:
+    """Be a runner for a while: known, alive, with an eye on the others; leaves in order however that ends."""
+    heartbeat, reaper = Heartbeat(desk), Reaper(desk)
+
+    def look() -> float:
+        with contextlib.suppress(AiflowError):  # the store is away: then nobody can be judged
+            reaper.look()
+        return desk.pace.poll_seconds
+
+    watch = Beside("reaper", look)
+    heartbeat.start()
+    try:
+        watch.start()
+        yield heartbeat
+    finally:
+        watch.close()
+        heartbeat.close()
+        desk.wake.close()
+
+
+class _Worker:
+    """What a runner remembers from turn to turn."""
+
+    def __init__(self, desk: Desk, heartbeat: Heartbeat) -> None:
+        self.worked = 0
+        self._desk = desk
+        self._heartbeat = heartbeat
+        self._recovered: set[str] = set()
+        self._recovered_at = self._adopted_at = -ADOPT_SECONDS
+        self._sick: tuple[str, ...] | None = None
+        self._checked = -HEALTH_SECONDS
+        self._told: News | None = None
+
+    def turn(self, *, is_once: bool) -> bool:
+        """Work on the next task, or wait for one; False if there is none and nothing is waited for."""
+        self._tidy()
+        task = None
+        why = self._why_not()
+        if why is None:
+            claim = self._desk.queue.claim
+            task = self._patiently(lambda: claim(self._desk.claimant, self._desk.engine.clock()))
+        if task is not None:
+            self._told = None
+            self._work(task)
+            return True
+        if is_once and why is None:
+            return False
+        self._tell_once(why or News(NewsKind.WAITING))
+        self._desk.wait(self._desk.pace.poll_seconds)
+        return True
+
+    def _work(self, task: Task) -> None:
+        desk = self._desk
+        hold = self._heartbeat.take(task)
+        desk.tell(News(NewsKind.CLAIMED, task))
+        end = execute_task(desk, self._heartbeat, hold)
+        if desk.asked() is not StopRequest.NONE:
+            self._heartbeat.say_stopped()
+        finish_task(desk, self._heartbeat, hold, end)
+        self._heartbeat.put_down()
+        self.worked += 1
+        if end.error_message is not None:  # what keeps one task from running may keep the next one, too
+            self._checked = -HEALTH_SECONDS
+
+    def _why_not(self) -> News | None:
+        """Say what keeps tasks in the queue: a run that is active in this checkout, or the doctor (LCK-7, RUN-7)."""
+        engine = self._desk.engine
+        if engine.locks.held()[0] and reclaim_locks(engine):
+            self._recovered_at = -RECOVER_SECONDS  # its run was interrupted
+            self._tidy()
+        holder = next(iter(engine.locks.held()[0].values()), None)
+        if holder is not None:
+            return News(NewsKind.HELD_UP, None, "RUN_IN_PROGRESS", {"holder": describe_holder(holder)})
+        return self._why_sick()
+
+    def _why_sick(self) -> News | None:
+        """Ask the doctor before the first task, behind one that failed, and while something is wrong."""
+        is_due = time.monotonic() - self._checked >= HEALTH_SECONDS
+        if is_due and (self._sick is None or self._sick or self._checked < 0):
+            self._checked = time.monotonic()
+            _, findings = check_quick(self._desk.engine)
+            self._sick = tuple(self._word(each) for each in findings if each.health is Health.FAIL)
+        return News(NewsKind.HELD_UP, None, "DOCTOR_FAILED", {"holder": " ".join(self._sick)}) if self._sick else None
+
+    def _word(self, finding: Finding) -> str:
+        return self._desk.engine.texts(f"check.{finding.message}", **dict(finding.facts))
+
+    def _tidy(self) -> None:
+        """At the start and now and then: find what was enqueued half, and what was interrupted here (RUN-11)."""
+        desk = self._desk
+        if time.monotonic() - self._adopted_at >= ADOPT_SECONDS:
+            self._patiently(lambda: desk.queue.adopt(desk.engine.clock()))
+            self._adopted_at = time.monotonic()
+        if time.monotonic() - self._recovered_at >= RECOVER_SECONDS:
+            self._patiently(lambda: queue_recoveries(desk, self._recovered))
+            self._recovered_at = time.monotonic()
+
+    def _patiently(self, call: Callable[[], Answer]) -> Answer:
+        """Wait trouble with the store out, unless a stop is asked for."""
+        return self._desk.patiently(call, lambda: self._desk.asked() is not StopRequest.NONE)
+
+    def _tell_once(self, news: News) -> None:
+        """Say what is waited for, once."""
+        if news != self._told:
+            self._desk.tell(news)
+        self._told = news

@@ -1,0 +1,152 @@
+"""How it stands with a task (QUE-9, QUE-11): what is said is what a claim would do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from aiflow.domain.lifecycle import TaskStatus
+from aiflow.domain.lock import Lock, LockType
+from aiflow.domain.request import Priority
+from aiflow.domain.runner import Runner, RunnerStatus
+from aiflow.domain.standing import Line, Scene, line_of, standing_of, takers_of
+from aiflow.domain.task import Checkout, Task, TaskAction
+from builders import NOW
+
+HERE, THERE = Checkout("vm", "/shop"), Checkout("other", "/shop")
+TIMEOUT = 120.0
+
+
+def task(task_id: str = "T-1", age: int = 10, **fields: Any) -> Task:
+    at = NOW - timedelta(seconds=age)
+    whole = {"checkout": HERE, "action": TaskAction.START, "request_id": task_id, **fields}
+    return Task("ns", task_id, created_at=at, updated_at=at, place_at=at, **whole)
+
+
+def runner(runner_id: str = "R-1", age: int = 1, checkout: Checkout = HERE, **fields: Any) -> Runner:
+    return Runner("ns", runner_id, checkout, NOW, NOW - timedelta(seconds=age), **fields)
+
+
+def scene(*runners: Runner, tasks: tuple[Task, ...] = (), **fields: Any) -> Scene:
+    return Scene(NOW, TIMEOUT, HERE, runners, line_of(tasks), **fields)
+
+
+def said(one: Task, around: Scene) -> str | None:
+    standing = standing_of(one, around)
+    return standing.code.value if standing else None
+
+
+@pytest.mark.spec("QUE-11")
+@pytest.mark.parametrize(
+    ("checkout", "code"),
+    [(HERE, "no_runner_here"), (THERE, "no_runner_there"), (None, "no_runner_anywhere")],
+)
+def test_a_task_that_nobody_takes_says_where_a_runner_is_missing(checkout: Checkout | None, code: str) -> None:
+    around = scene(
+        runner("SILENT", age=120, checkout=checkout or HERE),
+        runner("STOPPED", checkout=checkout or HERE, status=RunnerStatus.STOPPED),
+        command="aiflow -c namespace=ns runner",
+    )
+    standing = standing_of(task(checkout=checkout), around)
+    assert standing is not None
+    assert (standing.code.value, standing.facts["command"]) == (code, "aiflow -c namespace=ns runner")
+    if checkout == THERE:
+        assert (standing.facts["host"], standing.facts["root"]) == ("other", "/shop")
+
+
+@pytest.mark.spec("QUE-11")
+def test_only_runners_of_its_checkout_take_a_task_and_any_a_bare_prompt() -> None:
+    here, there = runner("R-1"), runner("R-2", checkout=THERE)
+    assert takers_of(task(), scene(here, there)) == (here,)
+    assert takers_of(task(checkout=None), scene(here, there)) == (here, there)
+    assert said(task(), scene(there)) == "no_runner_here"
+    assert said(task(checkout=None), scene(there)) == "next"
+
+
+def test_what_is_ahead_is_counted_as_a_claim_orders_it() -> None:
+    mine = task("T-5", age=50)
+    others = (
+        task("OLDER", age=60),
+        task("YOUNGER", age=40),
+        task("URGENT", age=1, priority=Priority.P0),
+        task("ANYBODYS", age=70, checkout=None),
+        task("THEIRS", age=70, checkout=THERE),
+        task("HIDDEN", age=70, is_private=True),
+        task("AT-WORK", age=70, status=TaskStatus.RUNNING),
+    )
+    standing = standing_of(mine, scene(runner(task_id="AT-WORK"), tasks=(mine, *others)))
+    assert standing is not None
+    assert (standing.code.value, standing.facts["count"]) == ("behind", 3)
+    one = scene(runner(task_id="AT-WORK"), tasks=(mine, others[0]))
+    assert said(mine, one) == "behind_one"
+    # A prompt is taken by whoever is free first.
+    prompt = task("PROMPT", checkout=None)
+    both = scene(runner("R-1"), runner("R-2", checkout=THERE), tasks=(prompt, task("OLDER", age=60)))
+    standing = standing_of(prompt, both)
+    assert standing is not None
+    assert (standing.code.value, standing.facts["runner"]) == ("next", "R-2")
+
+
+def test_of_a_line_that_was_not_read_to_its_end_nothing_exact_is_said() -> None:
+    mine = task()
+    around = Scene(NOW, TIMEOUT, HERE, (runner(),), line_of((mine,), is_whole=False))
+    assert said(mine, around) == "behind_many"
+
+
+def test_an_idle_runner_takes_it_next_and_a_busy_one_when_it_is_free() -> None:
+    assert said(task(), scene(runner())) == "next"
+    standing = standing_of(task(), scene(runner(task_id="T-0")))
+    assert standing is not None
+    assert (standing.code.value, standing.facts["task_id"]) == ("runner_busy", "T-0")
+    assert said(task(), scene(runner(task_id="T-0"), runner("R-2"))) == "next"
+
+
+@pytest.mark.spec("LCK-7")
+def test_a_run_that_is_active_here_keeps_the_tasks_of_this_checkout_waiting() -> None:
+    holder = Lock(LockType.REQUEST, "RQ-9", "RUN-9")
+    standing = standing_of(task(), scene(runner(), holder=holder))
+    assert standing is not None
+    assert (standing.code.value, standing.facts["request_id"], standing.facts["run_id"]) == (
+        "run_active",
+        "RQ-9",
+        "RUN-9",
+    )
+    # The run of the runner's own task is no such thing, nor one here for a runner elsewhere.
+    assert said(task(), scene(runner(task_id="T-0"), holder=holder)) == "runner_busy"
+    assert said(task(checkout=THERE), scene(runner(checkout=THERE), holder=holder)) == "next"
+
+
+def test_a_terminal_takes_its_own_task_and_no_other() -> None:
+    private = task("OWN", is_private=True)
+    assert said(private, scene(runner())) == "own_terminal"
+    at_work = replace(private, status=TaskStatus.RUNNING, claimed_by="TERMINAL")
+    around = scene(runner("TERMINAL", task_id="OWN"), tasks=(at_work,))
+    assert (said(task(), around), said(at_work, around)) == ("no_runner_here", "at_work")
+
+
+@pytest.mark.spec("QUE-7")
+@pytest.mark.parametrize(
+    ("who", "code"),
+    [
+        (runner(task_id="T-1"), "at_work"),
+        (runner(task_id="T-1", status=RunnerStatus.STOPPED), "finishing"),
+        (runner(task_id="T-1", age=119), "at_work"),
+        (runner(task_id="T-1", age=120), "silent"),
+        (runner(task_id="T-1", age=120, status=RunnerStatus.STOPPED), "silent"),
+        (runner("R-2"), "runner_unknown"),
+    ],
+)
+def test_a_running_task_says_who_has_it_and_whether_that_one_shows_a_heartbeat(who: Runner, code: str) -> None:
+    assert said(task(status=TaskStatus.RUNNING, claimed_by="R-1"), scene(who)) == code
+
+
+@pytest.mark.parametrize("status", [TaskStatus.COMPLETE, TaskStatus.ERROR, TaskStatus.CANCELLED])
+def test_of_what_is_over_nothing_is_to_be_said(status: TaskStatus) -> None:
+    assert standing_of(task(status=status), scene(runner())) is None
+
+
+def test_an_empty_line_has_nothing_ahead() -> None:
+    assert Line().ahead(task(), HERE) == 0

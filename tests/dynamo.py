@@ -1,0 +1,78 @@
+"""A real DynamoDB Local for tests: one for all test processes, with a database of its own for each test that wants one.
+
+Without `-sharedDb` it keeps one database per access key and region, so a fresh key is a fresh, empty store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import dynamo_keeper
+
+if TYPE_CHECKING:
+    from aiflow.adapters.dynamo_client import DynamoClient
+
+REGION = "us-east-1"
+
+
+@dataclass(frozen=True)
+class Dynamo:
+    """Where a store answers, and the key of one database there."""
+
+    endpoint: str
+    key: str = field(default_factory=lambda: f"test{os.urandom(8).hex()}")
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """What a process needs so that `queue.store = <endpoint>` means this database."""
+        return {
+            "AIFLOW_QUEUE_STORE": self.endpoint,
+            "AWS_ACCESS_KEY_ID": self.key,
+            "AWS_SECRET_ACCESS_KEY": self.key,
+            "AWS_REGION": REGION,
+        }
+
+    def connect(self) -> DynamoClient:
+        """Give the product's own client."""
+        from aiflow.adapters.dynamo_client import StoreAddress, connect
+
+        return connect(StoreAddress(self.endpoint, REGION, self.key, self.key))
+
+    def client(self, **config: Any) -> Any:
+        """Give a bare boto3 client, to look behind the product's back."""
+        import boto3
+        from botocore.config import Config
+
+        session = boto3.Session(aws_access_key_id=self.key, aws_secret_access_key=self.key, region_name=REGION)
+        config = {"max_pool_connections": 50, "parameter_validation": False, **config}
+        return session.client("dynamodb", endpoint_url=self.endpoint, config=Config(**config))
+
+
+@contextlib.contextmanager
+def shared_endpoint(folder: Path, kind: str = "local") -> Iterator[str]:
+    """Use the one store of this test session; the first who comes starts it."""
+    folder.mkdir(exist_ok=True)
+    with open(folder / "users", "ab") as users, open(folder / "start", "ab") as start:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        fcntl.flock(start, fcntl.LOCK_EX)
+        port = folder / "port"
+        if not port.exists():
+            command = [sys.executable, dynamo_keeper.__file__, str(folder), kind]
+            keeper = subprocess.Popen(command, start_new_session=True)
+            until = time.monotonic() + 90
+            while not port.exists():
+                assert keeper.poll() is None, (folder / "log").read_text()
+                assert time.monotonic() < until, f"{kind} did not start"
+                time.sleep(0.05)
+            keeper.returncode = 0  # it outlives us on purpose
+        fcntl.flock(start, fcntl.LOCK_UN)
+        yield f"http://127.0.0.1:{port.read_text()}"

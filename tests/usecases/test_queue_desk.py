@@ -1,0 +1,297 @@
+"""Handing work over and looking at it (QUE-3, QUE-8, QUE-9), with the queue in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from aiflow.adapters.memory import MemoryJournal, MemoryLocks
+from aiflow.adapters.memory_queue import MemoryStore
+from aiflow.domain.lifecycle import TaskEvent, TaskStatus
+from aiflow.domain.request import Priority
+from aiflow.domain.runner import Runner, RunnerStatus
+from aiflow.domain.standing import line_of
+from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd, prompt_request_id
+from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
+from aiflow.ports.tasks import Claimant, TaskPage
+from aiflow.usecases.cancel_task import cancel_task, holder_of
+from aiflow.usecases.enqueue_work import Order, enqueue_work
+from aiflow.usecases.find_task import close_match, find_task
+from aiflow.usecases.list_tasks import Listing, Wanted, list_tasks, merge_listings
+from aiflow.usecases.queue_desk import LINE_PAGES, QueueDesk, look_around
+from aiflow.usecases.task_shapes import namespaces_shape, runner_state, task_shape
+from builders import request_lock
+
+HERE = Checkout("vm", "/shop")
+ME = Claimant("R-1", HERE)
+TIMEOUT = 120.0
+
+
+class Clock:
+    """Each look is a second later."""
+
+    def __init__(self) -> None:
+        self.at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self.at += timedelta(seconds=1)
+        return self.at
+
+
+class Ears:
+    """Remembers who was told of what."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str]] = []
+
+    def wait(self, seconds: float) -> tuple[str, ...]:
+        return ()
+
+    def poke(self, namespace: str, task_id: str) -> int:
+        self.heard.append((namespace, task_id))
+        return 1
+
+    def close(self) -> None:
+        pass
+
+
+class Yard:
+    """A desk with everything behind it at hand."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.store, self.clock, self.ears, self.journal = MemoryStore(), Clock(), Ears(), MemoryJournal()
+        self.queue, self.runners = self.store.queue("ns"), self.store.runners("ns")
+        whole = {
+            "queue": self.queue,
+            "runners": self.runners,
+            "checkout": HERE,
+            "locks": MemoryLocks(),
+            "wake": self.ears,
+            "journal": self.journal,
+            "clock": self.clock,
+            "chance": lambda: "abcdef",
+            "timeout_seconds": TIMEOUT,
+            **fields,
+        }
+        self.desk = QueueDesk(**whole)
+
+    def add(self, request_id: str = "RQ-1", **fields: Any) -> Task:
+        return enqueue_work(self.desk, Order(TaskAction.START, request_id, **fields)).task
+
+    def claim(self) -> Task:
+        task = self.queue.claim(ME, self.clock())
+        assert task is not None
+        return task
+
+    def runner(self, **fields: Any) -> Runner:
+        at = self.clock()
+        record = Runner("ns", "R-1", HERE, at, fields.pop("last_heartbeat", at), **fields)
+        self.runners.save(record)
+        return record
+
+
+@pytest.fixture
+def yard() -> Yard:
+    return Yard()
+
+
+@pytest.mark.spec("QUE-3", "QUE-11")
+def test_work_becomes_a_task_of_this_checkout_and_the_runners_here_are_told(yard: Yard) -> None:
+    order = Order(TaskAction.RESUME, "RQ-1", "RUN-1", "Use UTC", {"force": "1"}, Priority.P0)
+    task, is_new = enqueue_work(yard.desk, order)
+    assert (is_new, task.status, task.action, task.request_id, task.run_id) == (
+        True,
+        TaskStatus.QUEUED,
+        TaskAction.RESUME,
+        "RQ-1",
+        "RUN-1",
+    )
+    assert (task.checkout, task.priority, task.options) == (HERE, Priority.P0, {"force": "1"})
+    assert task.task_id == "TASK-20260102-030406-000000-abcdef"
+    assert yard.queue.prompt(task) == "Use UTC"
+    assert yard.ears.heard == [("ns", task.task_id)]
+    (entry,) = yard.journal.entries
+    assert (entry.kind, entry.actor, entry.request_id, entry.run_id) == ("decision", "person", "RQ-1", "RUN-1")
+    assert entry.data == {"asked": "resume", "task_id": task.task_id, "namespace": "ns"}
+
+
+@pytest.mark.spec("QUE-11", "QUE-9")
+def test_a_prompt_may_be_taken_by_anybody_and_must_say_something(yard: Yard) -> None:
+    task, _ = enqueue_work(yard.desk, Order(TaskAction.PROMPT, prompt="Fix it"))
+    assert (task.checkout, task.request_id) == (None, prompt_request_id("TASK-20260102-030406-000000-abcdef"))
+    for text, code in ((" \n", "PROMPT_EMPTY"), ("x" * 500_000, "PROMPT_TOO_LARGE")):
+        with pytest.raises(BadInputError) as error:
+            enqueue_work(yard.desk, Order(TaskAction.PROMPT, prompt=text))
+        assert error.value.reason_code == code
+
+
+def test_a_checkout_has_one_auto_run_in_the_queue(yard: Yard) -> None:
+    enqueue_work(yard.desk, Order(TaskAction.AUTO_RUN))
+    assert yard.journal.entries[0].request_id is None
+    with pytest.raises(ConflictError) as error:
+        enqueue_work(yard.desk, Order(TaskAction.AUTO_RUN, task_id="ANOTHER"))
+    assert error.value.reason_code == "REQUEST_QUEUED"
+
+
+@pytest.mark.spec("QUE-9")
+def test_the_same_order_under_the_same_id_is_the_same_task_and_no_second_decision(yard: Yard) -> None:
+    first = yard.add(task_id="MINE")
+    again = enqueue_work(yard.desk, Order(TaskAction.START, "RQ-1", task_id="MINE"))
+    assert (again.task, again.is_new, len(yard.journal.entries)) == (first, False, 1)
+    with pytest.raises(ConflictError) as error:
+        yard.add("RQ-2", task_id="MINE")
+    assert error.value.reason_code == "TASK_EXISTS"
+    with pytest.raises(BadInputError) as bad:
+        yard.add("RQ-3", task_id="no blanks")
+    assert bad.value.reason_code == "TASK_ID_INVALID"
+
+
+@pytest.mark.spec("QUE-8")
+def test_cancelling_takes_a_queued_task_at_once_and_is_recorded(yard: Yard) -> None:
+    task = yard.add()
+    ended = cancel_task(yard.desk, task.task_id, "by mika on vm")
+    assert (ended.status, ended.error_message) == (TaskStatus.CANCELLED, "CANCELLED: by mika on vm")
+    assert holder_of(yard.desk, ended) is None
+    assert yard.ears.heard[-1] == ("ns", task.task_id)
+    assert (yard.journal.entries[-1].reason_code, yard.journal.entries[-1].data["asked"]) == ("CANCELLED", "cancel")
+    assert yard.add().status is TaskStatus.QUEUED, "its request is free again"
+
+
+@pytest.mark.spec("QUE-8")
+def test_a_running_task_is_let_go_when_its_runner_says_so_or_shows_no_heartbeat(yard: Yard) -> None:
+    task_id = yard.add().task_id
+    yard.claim()
+    record = yard.runner(task_id=task_id)
+    ended = cancel_task(yard.desk, task_id, "by mika on vm")
+    assert ended.status is TaskStatus.CANCELLED
+    assert holder_of(yard.desk, ended) == record
+    yard.runner(task_id=task_id, last_heartbeat=yard.clock() - timedelta(seconds=TIMEOUT))
+    assert holder_of(yard.desk, ended) is None
+    yard.runner(task_id="ANOTHER")
+    assert holder_of(yard.desk, ended) is None
+
+
+@pytest.mark.spec("QUE-3", "QUE-8")
+def test_what_is_over_cannot_be_cancelled_and_what_is_not_there_neither(yard: Yard) -> None:
+    task_id = yard.add().task_id
+    yard.queue.finish(yard.claim(), TaskEnd(TaskEvent.COMPLETED), yard.clock())
+    decisions = len(yard.journal.entries)
+    with pytest.raises(ConflictError) as error:
+        cancel_task(yard.desk, task_id, "")
+    assert (error.value.reason_code, error.value.context["status"]) == ("TASK_NOT_ACTIVE", "COMPLETE")
+    with pytest.raises(NotFoundError) as missing:
+        cancel_task(yard.desk, task_id[:-1], "")
+    assert (missing.value.reason_code, missing.value.context["meant"]) == ("TASK_NOT_FOUND", task_id)
+    assert len(yard.journal.entries) == decisions
+
+
+def test_a_task_is_found_by_its_id_or_the_one_that_may_be_meant_is_named(yard: Yard) -> None:
+    old = yard.add("RQ-1", task_id="OLD").task_id
+    cancel_task(yard.desk, old, "")
+    live = yard.add("RQ-1", task_id="LIVE").task_id
+    cancel_task(yard.desk, yard.add("RQ-2", task_id="ZZZ").task_id, "")
+    assert find_task(yard.queue, live).task_id == live
+    assert close_match(yard.queue, "RQ-1") == live
+    assert close_match(yard.queue, "RQ-2") == "ZZZ"
+    assert close_match(yard.queue, "live") == live
+    with pytest.raises(NotFoundError) as error:
+        find_task(yard.queue, "SOMETHING ELSE")
+    assert "meant" not in error.value.context
+
+
+@pytest.mark.spec("QUE-9")
+def test_a_list_ends_where_it_was_to_end_and_goes_on_from_there(yard: Yard) -> None:
+    ids = [yard.add(f"RQ-{number}", task_id=f"T-{number}").task_id for number in range(7)]
+    newest = ids[::-1]
+    first = list_tasks(yard.queue, Wanted(limit=3))
+    assert ([task.task_id for task in first.tasks], first.next_start) == (newest[:3], newest[2])
+    second = list_tasks(yard.queue, Wanted(limit=3, start=first.next_start))
+    assert [task.task_id for task in second.tasks] == newest[3:6]
+    last = list_tasks(yard.queue, Wanted(limit=3, start=second.next_start))
+    assert ([task.task_id for task in last.tasks], last.next_start) == (newest[6:], None)
+    assert list_tasks(yard.queue, Wanted(limit=7)).next_start is None
+    yard.claim()
+    seen: list[int] = []
+    running = list_tasks(yard.queue, Wanted([TaskStatus.RUNNING]), seen.append)
+    assert [task.task_id for task in running.tasks] == ["T-0"]
+    assert seen[-1] == 1
+
+
+def test_lists_of_several_namespaces_are_put_together_by_time(yard: Yard) -> None:
+    a, b, c = (yard.add(name) for name in ("A", "B", "C"))
+    merged = merge_listings([Listing((c, a)), Listing((b,), "more")], 2)
+    assert merged == Listing((c, b))
+
+
+def test_what_is_around_a_task_is_who_works_what_waits_and_who_runs_here(yard: Yard) -> None:
+    yard.add("RQ-1")
+    yard.claim()
+    waiting = yard.add("RQ-2")
+    record = yard.runner(task_id="T")
+    around = look_around(yard.desk)
+    assert (around.runners, around.here, around.holder, around.command) == ((record,), HERE, None, "aiflow runner")
+    assert (around.line.is_whole, sum(map(len, around.line.places.values()))) == (True, 1)
+    locked = Yard(locks=MemoryLocks(request_lock("RQ-9")))
+    holder = look_around(locked.desk).holder
+    assert holder is not None
+    assert holder.request_id == "RQ-9"
+    shape = task_shape(waiting, around)
+    assert shape["standing"]["code"] == "runner_busy"
+    assert "claim_token" not in shape
+
+
+def test_a_very_long_line_is_not_read_to_its_end(yard: Yard) -> None:
+    task = yard.add()
+
+    class Long:
+        namespace = "ns"
+
+        def pages(self, statuses: object, start: str | None = None) -> Iterator[TaskPage]:
+            for number in range(LINE_PAGES):
+                yield TaskPage((task,) if number == 3 else (), "MORE")
+            raise AssertionError("enough was read")
+
+    endless: Any = Long()
+    line = look_around(Yard(queue=endless).desk).line
+    assert (line.is_whole, line.places) == (False, line_of([task]).places)
+
+
+@pytest.mark.spec("QUE-7")
+@pytest.mark.parametrize(
+    ("fields", "state"),
+    [
+        ({}, "idle"),
+        ({"task_id": "T"}, "working"),
+        ({"task_id": "T", "status": RunnerStatus.STOPPED}, "stopping"),
+        ({"status": RunnerStatus.STOPPED}, "stopped"),
+        ({"last_heartbeat": datetime(2026, 1, 2, 3, 0, tzinfo=UTC)}, "silent"),
+    ],
+)
+def test_a_runner_is_summed_up_in_one_word(yard: Yard, fields: dict[str, Any], state: str) -> None:
+    assert runner_state(yard.runner(**fields), yard.clock(), TIMEOUT) == state
+
+
+def test_namespaces_are_all_that_have_anything_and_ours(yard: Yard) -> None:
+    yard.add()
+    shapes = namespaces_shape(yard.store.namespaces(), [yard.runner()], "ours")
+    assert [(each["namespace"], each["total"], each["runners_alive"], each["is_current"]) for each in shapes] == [
+        ("ns", 1, 1, False),
+        ("ours", 0, 0, True),
+    ]
+
+
+def test_an_error_of_the_store_is_not_taken_for_a_missing_task(yard: Yard) -> None:
+    class Away:
+        namespace = "ns"
+
+        def cancel(self, task_id: str, why: str, now: datetime) -> Task:
+            raise AiflowError(reason_code="STORE_UNREACHABLE")
+
+    away: Any = Away()
+    desk = Yard(queue=away).desk
+    with pytest.raises(AiflowError) as error:
+        cancel_task(desk, "T", "")
+    assert error.value.reason_code == "STORE_UNREACHABLE"
