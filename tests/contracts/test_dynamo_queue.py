@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -105,20 +104,17 @@ def test_a_large_prompt_costs_a_claim_nothing(local: DynamoClient, namespace: st
     assert calls[-1].cost <= 4
 
 
+@pytest.mark.parametrize(("poll_seconds", "queries"), [(600, [2, 1, 1]), (0, [2, 2, 2])])
 def test_what_anybody_may_take_is_looked_at_once_per_poll_while_there_is_other_work(
-    local: DynamoClient, namespace: str
+    local: DynamoClient, namespace: str, poll_seconds: float, queries: list[int]
 ) -> None:
-    queue = DynamoStore(local, poll_seconds=0.5).queue(namespace)
+    queue = DynamoStore(local, poll_seconds).queue(namespace)
     for number in range(3):
         queue.enqueue(a_task(number, namespace))
-    with watched(local) as calls:
-        for queries in (2, 1):
-            queue.claim(ME, NOW)
-            assert [call.operation for call in calls] == [*["query"] * queries, "update_item"]
-            calls.clear()
-        threading.Event().wait(0.5)
-        queue.claim(ME, NOW)
-        assert len(calls) == 3
+    for count in queries:
+        with watched(local) as calls:
+            assert queue.claim(ME, NOW) is not None
+        assert [call.operation for call in calls] == [*["query"] * count, "update_item"]
 
 
 def test_a_runner_with_nothing_else_to_do_looks_at_what_anybody_may_take_each_time(
@@ -136,6 +132,27 @@ def test_more_than_a_page_of_what_anybody_may_take_goes_without_a_pause(local: D
         queue.enqueue(a_prompt(number, namespace))
     taken = [queue.claim(ME, NOW) for _ in range(2 * PAGE + 1)]
     assert [task.task_id for task in taken if task] == [f"TASK-{number:04d}" for number in range(2 * PAGE + 1)]
+
+
+@pytest.mark.spec("QUE-5", "PRF-2")
+def test_a_task_is_in_the_ready_index_only_while_it_waits(client: DynamoClient, namespace: str) -> None:
+    queue = DynamoStore(client).queue(namespace)
+
+    def ready() -> list[str]:
+        found = client.call(
+            "query", TableName=QUEUE, IndexName="ready-index", KeyConditionExpression="ready_pk = :p",
+            ExpressionAttributeValues={":p": {"S": ready_partition(namespace, HERE)}},
+        )  # fmt: skip
+        return [each["task_id"]["S"] for each in found["Items"]]
+
+    for number in (1, 2, 3):
+        queue.enqueue(a_task(number, namespace))
+    queue.enqueue(a_task(4, namespace, is_private=True))
+    assert ready() == ["TASK-0001", "TASK-0002", "TASK-0003"]
+    assert queue.claim(ME, NOW) is not None
+    assert ready() == ["TASK-0002", "TASK-0003"]
+    queue.cancel("TASK-0002", "", NOW)
+    assert ready() == ["TASK-0003"]
 
 
 # Namespaces

@@ -32,7 +32,7 @@ def test_a_real_store_does_what_the_model_says(prepared: Callable[[str], DynamoC
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize(("kind", "examples"), [("memory", 600), ("local", 60), ("dynalite", 20)])
+@pytest.mark.parametrize(("kind", "examples"), [("memory", 200), ("local", 25), ("dynalite", 10)])
 def test_long_histories(prepared: Callable[[str], DynamoClient], kind: str, examples: int) -> None:
     if kind == "memory":
         run(MemoryStore, examples, 60)
