@@ -104,9 +104,10 @@ def prose(text: str) -> str:
 CLI_INTRO = """
 Every command takes `--help`, `--json` ([shapes](json.md)) and `--lang`, and leaves with an exit code of the table
 below. `list`, `show`, `next`, `why`, `forecast`, `runs`, `logs`, `report`, `settings` and `completion` only look: they
-never write anything. Nor do `doctor` without `--full`, `locks` without `break` and `clean --dry-run`. Commands about a
-run take a run id, or a request id for its latest run. Options of `aiflow` itself stand before the command:
-`aiflow -C ../shop next`.
+never write anything. Nor do `doctor` without `--full`, `locks` without `break` and `clean --dry-run`; nor `queue list`,
+`queue show`, `queue counts`, `runners` and `namespaces`, but that they start the store of this machine if that is the
+one used. Commands about a run take a run id, or a request id for its latest run. Options of `aiflow` itself stand
+before the command: `aiflow -C ../shop next`.
 """
 EXIT_MEANINGS = {
     "OK": "Done. Also when nothing is runnable: that is an answer, not an error. `run`, `resume`, `retry-step` and "
@@ -131,17 +132,26 @@ def cli_page() -> str:
     for name in COMMANDS:
         command = cli.get_command(root, name)
         assert command is not None, name
-        sections.append(
-            _command(f"aiflow {name}", command, click.Context(command, root, name, **command.context_settings))
-        )
+        sections += _commands(f"aiflow {name}", command, root)
     exits = [[str(int(exit_code)), EXIT_MEANINGS[exit_code.name]] for exit_code in reasons.ExitCode]
     exits.append(["130", "Interrupted (Ctrl-C)."])
     return page("Commands", CLI_INTRO, "## Exit codes\n", table(["code", "meaning"], exits), *sections)
 
 
+def _commands(title: str, command: click.Command, parent: click.Context) -> Iterator[str]:
+    """Write a command, and those below it."""
+    ctx = click.Context(command, parent, title.rpartition(" ")[2], **command.context_settings)
+    yield _command(title, command, ctx)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(ctx):
+            below = command.get_command(ctx, name)
+            assert below is not None, name
+            yield from _commands(f"{title} {name}", below, ctx)
+
+
 def _command(title: str, command: click.Command, ctx: click.Context) -> str:
     """Write one command: usage, what it does, options, examples."""
-    name = command.name
+    name = getattr(command, "words", None) or command.name
     words = [ENGLISH(f"cli.{name}{part}") for part in ("", ".more") if ENGLISH.has(f"cli.{name}{part}")]
     lines = [f"## {title}\n", prose(" ".join(words))]
     usage = " ".join([title, *command.collect_usage_pieces(ctx)])
@@ -166,8 +176,8 @@ environment variable or a flag a list is written as in a shell (`./my-agent --fa
 boolean as `true` or `false`; an empty variable sets nothing. The variable of `agent.kind` is
 `{ENV_PREFIX}AGENT_KIND`, and so on.
 
-These are read and checked but change nothing yet: `namespace`, `commit_requests`, `[queue]`, `[server]`, `[github]` and
-`limits.issue_retries`. They wait for what they are about.
+These are read and checked but change nothing yet: `commit_requests`, `[server]`, `[github]` and `limits.issue_retries`.
+They wait for what they are about.
 """
 
 
@@ -273,8 +283,8 @@ LIFECYCLE_INTRO = """
 All states and all transitions. A transition that is not in these tables does not exist: aiflow refuses it
 (TRANSITION_NOT_ALLOWED). States that no row leads out of are final.
 
-Requests, runs and auto-run follow these tables today. Those of tasks and issues are decided and tested, and go to work
-with the queue and the issues.
+Requests, runs, auto-run and tasks follow these tables today. That of issues is decided and tested, and goes to work
+with the issues.
 """
 
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from queue_reference import queue_sections
+
 INTRO = """
 `--json` prints one JSON document on standard output: on one line in a pipe, indented on a terminal. The documents below
 are what the program printed for the two small projects at the end of this page.
@@ -111,6 +113,14 @@ STORE = """\
 `start`, `stop` and `status`: `{store: {running, endpoint, how, pid, version, data, log, problem}}`: `how` is `java` or
 `docker`, `problem` why it does not answer though nobody stopped it. `logs`: `{log}`, the text.
 """
+RUNNER = """\
+One line per event, as it happens: `{event, at, namespace, runner_id, reason_code}`. `event` is `started`, `waiting`,
+`held_up` (why no task is taken, or why one waits: `holder`), `recovering`, `claimed`, `ended`, `lost` (the task is no
+longer this runner's; nothing was written to it), `reaped` (another runner is dead), `store_away` (`problem`),
+`store_back` or `stopped` (`tasks`: how many were worked on). What is about a task has `task_id, action, request_id,
+run_id, status, error_message, successor` too. The exit code is 0 when it was asked to stop, or had nothing more to do
+with `--once`.
+"""
 LEFT_OUT = ("file_system", "disk")  # they tell about the machine
 
 
@@ -126,7 +136,9 @@ def sections() -> Iterator[str]:
         "## aiflow stop\n\n`{stop_request, request_id, run_id, pid, host, has_ended}`: what was asked, the run that "
         "auto-run is at (or `null`), its process, and whether it has ended (only waited for with `--now`).\n"
     )
+    yield from queue_sections()
     yield f"## aiflow agents\n\n{AGENTS}"
+    yield f"## aiflow runner\n\n{RUNNER}"
     yield f"## aiflow store\n\n{STORE}"
     yield f"## aiflow init, aiflow demo, aiflow completion\n\n{SHAPES}"
     yield f"## The first project\n\n{_shown(PROJECT)}"

@@ -26,8 +26,11 @@ class Program:
 
     def __init__(self, cwd: Path) -> None:
         self.cwd = cwd
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AIFLOW", "LC_", "LANG"))}
-        self.environ = {**kept, "LANG": "C.UTF-8", "GIT_CONFIG_GLOBAL": os.devnull}
+        foreign = ("AIFLOW", "AWS_", "LC_", "LANG")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+        # No store, runner or cache of the real user's is ever seen by a test.
+        own = {"XDG_DATA_HOME": f"{cwd}.data", "XDG_CACHE_HOME": f"{cwd}.cache"}
+        self.environ = {**kept, **own, "LANG": "C.UTF-8", "GIT_CONFIG_GLOBAL": os.devnull}
 
     def __call__(
         self, *args: str, code: int = 0, stdin: str = "", env: dict[str, str] | None = None

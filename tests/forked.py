@@ -149,7 +149,7 @@ def serve(address: str) -> None:
 
     names = [module.name for module in pkgutil.walk_packages(aiflow.__path__, "aiflow.")]
     for name in (*names, *_NAMED_LATE):
-        if not name.endswith("__main__"):
+        if not name.endswith("__main__") and ".agents.acp." not in name:  # a program of its own, and slow
             importlib.import_module(name)
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(address)

@@ -68,6 +68,8 @@ def test_a_lock_pins_hashes_and_names_no_host(path: Path) -> None:
                 "rich",
             ],
         ),
+        (["store", "status"], ["boto3", "botocore", "rich", "yaml", "aiflow.adapters.dynamo_queue"]),
+        (["doctor", "--json"], ["boto3", "botocore", "aiflow.adapters.dynamo_local"]),
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_needed(

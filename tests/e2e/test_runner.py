@@ -15,7 +15,7 @@ from aiflow.domain.request import Priority
 from aiflow.domain.task import Checkout
 from dynamo import Dynamo
 from e2e.bench import Bench, is_alive, wait_for
-from runner_yard import TIMEOUT_SECONDS, Yard
+from runner_yard import SHORT, TIMEOUT_SECONDS, Yard
 
 HANG = "write('half.txt', 'half\\n'); (HERE / 'pid').write_text(str(os.getpid())); time.sleep(600)"
 
@@ -147,7 +147,7 @@ def test_another_checkouts_task_is_left_to_it(yard: Yard) -> None:
 def test_a_task_longer_than_the_heartbeat_timeout_keeps_its_runner_alive(yard: Yard) -> None:
     yard.bench.agent.does("implementer", f"time.sleep({TIMEOUT_SECONDS * 2}); done()")
     task_id = yard.add()
-    working, watching = yard.runner(), yard.runner()
+    working, watching = yard.runner(**SHORT), yard.runner(**SHORT)
     assert yard.ended(task_id).status == "COMPLETE"
     for process in (working, watching):
         process.send_signal(signal.SIGTERM)
@@ -160,7 +160,7 @@ def test_a_task_longer_than_the_heartbeat_timeout_keeps_its_runner_alive(yard: Y
 def test_a_cancel_from_elsewhere_ends_the_agents_processes_within_three_seconds(yard: Yard) -> None:
     yard.bench.agent.does("implementer", HANG)
     task_id = yard.add()
-    runner = yard.runner(AIFLOW_QUEUE_POLL_MS="1000", AIFLOW_QUEUE_HEARTBEAT_TIMEOUT_SECONDS="120")
+    runner = yard.runner(AIFLOW_QUEUE_POLL_MS="1000")
     pid = hanging(yard)
     began = time.monotonic()
     yard.queue.cancel(task_id, "not needed", yard.task(task_id).created_at)
@@ -241,12 +241,12 @@ def test_a_killed_runners_task_is_lost_and_its_run_recovered_by_another_delivery
 @pytest.mark.spec("QUE-7")
 def test_a_machine_that_slept_kills_nobody(yard: Yard) -> None:
     yard.bench.agent.does("implementer", f"(HERE / 'pid').write_text('1'); time.sleep({TIMEOUT_SECONDS * 2}); done()")
-    watching = yard.runner()
+    watching = yard.runner(**SHORT)
     wait_for(lambda: len(yard.runners()) == 1)
     task_id = yard.add()
     wait_for((yard.bench.agent.folder / "pid").exists)
     # The one that works is the one that sleeps less than the timeout; the other would have seen no beat for longer.
-    other = yard.runner()
+    other = yard.runner(**SHORT)
     wait_for(lambda: len(yard.runners()) == 2)
     other.send_signal(signal.SIGSTOP)
     time.sleep(TIMEOUT_SECONDS * 1.3)
@@ -263,10 +263,10 @@ def test_a_machine_that_slept_kills_nobody(yard: Yard) -> None:
 def test_a_runner_that_slept_through_its_lease_writes_nothing_more(yard: Yard) -> None:
     yard.bench.agent.does("implementer", HANG)
     task_id = yard.add()
-    sleeping = yard.runner()
+    sleeping = yard.runner(**SHORT)
     pid = hanging(yard)
     sleeping.send_signal(signal.SIGSTOP)
-    other = yard.runner()
+    other = yard.runner(**SHORT)
     following = f"{task_id}.2"
     assert yard.ended(task_id).reason_code == "RUNNER_LOST"
     # The run's files and its lock are the sleeper's as long as it lives: the successor waits.

@@ -151,9 +151,13 @@ def test_everything_the_doctor_says_has_words_and_it_says_all_it_has_words_for()
 def test_every_command_and_option_has_words() -> None:
     texts = Texts("en")
     context = click.Context(cli)
-    for name in COMMANDS:
+    found = {name: cli.get_command(context, name) for name in COMMANDS}
+    groups = {name: command for name, command in found.items() if isinstance(command, click.Group)}
+    for name, group in groups.items():
+        found |= {f"{name}.{below}": group.get_command(context, below) for below in group.list_commands(context)}
+    assert "queue.add" in found
+    for name, command in found.items():
         assert texts.has(f"cli.{name}")
-        command = cli.get_command(context, name)
         assert command is not None
         for parameter in command.params:
             if isinstance(parameter, click.Option):

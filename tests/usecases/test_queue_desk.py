@@ -13,6 +13,7 @@ from aiflow.adapters.memory_queue import MemoryStore
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.request import Priority
 from aiflow.domain.runner import Runner, RunnerStatus
+from aiflow.domain.standing import line_of
 from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
 from aiflow.ports.tasks import Claimant, TaskPage
@@ -20,7 +21,7 @@ from aiflow.usecases.cancel_task import cancel_task, holder_of
 from aiflow.usecases.enqueue_work import Order, enqueue_work
 from aiflow.usecases.find_task import close_match, find_task
 from aiflow.usecases.list_tasks import Listing, Wanted, list_tasks, merge_listings
-from aiflow.usecases.queue_desk import LINE_TASKS, QueueDesk, look_around
+from aiflow.usecases.queue_desk import LINE_PAGES, QueueDesk, look_around
 from aiflow.usecases.task_shapes import namespaces_shape, runner_state, task_shape
 from builders import request_lock
 
@@ -249,12 +250,13 @@ def test_a_very_long_line_is_not_read_to_its_end(yard: Yard) -> None:
         namespace = "ns"
 
         def pages(self, statuses: object, start: str | None = None) -> Iterator[TaskPage]:
-            yield TaskPage((task,) * (LINE_TASKS - 1), "A")
-            yield TaskPage((task,), "B")
+            for number in range(LINE_PAGES):
+                yield TaskPage((task,) if number == 3 else (), "MORE")
             raise AssertionError("enough was read")
 
     endless: Any = Long()
-    assert not look_around(Yard(queue=endless).desk).line.is_whole
+    line = look_around(Yard(queue=endless).desk).line
+    assert (line.is_whole, line.places) == (False, line_of([task]).places)
 
 
 @pytest.mark.spec("QUE-7")

@@ -22,10 +22,12 @@ def shared_address(store: str, environ: Mapping[str, str]) -> StoreAddress:
     database for each: the environment's if it has one, else one that all have in common. Profiles and credential files
     are for AWS, and are not sent to anything else.
     """
+    # Amazon's other tools read AWS_REGION; boto3 knows only the second name.
+    region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or None
     if store == AWS:
-        return StoreAddress()
+        return StoreAddress(region=region)
     key, secret = environ.get("AWS_ACCESS_KEY_ID"), environ.get("AWS_SECRET_ACCESS_KEY")
-    region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or LOCAL_REGION
+    region = region or LOCAL_REGION
     if not key or not secret:
         return StoreAddress(store, region, COMMON_KEY, COMMON_KEY)
     return StoreAddress(store, region, key, secret, environ.get("AWS_SESSION_TOKEN") or None)

@@ -10,7 +10,7 @@ from aiflow import __version__
 from aiflow.adapters.processes.table import boot_id, facts_of, host_name, started_at
 from aiflow.domain.lock import Liveness, Lock, LockType, liveness
 from aiflow.domain.runner import Runner
-from aiflow.domain.task import Checkout
+from aiflow.domain.task import Checkout, new_task_id
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,6 +38,11 @@ def new_runner(root: str, namespace: str, at: datetime) -> Runner:
         process_started_at=started_at(os.getpid()),
         version=__version__,
     )
+
+
+def make_task_id(at: datetime) -> str:
+    """Make the id of a new task."""
+    return new_task_id(at, os.urandom(3).hex())
 
 
 def is_gone(runner: Runner) -> bool:

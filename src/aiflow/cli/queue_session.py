@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from aiflow.cli.options import F, option
+from aiflow.cli.store_progress import open_queue_store
 from aiflow.domain.namespace import check_namespace
 from aiflow.errors import NotFoundError
 from aiflow.usecases.queue_desk import QueueDesk
@@ -29,14 +29,16 @@ COMPLETED_TASKS = 50
 class QueueSession:
     """The queue store of one call of the program; a store of this machine's own is started if need be."""
 
-    def __init__(self, session: Session, namespace: str | None = None, *, is_to_write: bool = False) -> None:
-        from aiflow.wiring import namespace_of, open_store
+    def __init__(
+        self, session: Session, namespace: str | None = None, *, is_quiet: bool, is_to_write: bool = False
+    ) -> None:
+        from aiflow.wiring import namespace_of
 
         self.session = session
         self.own = namespace_of(session.project, session.settings)
         self.namespace = check_namespace(namespace) if namespace else self.own
         self.timeout_seconds = session.settings.number("queue.heartbeat_timeout_seconds")
-        self.store: QueueStore = open_store(session.settings, os.environ, _tell, is_to_write=is_to_write)
+        self.store: QueueStore = open_queue_store(session, is_quiet=is_quiet, is_to_write=is_to_write)
 
     def desk(self, namespace: str | None = None) -> QueueDesk:
         """Give one namespace, seen from this checkout."""
@@ -92,7 +94,7 @@ def complete_task(ctx: click.Context, _param: click.Parameter, incomplete: str) 
     try:
         if not _answers(session):
             return []
-        queue = QueueSession(session, ctx.params.get("namespace")).desk().queue
+        queue = QueueSession(session, ctx.params.get("namespace"), is_quiet=True).desk().queue
         tasks = list_tasks(queue, Wanted(limit=COMPLETED_TASKS)).tasks
     except AiflowError:
         return []
@@ -108,9 +110,3 @@ def _answers(session: Session) -> bool:
     from aiflow.wiring import local_store
 
     return session.settings.text("queue.store") != "local" or local_store(os.environ).status().is_running
-
-
-def _tell(text: str, _part: float | None) -> None:
-    """Say what the store of this machine needs before it answers."""
-    if sys.stderr.isatty():
-        click.echo(text, err=True)

@@ -5,7 +5,6 @@ With this machine's own store they need none, and nothing of it is imported.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -36,11 +35,12 @@ def recorded(
     """Do something, as a task of our own where the queue is shared; `end_of` says how that ends."""
     if session.settings.text("queue.store") == LOCAL:
         return work(engine)
+    from aiflow.cli.store_progress import open_queue_store
     from aiflow.usecases.record_task import record_task
-    from aiflow.wiring import build_desk, open_store
+    from aiflow.wiring import build_desk
 
     told = errand()  # what cannot be found is said before anything is recorded
-    store = open_store(session.settings, os.environ, lambda _step, _part: None)
+    store = open_queue_store(session, is_quiet=True)
     desk = build_desk(session.project, engine, store, is_listening=False)
 
     def working(engine: Engine) -> Result:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.cli.layout import display_width, pad
+from aiflow.cli.layout import cut, display_width, pad
 from aiflow.cli.render import (
     STATUS_COLOURS,
     ago,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 GAP = "  "
 INDENT = "    "
-FACT_WIDTH = 14
+FACT_WIDTH = 16
 
 
 def work_of(task: Task, texts: Texts) -> str:
@@ -95,9 +95,10 @@ def _show_blocks(headers: list[str], rows: list[list[str]], remarks: list[str], 
         cells[status_at] = paint(cells[status_at], STATUS_COLOURS.get(row[status_at]))
         if is_narrow:
             click.echo(GAP.join(cells[:status_at]))
-            say(row[-1], INDENT + GAP.join(cells[status_at:-1]) + GAP)
+            facts = INDENT + GAP.join(cells[status_at:-1]) + GAP
+            click.echo(facts + cut(row[-1], max(1, terminal_width() - display_width(facts))))
         else:
-            say(row[-1], GAP.join(cells) + GAP)
+            click.echo(GAP.join([*cells, cut(row[-1], room)]))
         if remark:
             say(remark, INDENT)
 

@@ -44,7 +44,7 @@ def advance_run(work: Work) -> Run:
         while action := next_action(work.run, work.engine.limits):
             work.require_lock()
             if work.should_stop():
-                _stop(work, work.stop_code, "")
+                _stop_from_outside(work)
             else:
                 _perform(work, action)
     except LostLockError:
@@ -71,11 +71,20 @@ def _stop(work: Work, reason_code: str, summary: str) -> None:
     end_run(work, stopped(work.run, failure(work.run, reason_code, summary), work.engine.clock()))
 
 
+def _stop_from_outside(work: Work) -> None:
+    """End the run because whoever works on it has to; that a store was missed is said with its name."""
+    why = failure(work.run, work.stop_code, "")
+    if why.reason_code == "STORE_UNREACHABLE":
+        store = work.engine.settings.text("queue.store")
+        why = replace(why, summary="no heartbeat was taken", facts=(("endpoint", store),))
+    end_run(work, stopped(work.run, why, work.engine.clock()))
+
+
 def _stop_for(work: Work, error: AiflowError) -> None:
     """End the run for an error; what breaks because a person ended the run is the person's doing."""
     if work.should_stop():
         work.require_lock()
-        _stop(work, work.stop_code, "")
+        _stop_from_outside(work)
         return
     mask = work.engine.mask
     facts = tuple((name, mask(str(value))) for name, value in error.context.items() if value is not None)

@@ -9,6 +9,7 @@ from aiflow.domain.request import RequestStatus
 from aiflow.domain.withheld import HIDDEN_TEXT
 from aiflow.errors import AiflowError
 from aiflow.usecases.check_health import check_quick
+from aiflow.usecases.check_store import check_store
 from aiflow.usecases.hidden_text import hidden_in, hidden_words
 from aiflow.usecases.recover_runs import mark_crashed, reclaim_locks, settle_orphan
 from aiflow.usecases.shapes import ENGLISH, describe_problem
@@ -16,14 +17,16 @@ from aiflow.usecases.shapes import ENGLISH, describe_problem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from aiflow.usecases.check_store import StoreLook
     from aiflow.usecases.engine import Engine
 
 LEAST_GIT = (2, 38)
 
 
-def check_full(engine: Engine) -> list[Finding]:
+def check_full(engine: Engine, look: StoreLook) -> list[Finding]:
     """Check everything, and put right what a crash left: stale locks, interrupted runs, requests without a run."""
     findings = [*check_quick(engine, asks=True)[1], *_check_git_version(engine)]
+    findings += check_store(engine.settings, look)
     findings += [_reclaim(engine), *_mark(engine)]
     return [*findings, *_check_requests(engine)]
 

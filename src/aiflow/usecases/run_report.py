@@ -142,6 +142,7 @@ def message_facts(run: Run, why: RunError) -> dict[str, object]:
         "branch": run.place.base_branch,
         "cause": why.cause or "",
         "setting": "limits",
+        "endpoint": "queue.store",
         **dict(why.facts),
     }
 

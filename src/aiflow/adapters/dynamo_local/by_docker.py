@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 IMAGE = "amazon/dynamodb-local:3.3.0"
 ANSWER_SECONDS = 20
 FETCH_SECONDS = 1800
-_LOOK_SECONDS = 0.1
+_LOOK_SECONDS = 0.5
 
 
 class DockerStore(NamedTuple):

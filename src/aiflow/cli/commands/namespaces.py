@@ -17,7 +17,7 @@ from aiflow.usecases.task_shapes import namespaces_shape
 @make_command("namespaces")
 def command(session: Session, as_json: bool) -> None:  # noqa: FBT001
     """List the namespaces of the store."""
-    view = QueueSession(session)
+    view = QueueSession(session, is_quiet=as_json)
     texts, now = session.texts, session.now()
     with counting(texts) as progress:
         found = view.store.namespaces(progress)

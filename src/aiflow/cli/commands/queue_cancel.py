@@ -43,7 +43,7 @@ def command(
     **flags: bool,
 ) -> None:
     """Cancel tasks: what is queued at once, what runs as soon as its runner has ended the agent."""
-    desk = QueueSession(session, namespace, is_to_write=True).desk()
+    desk = QueueSession(session, namespace, is_quiet=as_json, is_to_write=True).desk()
     done: list[tuple[Task, bool]] = []
     refused: list[AiflowError] = []
     for task_id in dict.fromkeys(task_ids):

@@ -25,7 +25,7 @@ def command(session: Session, as_json: bool, is_all: bool, namespace: str | None
     """Count tasks by status."""
     if is_all and namespace:
         raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow queue counts --help")
-    view = QueueSession(session, namespace)
+    view = QueueSession(session, namespace, is_quiet=as_json)
     with counting(session.texts) as progress:
         if is_all:
             found = view.store.namespaces(progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,10 @@ from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
 from aiflow.cli.runner_view import RunnerView
 from aiflow.cli.running import Interrupts, catching_signals
+from aiflow.cli.store_progress import open_queue_store
 from aiflow.domain.auto_run import StopRequest
 from aiflow.usecases.work_tasks import work_tasks
-from aiflow.wiring import build_desk, open_store
+from aiflow.wiring import build_desk
 
 if TYPE_CHECKING:
     from aiflow.cli.session import Session
@@ -30,7 +30,7 @@ def command(session: Session, as_json: bool, once: bool) -> None:  # noqa: FBT00
             view.stopping(session.texts("runner.stops_now" if is_now else "runner.stops_after_task"))
 
     with catching_signals(heard) as interrupts:
-        store = open_store(session.settings, os.environ, lambda _step, _part: None)
+        store = open_queue_store(session, is_quiet=as_json)
         desk = build_desk(session.project, session.engine(), store)
         view = RunnerView(session.texts, desk.runner, as_json=as_json)
         views.append(view)

@@ -21,7 +21,7 @@ def command(session: Session, as_json: bool, is_all: bool, namespace: str | None
     """List the runners."""
     if is_all and namespace:
         raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow runners --help")
-    view = QueueSession(session, namespace)
+    view = QueueSession(session, namespace, is_quiet=as_json)
     texts, now, limit = session.texts, session.now(), view.timeout_seconds
     found = view.store.all_runners() if is_all else view.store.runners(view.namespace).all()
     # Who lives first, then who was heard of last.

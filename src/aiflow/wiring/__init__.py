@@ -1,4 +1,4 @@
-"""The only module that names concrete adapters: it puts a project together."""
+"""The only package that names concrete adapters: it puts a project together."""
 
 from __future__ import annotations
 
@@ -11,9 +11,24 @@ from aiflow.adapters.markdown_requests.store import MarkdownRequests
 from aiflow.adapters.project_files import find_repository, find_root
 from aiflow.adapters.run_files import RunFiles
 from aiflow.usecases.read_backlog import BacklogSources
+from aiflow.wiring.stores import (
+    local_store as local_store,
+)
+from aiflow.wiring.stores import (
+    namespace_of as namespace_of,
+)
+from aiflow.wiring.stores import (
+    open_store as open_store,
+)
+from aiflow.wiring.stores import (
+    open_wake as open_wake,
+)
+from aiflow.wiring.stores import (
+    store_look as store_look,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -23,7 +38,7 @@ if TYPE_CHECKING:
     from aiflow.domain.task import Checkout
     from aiflow.messages import Texts
     from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
-    from aiflow.ports.tasks import LocalStore, QueueStore, Wake
+    from aiflow.ports.tasks import QueueStore
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine
     from aiflow.usecases.runner_desk import Desk
@@ -207,62 +222,6 @@ def read_settings(root: str, flags: Iterable[str]) -> Settings:
     return load_settings(root, os.environ, flags)
 
 
-def namespace_of(project: Project, settings: Settings) -> str:
-    """Return the namespace of a project's tasks: as the settings say, else one of this checkout's own."""
-    import hashlib
-
-    from aiflow.domain.namespace import check_namespace, default_namespace
-
-    if settings.text("namespace"):
-        return check_namespace(settings.text("namespace"))
-    real = os.path.realpath(project.root)
-    return default_namespace(os.path.basename(real), hashlib.sha256(os.fsencode(real)).hexdigest())
-
-
-def local_store(environ: Mapping[str, str]) -> LocalStore:
-    """Give the store of this machine, to start, stop and look at."""
-    from aiflow.adapters.dynamo_local import LocalDynamo
-
-    return LocalDynamo(environ)
-
-
-def open_store(
-    settings: Settings,
-    environ: Mapping[str, str],
-    progress: Callable[[str, float | None], None],
-    *,
-    is_to_write: bool = True,
-) -> QueueStore:
-    """Open the queue store that the settings name, with its tables; the one of this machine is started if need be.
-
-    In somebody's account elsewhere no table is made just to look: a missing one reads as empty.
-    """
-    from aiflow.adapters.dynamo_address import LOCAL, shared_address
-    from aiflow.adapters.dynamo_client import connect
-    from aiflow.adapters.dynamo_local import LocalDynamo
-    from aiflow.adapters.dynamo_local.client import LocalClient
-    from aiflow.adapters.dynamo_queue import DynamoStore
-
-    name = settings.text("queue.store")
-    is_local = name == LOCAL
-    local = LocalClient(LocalDynamo(environ), progress) if is_local else None
-    store = DynamoStore(local or connect(shared_address(name, environ)), settings.number("queue.poll_ms") / 1000)
-    if is_local or is_to_write:
-        store.prepare()
-    return store
-
-
-def open_wake(environ: Mapping[str, str], namespace: str | None = None, runner_id: str | None = None) -> Wake:
-    """Give the way to wake the runners of this machine; with a namespace and a runner's id, to be woken."""
-    from aiflow.adapters.user_folders import data_home, private_folder
-    from aiflow.adapters.wake_pipes import WakePipes
-
-    if runner_id is not None:
-        with contextlib.suppress(OSError):  # then the poll has to do
-            private_folder(data_home(environ))
-    return WakePipes(str(data_home(environ) / "wake"), namespace, runner_id)
-
-
 def checkout_of(project: Project) -> Checkout:
     """Name a project's checkout as every machine sees it (QUE-11)."""
     from aiflow.adapters.runner_process import checkout_at
@@ -270,29 +229,21 @@ def checkout_of(project: Project) -> Checkout:
     return checkout_at(project.root)
 
 
-def make_task_id() -> str:
-    """Make the id of a new task."""
-    from aiflow.domain.task import new_task_id
-
-    return new_task_id(now(), os.urandom(3).hex())
-
-
 def build_desk(project: Project, engine: Engine, store: QueueStore, *, is_listening: bool = True) -> Desk:
     """Put a runner's place of work together, to be woken there or not; who works there says what it hears and tells."""
-    from aiflow.adapters.runner_process import is_gone, new_runner
+    from aiflow.adapters.runner_process import is_gone, make_task_id, new_runner
     from aiflow.usecases.runner_desk import Desk, pace_of
 
     namespace = namespace_of(project, engine.settings)
     runner = new_runner(project.root, namespace, now())
-    ear = (namespace, runner.runner_id) if is_listening else ()
     return Desk(
         engine=engine,
         queue=store.queue(namespace),
         records=store.runners(namespace),
-        wake=open_wake(os.environ, *ear),
+        wake=open_wake(os.environ, namespace, runner.runner_id if is_listening else None),
         runner=runner,
         pace=pace_of(engine.settings),
         auto_records=project.auto_records,
-        new_task_id=make_task_id,
+        new_task_id=lambda: make_task_id(now()),
         is_gone=is_gone,
     )

@@ -1,0 +1,82 @@
+"""The JSON of the queue: what the program prints, from the same functions, for values that are always the same.
+
+The other shapes are what the program printed in a project of its own; a queue would need a store to run for that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from aiflow.domain.lifecycle import TaskStatus
+from aiflow.domain.request import Priority
+from aiflow.domain.runner import Runner
+from aiflow.domain.standing import Scene, line_of
+from aiflow.domain.task import Checkout, Task, TaskAction
+from aiflow.usecases.task_shapes import counts_shape, namespaces_shape, runner_shape, task_shape
+
+AT = datetime(2026, 11, 4, 1, 30, 5, tzinfo=UTC)
+HERE = Checkout("build-7", "/srv/shop")
+TASK = Task("shop", "TASK-20261104-013005-250000-5e1f0a", TaskAction.START, "RQ-2", AT, AT, AT, fence=4)
+RUNNER = Runner(
+    namespace="shop",
+    runner_id="R-build-7-4711",
+    checkout=HERE,
+    started_at=AT - timedelta(hours=1),
+    last_heartbeat=AT,
+    task_id="TASK-20261104-012900-110000-5e1f09",
+    pid=4711,
+    version="0.1.0",
+)
+COUNTS = {TaskStatus.QUEUED: 1, TaskStatus.RUNNING: 1, TaskStatus.COMPLETE: 12, TaskStatus.ERROR: 2}
+TIMEOUT_SECONDS = 120.0
+
+
+def queue_sections() -> Iterator[str]:
+    """Write a section per command."""
+    task = replace(TASK, checkout=HERE, priority=Priority.P1)
+    scene = Scene(AT, TIMEOUT_SECONDS, HERE, (RUNNER,), line_of((task,)))
+    waiting = task_shape(task, scene)
+    ended = replace(task, status=TaskStatus.CANCELLED, error_message="CANCELLED: by mika on build-7")
+    yield _section(
+        "queue add RQ-2",
+        "`tasks` is what was queued; `is_new` is `false` for an id that was there already, for the same work. Of "
+        "several requests those that could not be queued are in `refused`, each as the `error` of a call for it alone. "
+        "`standing` says why a queued task is not taken, or who works on a running one; `null` when it is over. Its "
+        "`code` is `no_runner_here`, `no_runner_there`, `no_runner_anywhere`, `run_active`, `runner_busy`, "
+        "`behind_one`, `behind`, `behind_many`, `next`, `own_terminal`, `at_work`, `finishing`, `silent` or "
+        "`runner_unknown`.",
+        {"tasks": [{**waiting, "is_new": True}], "refused": []},
+    )
+    yield (
+        "## aiflow queue list\n\n`{namespace, tasks, next_start}`: tasks as above, newest first. `--start` with "
+        "`next_start` gives those that follow; it is `null` at the end. With `--all`, `namespace` is `null`.\n"
+    )
+    yield (
+        "## aiflow queue show\n\nA task as above. `prompt` is the whole text here; in a list, the beginning of a long "
+        "one.\n"
+    )
+    yield _section(
+        "queue cancel TASK-20261104-013005-250000-5e1f0a",
+        "`is_released` is `false` if its runner has not ended the agent yet.",
+        {"tasks": [{**task_shape(ended), "is_released": True}], "refused": []},
+    )
+    yield _section(
+        "queue counts", "With `--all`: `{namespaces: […]}`, one like this each.", counts_shape("shop", COUNTS)
+    )
+    yield _section(
+        "runners",
+        "Who lives first. `state` is `working`, `idle`, `stopping`, `stopped` or `silent` (no heartbeat for too long).",
+        {"runners": [runner_shape(RUNNER, AT, TIMEOUT_SECONDS)]},
+    )
+    yield _section(
+        "namespaces",
+        "Every namespace with tasks or a living runner, and the project's own.",
+        {"namespaces": namespaces_shape({"shop": COUNTS}, [RUNNER], "shop")},
+    )
+
+
+def _section(call: str, words: str, answer: object) -> str:
+    return f"## aiflow {call}\n\n{words}\n\n```json\n{json.dumps(answer, ensure_ascii=False, indent=2)}\n```\n"

@@ -1,0 +1,72 @@
+"""The doctor's look at the queue store (DOC-1, QUE-2a): whether it answers as it should, and who else can read it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.domain.health import Finding, Health
+from aiflow.errors import AiflowError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from aiflow.ports.tasks import QueueStore, StoreStatus
+    from aiflow.settings import Settings
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class StoreLook(NamedTuple):
+    """How the doctor looks at stores: the one of this machine, and the one that the settings name, which it opens."""
+
+    local: Callable[[], StoreStatus]
+    opened: Callable[[], QueueStore]
+
+
+def check_store(settings: Settings, look: StoreLook) -> Iterator[Finding]:
+    """Check the store that the settings name; the one of this machine only if it runs, or should: none is started."""
+    name = settings.text("queue.store")
+    if name != "local":
+        yield from _check_shared(name, look)
+        return
+    try:
+        status = look.local()
+    except AiflowError as error:
+        yield _failed(error)
+        return
+    if status.exposed:
+        fix = f"chmod -R go-rwx {status.exposed[0]}"
+        yield Finding("store", Health.FAIL, None, "store.exposed", (), status.exposed, fix)
+    if status.is_running:
+        yield from _check_tables(status.endpoint or "", look)
+    elif status.problem:
+        told = (("problem", status.problem),)
+        yield Finding("store", Health.WARN, None, "store.down", told, fix="aiflow store start")
+
+
+def _check_shared(name: str, look: StoreLook) -> Iterator[Finding]:
+    from urllib.parse import urlsplit
+
+    url = urlsplit(name)
+    if url.scheme == "http" and url.hostname not in LOOPBACK:
+        yield Finding("store", Health.WARN, None, "store.plain", (("endpoint", name),), fix="aiflow settings")
+    yield from _check_tables(name, look)
+
+
+def _check_tables(name: str, look: StoreLook) -> Iterator[Finding]:
+    try:
+        missing = look.opened().check()
+    except AiflowError as error:
+        yield _failed(error)
+        return
+    told = (("endpoint", name),)
+    if missing:
+        yield Finding("store", Health.PASS, None, "store.empty", told)
+    else:
+        yield Finding("store", Health.PASS, None, "store.pass", told)
+
+
+def _failed(error: AiflowError) -> Finding:
+    """Say why a store cannot be used."""
+    facts = tuple((key, str(value)) for key, value in {"problem": "", **error.context}.items())
+    return Finding("store", Health.FAIL, error.reason_code, "store.fail", facts, fix="aiflow store status")

@@ -1,0 +1,80 @@
+"""Putting a queue store together (QUE-2): which one is meant, opened, looked at, and its runners woken."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from aiflow.ports.tasks import LocalStore, QueueStore, Wake
+    from aiflow.settings import Settings
+    from aiflow.usecases.check_store import StoreLook
+    from aiflow.wiring import Project
+
+
+def namespace_of(project: Project, settings: Settings) -> str:
+    """Return the namespace of a project's tasks: as the settings say, else one of this checkout's own."""
+    import hashlib
+
+    from aiflow.domain.namespace import check_namespace, default_namespace
+
+    if settings.text("namespace"):
+        return check_namespace(settings.text("namespace"))
+    real = os.path.realpath(project.root)
+    return default_namespace(os.path.basename(real), hashlib.sha256(os.fsencode(real)).hexdigest())
+
+
+def local_store(environ: Mapping[str, str]) -> LocalStore:
+    """Give the store of this machine, to start, stop and look at."""
+    from aiflow.adapters.dynamo_local import LocalDynamo
+
+    return LocalDynamo(environ)
+
+
+def open_store(
+    settings: Settings,
+    environ: Mapping[str, str],
+    progress: Callable[[str, float | None], None],
+    *,
+    is_to_write: bool = True,
+) -> QueueStore:
+    """Open the queue store that the settings name, with its tables; the one of this machine is started if need be.
+
+    Just to look, in somebody's account perhaps, no table is made: a missing one reads as empty.
+    """
+    from aiflow.adapters.dynamo_address import LOCAL, shared_address
+    from aiflow.adapters.dynamo_client import connect
+    from aiflow.adapters.dynamo_local import LocalDynamo
+    from aiflow.adapters.dynamo_local.client import LocalClient
+    from aiflow.adapters.dynamo_queue import DynamoStore
+
+    name = settings.text("queue.store")
+    local = LocalClient(LocalDynamo(environ), progress) if name == LOCAL else None
+    store = DynamoStore(local or connect(shared_address(name, environ)), settings.number("queue.poll_ms") / 1000)
+    if is_to_write:
+        store.prepare()
+    return store
+
+
+def store_look(settings: Settings, environ: Mapping[str, str]) -> StoreLook:
+    """Give the doctor its look at the stores."""
+    from aiflow.usecases.check_store import StoreLook
+
+    return StoreLook(
+        lambda: local_store(environ).status(),
+        lambda: open_store(settings, environ, lambda _step, _fraction: None, is_to_write=False),
+    )
+
+
+def open_wake(environ: Mapping[str, str], namespace: str | None = None, runner_id: str | None = None) -> Wake:
+    """Give the way to wake the runners of this machine; with a namespace and a runner's id, to be woken."""
+    from aiflow.adapters.user_folders import data_home, private_folder
+    from aiflow.adapters.wake_pipes import WakePipes
+
+    if runner_id is not None:
+        with contextlib.suppress(OSError):  # then the poll has to do
+            private_folder(data_home(environ))
+    return WakePipes(str(data_home(environ) / "wake"), namespace, runner_id)

@@ -1,0 +1,82 @@
+"""The store goes away under a runner at work (QUE-10): its agent goes on, and ends before anybody may take over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dynamo import Dynamo
+from e2e.bench import Bench, is_alive, wait_for
+from faults.store_proxy import StoreProxy
+from runner_yard import SHORT, TIMEOUT_SECONDS, Yard
+
+pytestmark = [pytest.mark.faults, pytest.mark.spec("QUE-10")]
+
+HANG = "(HERE / 'pid').write_text(str(os.getpid())); time.sleep({seconds}); done()"
+
+
+@pytest.fixture
+def bench(repository: Path, tmp_path: Path) -> Iterator[Bench]:
+    """Give a repository that runs can be started in."""
+    made = Bench(repository, tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def proxy(dynamo: Dynamo) -> Iterator[StoreProxy]:
+    """Give what stands between the runner and its store."""
+    made = StoreProxy(dynamo.endpoint)
+    yield made
+    made.close()
+
+
+def agent_of(yard: Yard) -> int:
+    path = yard.bench.agent.folder / "pid"
+    wait_for(lambda: path.exists() and path.read_text())
+    return int(path.read_text())
+
+
+def test_a_store_that_is_away_for_long_ends_the_agent_in_time_and_the_run_goes_on_behind_it(
+    bench: Bench, dynamo: Dynamo, proxy: StoreProxy
+) -> None:
+    yard = Yard(bench, dynamo)
+    bench.agent.does("implementer", HANG.format(seconds=600))
+    task_id = yard.add()
+    runner = yard.runner(AIFLOW_QUEUE_STORE=proxy.endpoint, **SHORT)
+    pid = agent_of(yard)
+    wait_for(lambda: yard.task(task_id).run_id is not None)
+    bench.agent.forget()
+    proxy.down()
+    began = time.monotonic()
+    wait_for(lambda: not is_alive(pid))
+    assert TIMEOUT_SECONDS * 0.5 < time.monotonic() - began < TIMEOUT_SECONDS
+    wait_for(lambda: bench.status() == "blocked")
+    assert bench.errors()["reason_code"] == "STORE_UNREACHABLE"
+    assert yard.task(task_id).status == "RUNNING"
+    time.sleep(1)
+    assert runner.poll() is None
+    proxy.up()
+    ended = yard.ended(task_id)
+    assert (ended.reason_code, ended.successor) == ("STORE_UNREACHABLE", f"{task_id}.2")
+    wait_for(lambda: yard.queue.get(f"{task_id}.2") is not None)
+    assert yard.ended(f"{task_id}.2").status == "COMPLETE"
+    assert (bench.stage()["state"], len(bench.run_ids())) == ("DONE", 1)
+
+
+def test_a_store_that_comes_back_in_time_disturbs_nobody(bench: Bench, dynamo: Dynamo, proxy: StoreProxy) -> None:
+    yard = Yard(bench, dynamo)
+    bench.agent.does("implementer", HANG.format(seconds=4))
+    task_id = yard.add()
+    yard.runner(AIFLOW_QUEUE_STORE=proxy.endpoint, **SHORT)
+    agent_of(yard)
+    for _ in range(3):
+        proxy.down()
+        time.sleep(1)
+        proxy.up()
+        time.sleep(0.5)
+    assert yard.ended(task_id).status == "COMPLETE"
+    assert bench.agent.roles.count("implementer S01") == 1
