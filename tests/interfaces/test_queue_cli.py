@@ -26,7 +26,7 @@ from aiflow.cli.session import use_texts
 from aiflow.cli.words import translate_click
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.runner import Runner, RunnerStatus
-from aiflow.domain.task import Checkout, Task, TaskEnd
+from aiflow.domain.task import Checkout, Task, TaskEnd, prompt_request_id
 from aiflow.messages import Texts
 from aiflow.ports.tasks import Claimant
 from builders import write_request
@@ -260,7 +260,7 @@ def test_a_sentence_is_a_prompt_that_anybody_may_take(shop: Shop, monkeypatch: p
     shown = shop.json("queue", "show", task_id)
     assert (shown["action"], shown["checkout"], shown["priority"]) == ("prompt", None, "P0")
     assert (shown["prompt"], shown["prompt_bytes"]) == (large, len(large))
-    assert shown["request_id"] == f"PR-{task_id.removeprefix('TASK-')}"
+    assert shown["request_id"] == prompt_request_id(task_id)
     text = shop("queue", "show", task_id).out
     assert "any of this namespace" in text
     assert text.rstrip().endswith("More.")

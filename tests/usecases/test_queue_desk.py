@@ -14,7 +14,7 @@ from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.request import Priority
 from aiflow.domain.runner import Runner, RunnerStatus
 from aiflow.domain.standing import line_of
-from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd
+from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd, prompt_request_id
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
 from aiflow.ports.tasks import Claimant, TaskPage
 from aiflow.usecases.cancel_task import cancel_task, holder_of
@@ -121,7 +121,7 @@ def test_work_becomes_a_task_of_this_checkout_and_the_runners_here_are_told(yard
 @pytest.mark.spec("QUE-11", "QUE-9")
 def test_a_prompt_may_be_taken_by_anybody_and_must_say_something(yard: Yard) -> None:
     task, _ = enqueue_work(yard.desk, Order(TaskAction.PROMPT, prompt="Fix it"))
-    assert (task.checkout, task.request_id) == (None, "PR-20260102-030406-000000-abcdef")
+    assert (task.checkout, task.request_id) == (None, prompt_request_id("TASK-20260102-030406-000000-abcdef"))
     for text, code in ((" \n", "PROMPT_EMPTY"), ("x" * 500_000, "PROMPT_TOO_LARGE")):
         with pytest.raises(BadInputError) as error:
             enqueue_work(yard.desk, Order(TaskAction.PROMPT, prompt=text))
