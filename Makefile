@@ -5,7 +5,7 @@ UV := $(BIN)/uv
 INSTALL = $(UV) pip install --quiet --python $(BIN)/python --compile-bytecode
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
           --no-header --no-emit-index-url --no-emit-find-links
-PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --dist worksteal
 CODE := $(shell find src tests -name '*.py')
 NPM = npm --loglevel=error --no-fund --no-audit --no-update-notifier
 

@@ -18,6 +18,7 @@ import claims
 import locks
 import night
 import runs
+import waking
 from backlog import make_backlog
 
 FLOOR = "import os\nfor entry in os.scandir('requests'): entry.stat()"
@@ -114,7 +115,7 @@ def measure(scratch: Path, rounds: int) -> list[Goal]:
         Goal("PRF-6  aiflow --help / import click", times["help"], times["click"], 1.8),
         *measure_runs(scratch, rounds),
         *measure_night(scratch),
-        *measure_queue(),
+        *measure_queue(scratch),
     ]
 
 
@@ -145,11 +146,12 @@ def measure_night(scratch: Path) -> list[Goal]:
     ]
 
 
-def measure_queue() -> list[Goal]:
+def measure_queue(scratch: Path) -> list[Goal]:
     """Measure what claiming tasks costs: in calls, in capacity and in time."""
     with claims.server() as endpoint:
         turn = claims.measure_turns(endpoint)
         races = claims.measure_races(endpoint)
+        woken = waking.measure(scratch, endpoint)
         growth = claims.measure_growth(endpoint)
     cost = growth.cost
     print(f"{growth.filled:,} tasks were put into the store in {growth.fill_seconds:.0f} s.")
@@ -160,6 +162,8 @@ def measure_queue() -> list[Goal]:
         Goal(f"PRF-2  read units of a claim ({cost.read_units:g}) / 1", cost.read_units / 1e3, 1 / 1e3, 1.0),
         Goal(f"PRF-2  write units of a claim ({cost.write_units:g}) / 4", cost.write_units / 1e3, 4 / 1e3, 1.0),
         Goal(f"PRF-3  claim + complete / the same {turn.calls} bare calls", turn.ours, turn.bare, 1 / 0.8),
+        Goal("PRF-4  enqueue → claimed by an idle runner / 50 ms, median", woken.own, 0.05, 1.0),
+        Goal("PRF-4  the same, of what anybody may take / 50 ms", woken.anybodys, 0.05, 1.0),
         Goal("QUE-5  lost races per claim, 8 runners / 0.5", races.lost / races.claims / 1e3, 0.5 / 1e3, 1.0),
     ]
 

@@ -176,8 +176,8 @@ environment variable or a flag a list is written as in a shell (`./my-agent --fa
 boolean as `true` or `false`; an empty variable sets nothing. The variable of `agent.kind` is
 `{ENV_PREFIX}AGENT_KIND`, and so on.
 
-These are read and checked but change nothing yet: `namespace`, `commit_requests`, `[queue]`, `[server]`, `[github]` and
-`limits.issue_retries`. They wait for what they are about.
+These are read and checked but change nothing yet: `commit_requests`, `[server]`, `[github]` and `limits.issue_retries`.
+They wait for what they are about.
 """
 
 
@@ -283,8 +283,8 @@ LIFECYCLE_INTRO = """
 All states and all transitions. A transition that is not in these tables does not exist: aiflow refuses it
 (TRANSITION_NOT_ALLOWED). States that no row leads out of are final.
 
-Requests, runs and auto-run follow these tables today. Those of tasks and issues are decided and tested, and go to work
-with the queue and the issues.
+Requests, runs, auto-run and tasks follow these tables today. That of issues is decided and tested, and goes to work
+with the issues.
 """
 
 

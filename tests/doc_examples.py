@@ -7,9 +7,9 @@ On a page that is run,
 - a comment `<!-- console … -->` is typed too but not shown: what the page says has happened meanwhile,
 - `cd …` alone leads to where the rest is typed.
 
-`…` alone on a line stands for any lines, within a line for any text. Some things differ from call to call: run ids,
-commits, times, processes, and so how wide a column is. The page shows an example of each. A run id or commit that a
-page shows means the same one wherever it shows it again, also in a command.
+`…` alone on a line stands for any lines, within a line for any text. Some things differ from call to call: ids of runs,
+tasks and runners, commits, times, processes, and so how wide a column is. The page shows an example of each. An id or
+commit that a page shows means the same one wherever it shows it again, also in a command.
 """
 
 from __future__ import annotations
@@ -83,6 +83,8 @@ def _examples(block: str, *, is_hidden: bool = False) -> list[Example]:
 # What differs from call to call. One that is named again is the same one again.
 NAMED = {
     "run": r"\bRUN-\d{8}-\d{6}-[0-9a-f]{6}\b",
+    "task": r"\bTASK-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}\b",
+    "runner": r"\b[a-zA-Z][\w.-]*-\d+-[0-9a-f]{8}\b",
     "commit": r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b",
 }
 PASSING = {
@@ -134,7 +136,7 @@ class Reader:
         if name in groups:
             return f"(?P={groups[name]})"
         groups[name] = f"name{len(groups)}"
-        pattern = NAMED[kind] if kind == "run" else f"[0-9a-f]{{{len(name)}}}"
+        pattern = f"[0-9a-f]{{{len(name)}}}" if kind == "commit" else NAMED[kind]
         return f"(?P<{groups[name]}>{pattern})"
 
 

@@ -6,6 +6,7 @@ Called with a folder and which of the two, as a process of its own. Whoever uses
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -44,12 +45,11 @@ def wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -
     """Wait until something listens."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and process.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as found:
+            # Our own end may be given the very port that we call: then we have reached ourselves.
+            if found.getsockname() != found.getpeername():
+                return
+        time.sleep(0.05)
     raise RuntimeError("DynamoDB Local did not start")
 
 
@@ -65,6 +65,9 @@ def main(folder: Path, kind: str) -> None:
         os.replace(folder / "new", folder / "port")
         with open(folder / "users", "ab") as users:
             fcntl.flock(users, fcntl.LOCK_EX)
+            # Who comes now waits for the lock, and then starts another: one test process may be done before the next
+            # has had its first test with a store.
+            (folder / "port").unlink()
     finally:
         process.kill()
         process.wait()

@@ -17,6 +17,7 @@ import os
 import pkgutil
 import select
 import selectors
+import signal
 import socket
 import subprocess
 import sys
@@ -51,7 +52,8 @@ line.connect({address!r})
 socket.send_fds(line, [b"call"], [0, 1, 2])
 job = {{"argv": sys.argv[1:], "cwd": os.getcwd(), "environ": dict(os.environ), "umask": mask}}
 line.sendall(json.dumps(job).encode() + b"\\n")
-code = int(line.recv(16))
+told = line.makefile()
+pid, code = int(told.readline()), int(told.readline())
 sys.exit(code if code >= 0 else 128 - code)
 """
 
@@ -114,14 +116,16 @@ class Parent:
             socket.send_fds(line, [b"call"], [given.fileno(), *(end for _, end in pipes)])
             for _, end in pipes:
                 os.close(end)
-            with line.makefile("w") as words:
-                words.write(json.dumps(job) + "\n")
-            until = time.monotonic() + seconds
+            line.sendall(json.dumps(job).encode() + b"\n")
+            told = stack.enter_context(line.makefile())
+            pid, until = int(told.readline()), time.monotonic() + seconds
             try:
                 texts = _read_to_the_end([out for out, _ in pipes], until)
                 line.settimeout(max(0.1, until - time.monotonic()))
-                code = int(line.recv(16))
+                code = int(told.readline())
             except TimeoutError:
+                with contextlib.suppress(ProcessLookupError):  # only what it started may be left
+                    os.kill(pid, signal.SIGKILL)
                 raise subprocess.TimeoutExpired(job["argv"], seconds) from None
         return subprocess.CompletedProcess(job["argv"], code, *texts)
 
@@ -149,7 +153,7 @@ def serve(address: str) -> None:
 
     names = [module.name for module in pkgutil.walk_packages(aiflow.__path__, "aiflow.")]
     for name in (*names, *_NAMED_LATE):
-        if not name.endswith("__main__"):
+        if not name.endswith("__main__") and ".agents.acp." not in name:  # a program of its own, and slow
             importlib.import_module(name)
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(address)
@@ -181,7 +185,8 @@ def _be_parent_of_one(line: socket.socket) -> NoReturn:
             _become(job, fds)
         for fd in (*fds, 0, 1):
             os.close(fd)
-        line.sendall(b"%d" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        line.sendall(b"%d\n" % child)
+        line.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     finally:
         os._exit(0)
 

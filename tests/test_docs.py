@@ -35,6 +35,7 @@ RUN_PAGES = (
     "docs/concepts/acceptance.md",
     "docs/concepts/locks.md",
     "docs/concepts/auto-run.md",
+    "docs/concepts/queue.md",
     "docs/guides/agents.md",
     "docs/guides/answer-a-question.md",
     "docs/guides/after-a-crash.md",
@@ -42,8 +43,11 @@ RUN_PAGES = (
     "docs/guides/local-store.md",
     "docs/guides/notifications.md",
     "docs/guides/overnight.md",
+    "docs/guides/stable-and-dev.md",
     "docs/guides/use-your-own-agent.md",
 )
+# Those that need a queue store get a real one of their own.
+QUEUE_PAGES = ("docs/concepts/queue.md", "docs/guides/stable-and-dev.md")
 AUTHOR = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -163,7 +167,9 @@ def checkout(repository: Path) -> Path:
 
 @pytest.mark.spec("SEL-3", "SEL-5", "SEL-6", "REQ-3", "REQ-5", "RUN-6", "RUN-10", "RUN-11", "LCK-4", "LCK-7", "AGT-2")
 @pytest.mark.parametrize("name", RUN_PAGES)
-def test_examples_print_what_the_page_shows(name: str, checkout: Path, tmp_path: Path) -> None:
+def test_examples_print_what_the_page_shows(
+    name: str, checkout: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     language = "ja" if ".ja." in name else "en"
     home = RealHome(tmp_path / "home", "http://127.0.0.1:9", "claude", "codex")
     path = f"{PROGRAM.parent}:{home.environ['PATH']}"
@@ -171,6 +177,8 @@ def test_examples_print_what_the_page_shows(name: str, checkout: Path, tmp_path:
         forked.write_program(tmp_path / "bin")
         path = f"{tmp_path}/bin:{path}"
     environ = {**clean_environ(AIFLOW_LANG=language, **AUTHOR), **home.environ, "PATH": path}
+    if name in QUEUE_PAGES:
+        environ |= request.getfixturevalue("dynamo").environ
     reader = Reader()
     found = actions(read(name))
     assert found

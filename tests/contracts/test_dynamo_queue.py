@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,17 +9,17 @@ from typing import Any
 import pytest
 
 from aiflow.adapters.dynamo_client import DynamoClient
-from aiflow.adapters.dynamo_queue import DynamoStore
+from aiflow.adapters.dynamo_queue import DynamoQueue, DynamoStore
 from aiflow.adapters.dynamo_queue.claim import PAGE
 from aiflow.adapters.dynamo_queue.items import ready_partition
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.request import Priority
 from aiflow.domain.runner import RunnerStatus, Vigil
-from aiflow.domain.task import Checkout, TaskAction, TaskEnd, stamp, successor_of
+from aiflow.domain.task import Checkout, TaskAction, TaskEnd, prompt_request_id, stamp, successor_of
 from aiflow.errors import ConflictError, EnvironmentProblemError
 from aiflow.ports.tasks import Claimant
 from dynamo import Dynamo
-from queue_faults import Call, OldIndexClient, watched
+from queue_faults import Call, FaultyClient, OldIndexClient, watched
 from task_builders import COMPLETED, HERE, LOST, ME, NOW, YOU, a_prompt, a_runner, a_task, later
 
 QUEUE, GUARDS = "pm-runner-queue", "aiflow-guards"
@@ -54,7 +53,7 @@ def item(client: DynamoClient, namespace: str, task_id: str) -> dict[str, Any]:
 # What it costs
 
 
-@pytest.mark.spec("QUE-5", "PRF-2")
+@pytest.mark.spec("QUE-5", "PRF-2", "PRF-3")
 def test_a_claim_is_one_query_and_one_write(local: DynamoClient, namespace: str) -> None:
     queue = DynamoStore(local, poll_seconds=60).queue(namespace)
     for number in range(1, 20):
@@ -105,15 +104,32 @@ def test_a_large_prompt_costs_a_claim_nothing(local: DynamoClient, namespace: st
     assert calls[-1].cost <= 4
 
 
-def test_what_anybody_may_take_is_looked_at_once_per_poll(local: DynamoClient, namespace: str) -> None:
-    queue = DynamoStore(local, poll_seconds=0.2).queue(namespace)
-    with watched(local) as calls:
-        queue.claim(ME, NOW)
-        queue.claim(ME, NOW)
-        assert len(calls) == 3
-        threading.Event().wait(0.2)
-        queue.claim(ME, NOW)
-    assert len(calls) == 5
+def test_what_anybody_may_take_is_looked_at_once_per_poll_while_there_is_other_work(
+    local: DynamoClient, namespace: str
+) -> None:
+    for number in range(6):
+        DynamoStore(local).queue(namespace).enqueue(a_task(number, namespace))
+
+    def claims(poll_seconds: float) -> list[list[str]]:
+        queue, made = DynamoStore(local, poll_seconds).queue(namespace), []
+        for _ in range(3):
+            with watched(local) as calls:
+                assert queue.claim(ME, NOW) is not None
+            made.append([call.operation for call in calls])
+        return made
+
+    looks, does_not = ["query", "query", "update_item"], ["query", "update_item"]
+    assert claims(poll_seconds=600) == [looks, does_not, does_not]
+    assert claims(poll_seconds=0) == [looks] * 3
+
+
+def test_a_runner_with_nothing_else_to_do_looks_at_what_anybody_may_take_each_time(
+    local: DynamoClient, namespace: str
+) -> None:
+    queue = DynamoStore(local, poll_seconds=60).queue(namespace)
+    assert queue.claim(ME, NOW) is None
+    queue.enqueue(a_prompt(1, namespace))
+    assert queue.claim(ME, NOW) is not None
 
 
 def test_more_than_a_page_of_what_anybody_may_take_goes_without_a_pause(local: DynamoClient, namespace: str) -> None:
@@ -122,6 +138,27 @@ def test_more_than_a_page_of_what_anybody_may_take_goes_without_a_pause(local: D
         queue.enqueue(a_prompt(number, namespace))
     taken = [queue.claim(ME, NOW) for _ in range(2 * PAGE + 1)]
     assert [task.task_id for task in taken if task] == [f"TASK-{number:04d}" for number in range(2 * PAGE + 1)]
+
+
+@pytest.mark.spec("QUE-5", "PRF-2")
+def test_a_task_is_in_the_ready_index_only_while_it_waits(client: DynamoClient, namespace: str) -> None:
+    queue = DynamoStore(client).queue(namespace)
+
+    def ready() -> list[str]:
+        found = client.call(
+            "query", TableName=QUEUE, IndexName="ready-index", KeyConditionExpression="ready_pk = :p",
+            ExpressionAttributeValues={":p": {"S": ready_partition(namespace, HERE)}},
+        )  # fmt: skip
+        return [each["task_id"]["S"] for each in found["Items"]]
+
+    for number in (1, 2, 3):
+        queue.enqueue(a_task(number, namespace))
+    queue.enqueue(a_task(4, namespace, is_private=True))
+    assert ready() == ["TASK-0001", "TASK-0002", "TASK-0003"]
+    assert queue.claim(ME, NOW) is not None
+    assert ready() == ["TASK-0002", "TASK-0003"]
+    queue.cancel("TASK-0002", "", NOW)
+    assert ready() == ["TASK-0003"]
 
 
 # Namespaces
@@ -231,8 +268,16 @@ def test_a_task_of_another_program_is_adopted_as_a_prompt(client: DynamoClient, 
     first, second = queue.claim(ME, NOW), queue.claim(ME, NOW)
     assert first is not None
     assert second is not None
-    assert (first.task_id, first.action, first.request_id) == ("task-001", TaskAction.PROMPT, "PR-task-001")
-    assert (second.task_id, second.request_id, queue.prompt(second)) == ("task-002", "PR-task-002", "p" * 5_000)
+    assert (first.task_id, first.action, first.request_id) == (
+        "task-001",
+        TaskAction.PROMPT,
+        prompt_request_id("task-001"),
+    )
+    assert (second.task_id, second.request_id, queue.prompt(second)) == (
+        "task-002",
+        prompt_request_id("task-002"),
+        "p" * 5_000,
+    )
     assert queue.claim(ME, NOW) is None
     assert item(client, namespace, "task-001")["task_group_id"] == {"S": "group-1"}
     assert item(client, namespace, "task-001")["session_id"] == {"S": "session-1"}
@@ -266,10 +311,10 @@ def test_a_name_that_could_be_no_request_and_what_is_no_task_are_left_alone(
 
 def test_a_task_that_lies_about_is_made_findable_by_who_meets_it(client: DynamoClient, namespace: str) -> None:
     put(client, namespace=namespace, task_id="task-001", status="QUEUED", prompt="text")
-    put(client, GUARDS, namespace=namespace, request_id="PR-task-001", task_id="task-001", fence=4)
+    put(client, GUARDS, namespace=namespace, request_id=prompt_request_id("task-001"), task_id="task-001", fence=4)
     queue = DynamoStore(client, 0).queue(namespace)
     with pytest.raises(ConflictError, match="REQUEST_QUEUED"):
-        queue.enqueue(a_prompt(2, namespace, request_id="PR-task-001"))
+        queue.enqueue(a_prompt(2, namespace, request_id=prompt_request_id("task-001")))
     claimed = queue.claim(ME, NOW)
     assert claimed is not None
     assert (claimed.task_id, claimed.fence) == ("task-001", 5)
@@ -426,6 +471,24 @@ def test_lost_races_widen_the_choice_and_wins_narrow_it(local: DynamoClient, nam
     last = queue.claim(ME, NOW)
     assert last is not None
     assert last.task_id == "TASK-0008"
+
+
+@pytest.mark.spec("QUE-5", "QUE-6")
+def test_a_write_that_meets_its_own_first_try_has_succeeded(local: DynamoClient, namespace: str) -> None:
+    """boto3 asks again by itself when an answer is lost; the second try is refused by what the first one wrote."""
+
+    def asking_twice(at: int) -> DynamoQueue:
+        return DynamoStore(FaultyClient(local, "twice", at)).queue(namespace)
+
+    plain = DynamoStore(local).queue(namespace)
+    for number in (1, 2):
+        plain.enqueue(a_task(number, namespace))
+    first, second = asking_twice(2).claim(ME, NOW), asking_twice(1).claim_this("TASK-0002", ME, NOW)
+    assert first is not None
+    assert second is not None
+    assert (first.task_id, second.task_id) == ("TASK-0001", "TASK-0002")
+    assert asking_twice(0).finish(first, COMPLETED, NOW).status is TaskStatus.COMPLETE
+    assert asking_twice(0).cancel("TASK-0002", "", NOW).status is TaskStatus.CANCELLED
 
 
 def test_a_store_that_is_gone_is_said_so(dynamo_endpoint: str) -> None:

@@ -23,16 +23,16 @@ def run(make_store: Callable[[], QueueStore], examples: int, steps: int) -> None
 
 @pytest.mark.spec("QUE-3", "QUE-5", "QUE-6", "QUE-7")
 def test_the_store_in_memory_does_what_the_model_says() -> None:
-    run(MemoryStore, 60, 40)
+    run(MemoryStore, 30, 40)
 
 
 @pytest.mark.spec("QUE-3", "QUE-5", "QUE-6", "QUE-7")
 def test_a_real_store_does_what_the_model_says(prepared: Callable[[str], DynamoClient]) -> None:
-    run(lambda: DynamoStore(prepared("local"), poll_seconds=0), 5, 25)
+    run(lambda: DynamoStore(prepared("local"), poll_seconds=0), 3, 25)
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize(("kind", "examples"), [("memory", 600), ("local", 60), ("dynalite", 20)])
+@pytest.mark.parametrize(("kind", "examples"), [("memory", 200), ("local", 25), ("dynalite", 10)])
 def test_long_histories(prepared: Callable[[str], DynamoClient], kind: str, examples: int) -> None:
     if kind == "memory":
         run(MemoryStore, examples, 60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aiflow.domain.lifecycle import TASK_TRANSITIONS, RunOutcome, TaskEvent, TaskStatus, advance
-from aiflow.domain.request import Priority
+from aiflow.domain.request import Priority, is_valid_id
 from aiflow.domain.task import (
     FINAL_STATUSES,
     INLINE_PROMPT_BYTES,
@@ -175,9 +176,21 @@ def test_successors_are_numbered_and_lead_back_to_the_first(task_id: str, times:
     assert prompt_request_id(name) == prompt_request_id(task_id)
 
 
+@pytest.mark.spec("REQ-9")
 def test_prompts_have_requests_of_their_own() -> None:
-    assert prompt_request_id("TASK-20260102-030405-678901-abcdef.3") == "PR-20260102-030405-678901-abcdef"
-    assert prompt_request_id("mine") == "PR-mine"
+    names = [
+        "TASK-20260102-030405-678901-abcdef",
+        "TASK-20260102-030405-678901-abcdf0",
+        "TASK-20269999-030405-x",
+        "mine",
+    ]
+    made = [prompt_request_id(name) for name in names]
+    assert len(set(made)) == len(names)
+    assert all(re.fullmatch("ADHOC-[0-7][0-9A-HJKMNP-TV-Z]{25}", each) and is_valid_id(each) for each in made)
+    # The time of a ULID is its first ten characters: text order is the order of the tasks.
+    assert made[0].startswith("ADHOC-01KDYAK3SE")
+    assert prompt_request_id("TASK-20260103-030405-678901-000000") > max(made[:2])
+    assert prompt_request_id(f"{names[0]}.3") == made[0]
 
 
 @pytest.mark.spec("QUE-3", "QUE-7")

@@ -65,8 +65,8 @@ class Bench:
         self.aiflow.environ |= {"XDG_STATE_HOME": str(self.state), "GIT_CONFIG_NOSYSTEM": "1", "AIFLOW_LANG": "en"}
         self.agent = Agent(folder / "agent", root)
         self._processes: list[subprocess.Popen[str]] = []
-        git(root, "config", "user.name", "Ada")
-        git(root, "config", "user.email", "ada@example.com")
+        with (root / ".git/config").open("a") as config:
+            config.write("[user]\n\tname = Ada\n\temail = ada@example.com\n")
         (root / ".gitignore").write_text("/runs/\n/.aiflow/\n*.ignored\n.env\n")
         (root / "app.txt").write_text("app\n")
         self.configure()

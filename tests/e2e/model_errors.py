@@ -97,6 +97,8 @@ def openai(refuse: Refuse) -> Refusal:
     headers = {"x-request-id": "req_stub"}
     if refuse.trouble is Trouble.RATE_LIMIT:
         headers |= {"retry-after": str(refuse.seconds), "x-ratelimit-remaining-tokens": "0"}
+    if refuse.trouble is Trouble.SERVER_ERROR:  # without it opencode waits for longer and longer, a minute in all
+        headers |= {"retry-after-ms": "200"}
     if refuse.trouble is Trouble.QUOTA:
         resets_at = int(time.time()) + refuse.seconds
         error |= {"plan_type": "plus", "resets_at": resets_at, "resets_in_seconds": refuse.seconds}

@@ -355,7 +355,7 @@ def test_a_prompt_is_filed_once_however_often_it_is_delivered(office: Office) ->
     office.asked, office.hear, office.night.answers = StopRequest.NONE, lambda _news: None, {}
     office.work()
     assert office.task(f"{task_id}.2").status == "COMPLETE"
-    assert len(list((office.bench.root / "requests").glob("PR-*"))) == 1
+    assert len(list((office.bench.root / "requests").glob("ADHOC-*"))) == 1
 
 
 @pytest.mark.parametrize("action", ["resume", "retry_step", "replan"])

@@ -15,7 +15,7 @@ RACER = """
 import importlib, pkgutil, sys
 import aiflow, aiflow.cli.main
 for module in pkgutil.walk_packages(aiflow.__path__, "aiflow."):
-    if not module.name.endswith("__main__"):
+    if not module.name.endswith("__main__") and ".agents.acp." not in module.name:  # a program of its own, and slow
         importlib.import_module(module.name)
 print("ready", flush=True)
 sys.stdin.read()

@@ -48,7 +48,7 @@ def test_a_run_accepted_by_itself_is_in_the_base_once(tmp_path: Path) -> None:
         check_accepted(scene)
         scene.check_calls([*ONE_STEP, "check merge"])
 
-    kills = Kills(AUTO, lambda _: None, afterwards, is_on_base=True)
+    kills = Kills(AUTO, lambda _: None, afterwards, is_on_base=True, known_until="LAST_STEP_DONE")
     assert kill_everywhere(tmp_path, kills, whole) > 100
 
 

@@ -1,7 +1,8 @@
-"""Every call of the queue, with each of its own calls to the store gone wrong in turn (QUE-5, QUE-6, QUE-9).
+"""Who dies or is cut off in the middle: of an enqueue, a claim, a reaping (QUE-5, QUE-7, QUE-9).
 
-A call that never got there, one whose answer was lost, and one that boto3 asked again after that: made again by whoever
-must know, each ends as it does without a fault.
+Each of an operation's own calls goes wrong in turn: it never got there, its answer was lost, or boto3 asked it again
+after that. The next who comes, or the same one later, finds everything as it should be. Single operations with every
+fault of a real connection are in test_queue_faults.py.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.task import Task, successor_of
 from aiflow.errors import ConflictError, EnvironmentProblemError
 from queue_faults import FaultyClient
-from task_builders import COMPLETED, HERE, LOST, ME, NOW, YOU, a_prompt, a_task
+from task_builders import HERE, LOST, ME, NOW, YOU, a_prompt, a_task
 
 pytestmark = pytest.mark.faults
 
@@ -108,33 +109,6 @@ def test_whoever_gives_up_in_the_middle_of_an_enqueue_stands_in_nobodys_way(
         assert live(scene.plain) == [first.task_id if first else "TASK-0002"]
 
 
-@pytest.mark.spec("QUE-5")
-@pytest.mark.parametrize("kind", KINDS)
-def test_claim(client: DynamoClient, namespace: str, kind: str) -> None:
-    def prepare(queue: DynamoQueue) -> None:
-        queue.enqueue(a_task(1, queue.namespace))
-        queue.enqueue(a_task(2, queue.namespace))
-
-    for scene in scenes(client, namespace, kind, prepare):
-        claimed = insist(scene.faulty.claim, ME, NOW)
-        assert claimed is not None
-        assert claimed.task_id == "TASK-0001"
-        assert scene.plain.running_of(ME.runner_id) == (claimed,)
-        assert scene.plain.finish(claimed, COMPLETED, NOW).status is TaskStatus.COMPLETE
-
-
-@pytest.mark.spec("QUE-5")
-@pytest.mark.parametrize("kind", KINDS)
-def test_claim_of_one(client: DynamoClient, namespace: str, kind: str) -> None:
-    def prepare(queue: DynamoQueue) -> None:
-        queue.enqueue(a_task(1, queue.namespace, is_private=True))
-
-    for scene in scenes(client, namespace, kind, prepare):
-        claimed = insist(scene.faulty.claim_this, "TASK-0001", ME, NOW)
-        assert claimed is not None
-        assert scene.plain.running_of(ME.runner_id) == (claimed,)
-
-
 class GoneClient(FaultyClient):
     """A store that takes one more write, does not answer, and is gone until it comes back."""
 
@@ -176,40 +150,6 @@ def test_a_claim_of_unknown_outcome_is_found_out_before_another(
     is_other = then == "cancelled" or taken is not None
     assert claimed.task_id == ("TASK-0002" if is_other else "TASK-0001")
     assert plain.running_of(ME.runner_id) == (claimed,)
-
-
-@pytest.mark.spec("QUE-6")
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("operation", ["finish", "note_run", "cancel", "end_lost"])
-def test_what_is_written_of_a_claimed_task(client: DynamoClient, namespace: str, kind: str, operation: str) -> None:
-    def prepare(queue: DynamoQueue) -> None:
-        queue.enqueue(a_task(1, queue.namespace))
-        queue.claim(ME, NOW)
-
-    for scene in scenes(client, namespace, kind, prepare):
-        [task] = scene.plain.running_of(ME.runner_id)
-        queue = scene.faulty
-        match operation:
-            case "finish":
-                insist(queue.finish, task, COMPLETED, NOW)
-                wanted = TaskStatus.COMPLETE
-            case "note_run":
-                insist(queue.note_run, task, "RUN-20260102-030405-abcdef", NOW)
-                wanted = TaskStatus.RUNNING
-            case "cancel":
-                insist(queue.cancel, "TASK-0001", "why", NOW)
-                wanted = TaskStatus.CANCELLED
-            case _:
-                insist(queue.end_lost, task, replace(LOST, successor="TASK-0001.2"), NOW)
-                wanted = TaskStatus.ERROR
-        there = scene.plain.get("TASK-0001")
-        assert there is not None
-        assert there.status is wanted
-        if there.is_final:
-            scene.plain.enqueue(successor_of(there, NOW))
-            assert live(scene.plain) == ["TASK-0001.2"]
-        else:
-            assert there.run_id == "RUN-20260102-030405-abcdef"
 
 
 @pytest.mark.spec("QUE-7")

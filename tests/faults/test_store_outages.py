@@ -163,3 +163,10 @@ class TestTheIndex:
         assert task is not None
         assert task.task_id == "TASK-1"
         assert task.checkout == HERE
+
+    def test_a_prompt_is_found_at_once_by_a_runner_that_has_nothing_else(self, scene: Scene, proxy: StoreProxy) -> None:
+        assert scene.queue.claim(ME, NOW) is None
+        scene.queued("TASK-1", checkout=None)
+        task = scene.queue.claim(ME, NOW)
+        assert task is not None
+        assert task.task_id == "TASK-1"

@@ -13,14 +13,15 @@ from aiflow.adapters.memory_queue import MemoryStore
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.request import Priority
 from aiflow.domain.runner import Runner, RunnerStatus
-from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd
+from aiflow.domain.standing import line_of
+from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd, prompt_request_id
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
 from aiflow.ports.tasks import Claimant, TaskPage
 from aiflow.usecases.cancel_task import cancel_task, holder_of
 from aiflow.usecases.enqueue_work import Order, enqueue_work
 from aiflow.usecases.find_task import close_match, find_task
 from aiflow.usecases.list_tasks import Listing, Wanted, list_tasks, merge_listings
-from aiflow.usecases.queue_desk import LINE_TASKS, QueueDesk, look_around
+from aiflow.usecases.queue_desk import LINE_PAGES, QueueDesk, look_around
 from aiflow.usecases.task_shapes import namespaces_shape, runner_state, task_shape
 from builders import request_lock
 
@@ -120,7 +121,7 @@ def test_work_becomes_a_task_of_this_checkout_and_the_runners_here_are_told(yard
 @pytest.mark.spec("QUE-11", "QUE-9")
 def test_a_prompt_may_be_taken_by_anybody_and_must_say_something(yard: Yard) -> None:
     task, _ = enqueue_work(yard.desk, Order(TaskAction.PROMPT, prompt="Fix it"))
-    assert (task.checkout, task.request_id) == (None, "PR-20260102-030406-000000-abcdef")
+    assert (task.checkout, task.request_id) == (None, prompt_request_id("TASK-20260102-030406-000000-abcdef"))
     for text, code in ((" \n", "PROMPT_EMPTY"), ("x" * 500_000, "PROMPT_TOO_LARGE")):
         with pytest.raises(BadInputError) as error:
             enqueue_work(yard.desk, Order(TaskAction.PROMPT, prompt=text))
@@ -249,12 +250,13 @@ def test_a_very_long_line_is_not_read_to_its_end(yard: Yard) -> None:
         namespace = "ns"
 
         def pages(self, statuses: object, start: str | None = None) -> Iterator[TaskPage]:
-            yield TaskPage((task,) * (LINE_TASKS - 1), "A")
-            yield TaskPage((task,), "B")
+            for number in range(LINE_PAGES):
+                yield TaskPage((task,) if number == 3 else (), "MORE")
             raise AssertionError("enough was read")
 
     endless: Any = Long()
-    assert not look_around(Yard(queue=endless).desk).line.is_whole
+    line = look_around(Yard(queue=endless).desk).line
+    assert (line.is_whole, line.places) == (False, line_of([task]).places)
 
 
 @pytest.mark.spec("QUE-7")

@@ -6,6 +6,7 @@ an illegal one cannot happen even in a race. What is final stays final: another 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -33,6 +34,8 @@ LOST_DELIVERIES = 3
 
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DELIVERY = re.compile(r"(.+)\.(\d+)")
+_TIME_BITS = (1 << 48) - 1
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 class TaskAction(StrEnum):
@@ -183,8 +186,19 @@ def excerpt(text: str) -> str:
 
 
 def prompt_request_id(task_id: str) -> str:
-    """Return the request that a bare prompt becomes: one per prompt, whichever delivery of it makes the file."""
-    return f"PR-{first_delivery(task_id).removeprefix('TASK-')}"
+    """Return the request that a bare prompt becomes (REQ-9): one per prompt, whichever delivery of it makes the file.
+
+    Its number is a ULID: the task's time in milliseconds, as far as its id tells that, and 80 bits of the id's hash.
+    """
+    first = first_delivery(task_id)
+    digest = hashlib.sha256(first.encode()).digest()
+    try:
+        at = datetime.strptime(f"{first[:27]}+0000", "TASK-%Y%m%d-%H%M%S-%f%z")
+        milliseconds = int(at.timestamp() * 1000) & _TIME_BITS
+    except ValueError:
+        milliseconds = int.from_bytes(digest[10:16])
+    number = (milliseconds << 80) | int.from_bytes(digest[:10])
+    return "ADHOC-" + "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
 
 
 def auto_run_guard(checkout: Checkout) -> str:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from aiflow.ports import Clock, Journal, LockView
     from aiflow.ports.tasks import RunnerRecords, TaskQueue, Wake
 
-# As many live tasks are read to say what is ahead of one; in a longer line "at least" is good enough.
-LINE_TASKS = 5_000
+# So many pages of at most 1 MB are read to say what is ahead of a task; behind that, "at least" is good enough.
+LINE_PAGES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,17 @@ def look_around(desk: QueueDesk, progress: Callable[[int], None] = lambda _seen:
     return Scene(desk.clock(), desk.timeout_seconds, desk.checkout, runners, line, _holder(desk), desk.command)
 
 
+def look_away(desk: QueueDesk) -> Scene:
+    """Give what is known without a look: enough for tasks that are over."""
+    return Scene(desk.clock(), desk.timeout_seconds, desk.checkout)
+
+
 def _line(desk: QueueDesk, progress: Callable[[int], None]) -> Line:
     live: list[Task] = []
-    for page in desk.queue.pages(LIVE_STATUSES):
+    for number, page in enumerate(desk.queue.pages(LIVE_STATUSES), 1):
         live += page.tasks
         progress(len(live))
-        if len(live) >= LINE_TASKS and page.next_start is not None:
+        if number == LINE_PAGES and page.next_start is not None:
             return line_of(live, is_whole=False)
     return line_of(live)
 

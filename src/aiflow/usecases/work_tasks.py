@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from aiflow.domain.task import Task
     from aiflow.usecases.runner_desk import Desk
 
-# How often an idle runner looks for what no index shows: half enqueued tasks, interrupted runs.
-TIDY_SECONDS = 600.0
+# How often a runner looks for runs of its checkout that were interrupted, and, which reads all of a namespace, for
+# queued tasks that no index shows.
+RECOVER_SECONDS = 600.0
+ADOPT_SECONDS = 3600.0
 HEALTH_SECONDS = 5.0
 
 
@@ -79,7 +81,7 @@ class _Worker:
         self._desk = desk
         self._heartbeat = heartbeat
         self._recovered: set[str] = set()
-        self._tidied: float | None = None
+        self._recovered_at = self._adopted_at = -ADOPT_SECONDS
         self._sick: tuple[str, ...] | None = None
         self._checked = -HEALTH_SECONDS
         self._told: News | None = None
@@ -119,7 +121,7 @@ class _Worker:
         """Say what keeps tasks in the queue: a run that is active in this checkout, or the doctor (LCK-7, RUN-7)."""
         engine = self._desk.engine
         if engine.locks.held()[0] and reclaim_locks(engine):
-            self._tidied = None  # its run was interrupted
+            self._recovered_at = -RECOVER_SECONDS  # its run was interrupted
             self._tidy()
         holder = next(iter(engine.locks.held()[0].values()), None)
         if holder is not None:
@@ -140,12 +142,13 @@ class _Worker:
 
     def _tidy(self) -> None:
         """At the start and now and then: find what was enqueued half, and what was interrupted here (RUN-11)."""
-        if self._tidied is not None and time.monotonic() - self._tidied < TIDY_SECONDS:
-            return
         desk = self._desk
-        self._patiently(lambda: desk.queue.adopt(desk.engine.clock()))
-        self._patiently(lambda: queue_recoveries(desk, self._recovered))
-        self._tidied = time.monotonic()
+        if time.monotonic() - self._adopted_at >= ADOPT_SECONDS:
+            self._patiently(lambda: desk.queue.adopt(desk.engine.clock()))
+            self._adopted_at = time.monotonic()
+        if time.monotonic() - self._recovered_at >= RECOVER_SECONDS:
+            self._patiently(lambda: queue_recoveries(desk, self._recovered))
+            self._recovered_at = time.monotonic()
 
     def _patiently(self, call: Callable[[], Answer]) -> Answer:
         """Wait trouble with the store out, unless a stop is asked for."""

@@ -10,6 +10,7 @@ import random
 import secrets
 import time
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.adapters.dynamo_client import ConditionFailedError
@@ -17,7 +18,7 @@ from aiflow.adapters.dynamo_queue.calls import Change
 from aiflow.adapters.dynamo_queue.items import is_readable, ready_partition, task_of
 from aiflow.adapters.dynamo_queue.tables import READY_INDEX
 from aiflow.domain.lifecycle import TASK_TRANSITIONS, TaskEvent
-from aiflow.domain.task import stamp
+from aiflow.domain.task import Task, stamp
 from aiflow.errors import AiflowError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.adapters.dynamo_queue.calls import Item, Table
-    from aiflow.domain.task import Checkout, Task
+    from aiflow.domain.task import Checkout
     from aiflow.ports.tasks import Claimant
 
 # So many are asked for at once (about 4 KB of keys: at most 1 RCU), and so many at most are chosen among.
@@ -35,6 +36,7 @@ REMEMBERED = 4096
 TOKEN_BYTES = 8
 
 [_FROM] = [state for state, event in TASK_TRANSITIONS if event is TaskEvent.CLAIMED]
+_TO = TASK_TRANSITIONS[_FROM, TaskEvent.CLAIMED]
 
 
 class Candidate(NamedTuple):
@@ -56,6 +58,13 @@ class Attempt(NamedTuple):
     token: str
 
 
+class Lost(StrEnum):
+    """Why a claim did not get its task."""
+
+    RACE = "race"
+    STALE = "stale"
+
+
 class Entries:
     """What one partition of the ready-index shows; its next page is asked for when this one is used up."""
 
@@ -72,11 +81,9 @@ class Entries:
             self.here = page
         return self.here
 
-    def drop(self, candidate: Candidate) -> bool:
-        """Take an entry out; False if it is none of these."""
-        is_here = candidate in self.here
+    def drop(self, candidate: Candidate) -> None:
+        """Take an entry out."""
         self.here = [each for each in self.here if each != candidate]
-        return is_here
 
 
 @dataclass(slots=True)
@@ -91,35 +98,20 @@ class Claiming:
     _passed: dict[str, None] = field(default_factory=dict)
     _anybodys: Entries = field(default_factory=lambda: Entries(iter(())))
     _looked_seconds: float | None = None
+    _are_anybodys_raced_for: bool = False
 
     def claim(self, claimant: Claimant, now: datetime) -> Task | None:
         """Claim the next task that this runner may take."""
         if (held := self._resolve(claimant, now)) is not None:
             return held
+        # After a lost race others are at work: what was seen before it is old already, and is looked at anew.
         try:
-            return self._claim_next(claimant, now)
+            while (got := self._claim_first(claimant, now)) is Lost.RACE:
+                continue
         except AiflowError:
             self._looked_seconds = None  # a page that never came is asked for again
             raise
-
-    def _claim_next(self, claimant: Claimant, now: datetime) -> Task | None:
-        own, anybodys = Entries(self._partition(claimant.checkout)), self._look_at_anybodys()
-        while candidates := sorted((*own.fill(), *anybodys.fill())):
-            candidate = self._choose(candidates)
-            task = self._try(Attempt(candidate.task_id, _token()), claimant, now)
-            self._pass_over(candidate.task_id)
-            is_own = own.drop(candidate)
-            anybodys.drop(candidate)
-            if task is not None:
-                self.window = max(1, self.window - 1)
-                return task
-            self.window = min(PAGE, self.window * 2)
-            # Others were quicker, and have more of what was shown by now: look again.
-            if is_own:
-                own = Entries(self._partition(claimant.checkout))
-            else:
-                anybodys = self._look_at_anybodys()
-        return None
+        return got if isinstance(got, Task) else None
 
     def claim_this(self, task_id: str, claimant: Claimant, now: datetime) -> Task | None:
         """Claim one task by its id."""
@@ -138,15 +130,36 @@ class Claiming:
         task = task_of(item)
         if task.status is not _FROM or task.checkout not in (None, claimant.checkout):
             return None
-        return self._try(Attempt(task_id, _token()), claimant, now)
+        got = self._try(Attempt(task_id, _token()), claimant, now)
+        return got if isinstance(got, Task) else None
 
-    def _try(self, attempt: Attempt, claimant: Claimant, now: datetime) -> Task | None:
+    def _claim_first(self, claimant: Claimant, now: datetime) -> Task | Lost:
+        """Claim the first task that is to be had, until there is none or a race is lost."""
+        own = Entries(self._partition(claimant.checkout))
+        anybodys = self._look_at_anybodys(is_idle=not own.fill())
+        while candidates := sorted((*own.fill(), *anybodys.fill())):
+            candidate = self._choose(candidates)
+            got = self._try(Attempt(candidate.task_id, _token()), claimant, now)
+            is_anybodys = candidate in anybodys.here
+            own.drop(candidate)
+            anybodys.drop(candidate)
+            self._pass_over(candidate.task_id)
+            if isinstance(got, Task):
+                self.window = max(1, self.window - 1)
+                return got
+            self.window = min(PAGE, self.window * 2)
+            if got is Lost.RACE:
+                self._are_anybodys_raced_for |= is_anybodys
+                return got
+        return Lost.STALE
+
+    def _try(self, attempt: Attempt, claimant: Claimant, now: datetime) -> Task | Lost:
         """Try one claim; if the store does not answer, what became of it is found out before the next one."""
         try:
             return self._write(attempt, claimant, now)
         except AiflowError:
             self.unknown[claimant.runner_id] = attempt
-            return self._resolve(claimant, now)
+            return self._resolve(claimant, now) or Lost.RACE
 
     def _resolve(self, claimant: Claimant, now: datetime) -> Task | None:
         """Find out what became of a claim whose answer never came, and make it again if nothing did."""
@@ -154,17 +167,17 @@ class Claiming:
         if attempt is None:
             return None
         item = self.tasks.get(self.namespace, attempt.task_id) or {}
-        task = _won(item, attempt)
-        if task is None and item.get("status") == _FROM:
+        got = _outcome(item, attempt)
+        if item.get("status") == _FROM:
             # The first write may still be on its way: ours with the same token is there before it, or finds it there.
-            task = self._write(attempt, claimant, now)
+            got = self._write(attempt, claimant, now)
         del self.unknown[claimant.runner_id]
-        return task
+        return got if isinstance(got, Task) else None
 
-    def _write(self, attempt: Attempt, claimant: Claimant, now: datetime) -> Task | None:
+    def _write(self, attempt: Attempt, claimant: Claimant, now: datetime) -> Task | Lost:
         """Write a claim under the condition that nobody has yet."""
         sets = {
-            "status": TASK_TRANSITIONS[_FROM, TaskEvent.CLAIMED],
+            "status": _TO,
             "claimed_by": claimant.runner_id,
             "claim_token": attempt.token,
             "updated_at": stamp(now),
@@ -174,7 +187,7 @@ class Claiming:
             return task_of(self.tasks.change(self.namespace, attempt.task_id, change))
         except ConditionFailedError:
             # The client asks again by itself when an answer is lost: it may have been refused by its own first write.
-            return _won(self.tasks.get(self.namespace, attempt.task_id) or {}, attempt)
+            return _outcome(self.tasks.get(self.namespace, attempt.task_id) or {}, attempt)
 
     def _choose(self, candidates: list[Candidate]) -> Candidate:
         """Choose the first; after lost races one of the first that are as urgent, so that runners spread."""
@@ -182,12 +195,12 @@ class Claiming:
         within = [each for each in candidates[: self.window] if each.priority == first.priority]
         return random.choice(within)  # noqa: S311
 
-    def _look_at_anybodys(self) -> Entries:
-        """Look at what anybody may take: not at every call, unless others are after the same."""
+    def _look_at_anybodys(self, *, is_idle: bool) -> Entries:
+        """Look at what anybody may take: not at every call, unless there is nothing else, or others are after it."""
         now_seconds = time.monotonic()
-        looked = self._looked_seconds
-        is_raced_for = self.window > 1 and self._anybodys.here
-        if looked is None or is_raced_for or now_seconds - looked >= self.poll_seconds:
+        is_due = self._looked_seconds is None or now_seconds - self._looked_seconds >= self.poll_seconds
+        self._are_anybodys_raced_for &= self.window > 1
+        if is_due or self._are_anybodys_raced_for or (is_idle and not self._anybodys.here):
             self._anybodys, self._looked_seconds = Entries(self._partition(None)), now_seconds
         return self._anybodys
 
@@ -209,12 +222,11 @@ class Claiming:
             del self._passed[next(iter(self._passed))]
 
 
-def _won(item: Item, attempt: Attempt) -> Task | None:
-    """Return the task of an item if this very attempt has it."""
-    is_ours = (
-        item.get("claim_token") == attempt.token and item.get("status") == TASK_TRANSITIONS[_FROM, TaskEvent.CLAIMED]
-    )
-    return task_of(item) if is_ours else None
+def _outcome(item: Item, attempt: Attempt) -> Task | Lost:
+    """Return the task of an item if this very attempt has it, else whether somebody else does."""
+    if item.get("status") != _TO:
+        return Lost.STALE
+    return task_of(item) if item.get("claim_token") == attempt.token else Lost.RACE
 
 
 def _token() -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,19 +17,19 @@ from aiflow.cli.render import say
 from aiflow.cli.session import Session, print_json
 from aiflow.cli.task_view import remark_on, work_of
 from aiflow.domain.reasons import exit_code
-from aiflow.errors import AiflowError, BadInputError
+from aiflow.errors import AiflowError
 from aiflow.usecases.enqueue_work import Enqueued, enqueue_work
 from aiflow.usecases.queue_desk import look_around
 from aiflow.usecases.shapes import error_shape
 from aiflow.usecases.task_shapes import task_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from aiflow.usecases.enqueue_work import Order
     from aiflow.usecases.queue_desk import QueueDesk
 
 STDIN = "-"
+Made = TypeVar("Made")
 
 
 @make_command("add", below="queue")
@@ -54,19 +55,16 @@ def command(session: Session, as_json: bool, names: tuple[str, ...], namespace: 
     wanted = Given(
         tuple(RequestIdType().convert(name, None, None) if _is_name(name) else name for name in names), **given
     )
-    makers = orders_of(session, wanted)
-    desk = QueueSession(session, namespace, is_quiet=as_json, is_to_write=True).desk()
-    done, refused = _enqueue_all(desk, makers)
-    if refused and len(makers) == 1:
+    orders, refused = _attempt(orders_of(session, wanted))
+    # What is refused needs no store.
+    desk = QueueSession(session, namespace, is_quiet=as_json, is_to_write=True).desk() if orders else None
+    done: list[Enqueued] = []
+    if desk is not None:
+        done, late = _attempt([partial(enqueue_work, desk, order) for order in orders])
+        refused += late
+    if refused and len(refused) + len(done) == 1:
         raise refused[0]
-    if as_json:
-        scene = look_around(desk)
-        tasks = [{**task_shape(each.task, scene), "is_new": each.is_new} for each in done]
-        print_json({"tasks": tasks, "refused": [error_shape(error, session.texts)["error"] for error in refused]})
-    else:
-        _tell(session, desk, done)
-        for error in refused:
-            show(error)
+    _answer(session, desk, done, refused, as_json=as_json)
     if refused:
         raise click.exceptions.Exit(int(exit_code(refused[0].reason_code)))
 
@@ -76,26 +74,32 @@ def _is_name(text: str) -> bool:
     return not any(map(str.isspace, text))
 
 
-def _enqueue_all(desk: QueueDesk, makers: list[Callable[[], Order]]) -> tuple[list[Enqueued], list[AiflowError]]:
-    """Queue all that can run; what cannot does not keep the others back."""
-    done: list[Enqueued] = []
+def _attempt(calls: Sequence[Callable[[], Made]]) -> tuple[list[Made], list[AiflowError]]:
+    """Do all that can be done; what cannot does not keep the others back."""
+    done: list[Made] = []
     refused: list[AiflowError] = []
-    for make in makers:
+    for call in calls:
         try:
-            done.append(enqueue_work(desk, make()))
-        except BadInputError:
-            raise
+            done.append(call())
         except AiflowError as error:
             refused.append(error)
     return done, refused
 
 
-def _tell(session: Session, desk: QueueDesk, done: list[Enqueued]) -> None:
-    """Say what was queued, and who will take it."""
+def _answer(
+    session: Session, desk: QueueDesk | None, done: list[Enqueued], refused: list[AiflowError], *, as_json: bool
+) -> None:
+    """Say what was queued, who will take it, and what was refused."""
     texts = session.texts
-    scene = look_around(desk) if done else None
+    scene = look_around(desk) if desk is not None and done else None
+    if as_json:
+        tasks = [{**task_shape(each.task, scene), "is_new": each.is_new} for each in done]
+        print_json({"tasks": tasks, "refused": [error_shape(error, texts)["error"] for error in refused]})
+        return
     for task, is_new in done:
         facts = {"task_id": task.task_id, "work": work_of(task, texts), "priority": task.priority.value}
         say(texts("queue.added" if is_new else "queue.there", status=task.status.value, **facts))
         if scene is not None and (remark := remark_on(task, scene, texts)):
             say(remark, "  ")
+    for error in refused:
+        show(error)

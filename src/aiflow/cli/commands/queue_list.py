@@ -15,7 +15,7 @@ from aiflow.cli.task_view import show_tasks
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.errors import BadInputError
 from aiflow.usecases.list_tasks import Listing, Wanted, list_tasks, merge_listings
-from aiflow.usecases.queue_desk import look_around
+from aiflow.usecases.queue_desk import look_around, look_away
 from aiflow.usecases.task_shapes import task_shape
 
 if TYPE_CHECKING:
@@ -64,15 +64,16 @@ def command(
 def _read(
     view: QueueSession, wanted: Wanted, progress: Callable[[int], None], *, is_all: bool
 ) -> tuple[Listing, list[tuple[Task, Scene]]]:
-    """Read the tasks, and what each namespace's look like at this moment, as far as some of them live."""
+    """Read the tasks, and how each namespace looks at this moment, as far as some of them live."""
     names = sorted(view.store.namespaces(progress)) if is_all else [view.namespace]
     desks = {name: view.desk(name) for name in names}
     found = [list_tasks(desk.queue, wanted, progress) for desk in desks.values()]
     listing = merge_listings(found, wanted.limit) if is_all else found[0]
-    scenes: dict[str, Scene] = {}
-    for task in listing.tasks:
-        if task.namespace not in scenes:
-            scenes[task.namespace] = look_around(desks[task.namespace], progress)
+    lively = {task.namespace for task in listing.tasks if not task.is_final}
+    scenes = {
+        name: look_around(desks[name], progress) if name in lively else look_away(desks[name])
+        for name in {task.namespace for task in listing.tasks}
+    }
     return listing, [(task, scenes[task.namespace]) for task in listing.tasks]
 
 

@@ -10,7 +10,7 @@ from aiflow.cli.queue_session import QueueSession, complete_task, hinting, names
 from aiflow.cli.session import Session, print_json
 from aiflow.cli.task_view import show_task
 from aiflow.usecases.find_task import find_task
-from aiflow.usecases.queue_desk import look_around
+from aiflow.usecases.queue_desk import look_around, look_away
 from aiflow.usecases.task_shapes import task_shape
 
 
@@ -23,7 +23,7 @@ def command(session: Session, as_json: bool, task_id: str, namespace: str | None
     with counting(session.texts) as progress, hinting(session.texts):
         task = find_task(desk.queue, task_id)
         prompt = desk.queue.prompt(task)
-        scene = look_around(desk, progress)
+        scene = look_away(desk) if task.is_final else look_around(desk, progress)
     if as_json:
         print_json({**task_shape(task, scene), "prompt": prompt or None})
     else:

@@ -1,0 +1,92 @@
+"""A real runner between a store that does its worst and an agent that writes down every call (QUE-5, 6, 10)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dynamo import Dynamo
+from e2e.bench import Bench, wait_for
+from faults.own_store import OwnStore
+from faults.store_proxy import FOR_EVER, Fault, Rule, store_proxy
+from runner_yard import Yard
+
+pytestmark = [pytest.mark.faults, pytest.mark.spec("QUE-5", "QUE-6", "QUE-10")]
+
+TASKS = 20
+
+
+@pytest.fixture
+def bench(repository: Path, tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(repository, tmp_path)
+    yield made
+    made.close()
+
+
+def enqueue(yard: Yard, count: int) -> list[str]:
+    """Put tasks into the queue, each with a request of its own."""
+    names = [f"RQ-{number}" for number in range(1, count + 1)]
+    for name in names[1:]:
+        yard.bench.add_request(name)
+    return [yard.add(request_id=name) for name in names]
+
+
+def leave(runner: subprocess.Popen[str]) -> None:
+    """Ask a runner to leave, and see that it does."""
+    runner.terminate()
+    out, err = runner.communicate(timeout=30)
+    assert runner.returncode == 0, (out, err)
+
+
+def check(yard: Yard, task_ids: list[str]) -> None:
+    """Every task was executed once, from its beginning to its end, and no write of it was refused."""
+    assert Counter(yard.task(each).status for each in task_ids) == {"COMPLETE": len(task_ids)}
+    calls = Counter((each["request"]["id"], each["role"]) for each in yard.bench.agent.documents)
+    names = {yard.task(each).request_id for each in task_ids}
+    assert calls == {(name, role): 1 for name in names for role in ("planner", "implementer", "qa")}
+    assert [len(yard.bench.run_ids(name)) for name in names] == [1] * len(names)
+    assert "LOCK_MISMATCH" not in json.dumps(yard.bench.journal())
+    [runner] = yard.runners()
+    assert runner.is_at_rest
+
+
+def test_a_runner_works_through_tasks_while_the_way_to_the_store_does_its_worst(bench: Bench, dynamo: Dynamo) -> None:
+    yard = Yard(bench, dynamo)
+    tasks = enqueue(yard, TASKS)
+    rules = [Rule(fault, count=FOR_EVER, chance=0.04, seconds=0.1) for fault in Fault]
+    with store_proxy(dynamo.endpoint, *rules, seed=11) as proxy:
+        proxy.index.late_chance = proxy.index.lingering_chance = 0.2
+        runner = yard.runner(AIFLOW_QUEUE_STORE=proxy.endpoint, AIFLOW_QUEUE_HEARTBEAT_TIMEOUT_SECONDS="40")
+        for number, task_id in enumerate(tasks):
+            yard.ended(task_id, 60)
+            if number % 5 == 2:
+                proxy.down(1.0)
+        proxy.index.late_chance = proxy.index.lingering_chance = 0
+        proxy.rules.clear()
+        leave(runner)
+        assert all(proxy.done(fault) > 0 for fault in Fault)
+    check(yard, tasks)
+
+
+def test_a_runner_works_through_tasks_while_its_store_is_killed_again_and_again(bench: Bench, tmp_path: Path) -> None:
+    own = OwnStore(tmp_path)
+    own.start()
+    try:
+        yard = Yard(bench, Dynamo(own.endpoint))
+        tasks = enqueue(yard, 5)
+        runner = yard.runner(AIFLOW_QUEUE_HEARTBEAT_TIMEOUT_SECONDS="40")
+        wait_for(yard.runners)
+        for task_id in tasks:
+            own.kill()
+            own.start()
+            wait_for(lambda task_id=task_id: yard.task(task_id).is_final or runner.poll() is not None, 60)  # type: ignore[misc]
+            assert runner.poll() is None, runner.communicate()
+        leave(runner)
+        check(yard, tasks)
+    finally:
+        own.kill()
