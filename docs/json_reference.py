@@ -116,7 +116,7 @@ STORE = """\
 RUNNER = """\
 One line per event, as it happens: `{event, at, namespace, runner_id, reason_code}`. `event` is `started`, `waiting`,
 `held_up` (why no task is taken, or why one waits: `holder`), `recovering`, `claimed`, `ended`, `lost` (the task is no
-longer this runner's; nothing was written to it), `reaped` (another runner is dead), `store_away` (`problem`),
+longer this runner's; nothing was written to it), `reaped` (another is dead: `lost_runner`), `store_away` (`problem`),
 `store_back` or `stopped` (`tasks`: how many were worked on). What is about a task has `task_id, action, request_id,
 run_id, status, error_message, successor` too. The exit code is 0 when it was asked to stop, or had nothing more to do
 with `--once`.

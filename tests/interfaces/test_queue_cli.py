@@ -254,6 +254,7 @@ def test_a_sentence_is_a_prompt_that_anybody_may_take(shop: Shop, monkeypatch: p
     said = shop("queue", "add", "Fix the typo in the README")
     assert said.out.startswith("Queued: “Fix the typo in the README” (P2) as TASK-")
     assert "No runner of this namespace is alive" in said.out
+    assert shop.json("queue", "show", shop.add("READMEの誤字を直してください"))["action"] == "prompt"
     large = "Sort the list.\n" + "More. " * 1000
     monkeypatch.setattr(sys, "stdin", io.StringIO(large))
     task_id = shop.add("--prompt", "-", "-p", "P0")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from aiflow.cli.options import RequestIdType
 from aiflow.cli.running import find_run
 from aiflow.domain.delivery import FORCE, KEEP_CHANGES, SET, STEP_ID, UPDATE, WATCH
 from aiflow.domain.request import Priority, RequestId
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.domain.task import TaskAction, check_prompt, check_task_id
-from aiflow.errors import BadInputError
+from aiflow.errors import AiflowError, BadInputError
 from aiflow.usecases.check_work import require_resumable, require_startable
 from aiflow.usecases.enqueue_work import USUAL_PRIORITY, Order
 from aiflow.usecases.resume_run import Wish
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from aiflow.usecases.engine import Engine
 
 
+# Hiragana and the marks of a sentence: hardly an id is without a request and has these.
+_JAPANESE = re.compile("[\u3041-\u3096、。！？]")
 ACTIONS = {
     ResumeMode.RESUME: TaskAction.RESUME,
     ResumeMode.RETRY_STEP: TaskAction.RETRY_STEP,
@@ -73,8 +77,8 @@ class Given:
 
 def orders_of(session: Session, given: Given) -> list[Callable[[], Order]]:
     """Return a way to make each order; making one refuses what could not run anyway (RUN-15)."""
-    if given.prompt is None and len(given.names) == 1 and " " in given.names[0].strip():
-        return orders_of(session, Given(prompt=given.names[0], priority=given.priority, task_id=given.task_id))
+    if given.prompt is None and len(given.names) == 1 and _is_sentence(session, given.names[0].strip()):
+        given = replace(given, names=(), prompt=given.names[0])
     _check(session, given)
     priority = Priority(given.priority) if given.priority else None
     if given.prompt is not None:
@@ -89,7 +93,21 @@ def orders_of(session: Session, given: Given) -> list[Callable[[], Order]]:
         return [lambda: order]
     engine = session.engine()
     make = _start if given.mode is None else _go_on
-    return [lambda name=name: make(engine, RequestId(name), given) for name in given.names]  # type: ignore[misc]
+    names = [RequestIdType().convert(name, None, None) for name in given.names]
+    return [lambda name=name: make(engine, name, given) for name in names]  # type: ignore[misc]
+
+
+def _is_sentence(session: Session, text: str) -> bool:
+    """Tell a prompt from an id (REQ-9): no id has a blank in it (REQ-2), and Japanese sentences have other marks."""
+    if any(map(str.isspace, text)):
+        return True
+    if not _JAPANESE.search(text):
+        return False
+    try:
+        session.project.requests.read(RequestIdType().convert(text, None, None))
+    except AiflowError:
+        return True
+    return False
 
 
 def _start(engine: Engine, request_id: RequestId, given: Given) -> Order:

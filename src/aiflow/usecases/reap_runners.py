@@ -85,5 +85,5 @@ def _end(desk: Desk, runner: Runner, task: Task) -> Task | None:
     data = {"task_id": task.task_id, "runner_id": runner.runner_id, "successor": successor}
     kind, who = ActivityKind.RECOVERY, Actor.RUNNER
     desk.engine.journal.append(Activity(now, kind, who, task.request_id, task.run_id, "RUNNER_LOST", data))
-    desk.tell(News(NewsKind.REAPED, ended, "RUNNER_LOST", {"runner_id": runner.runner_id}))
+    desk.tell(News(NewsKind.REAPED, ended, "RUNNER_LOST", {"lost_runner": runner.runner_id}))
     return ended

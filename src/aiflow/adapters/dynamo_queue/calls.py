@@ -25,13 +25,14 @@ _EXPRESSIONS = ("ConditionExpression", "FilterExpression", "KeyConditionExpressi
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One conditional write of one item; `values` are the condition's."""
+    """One conditional write of one item; `values` are the condition's. A silent one is not told what it made."""
 
     condition: str
     values: Mapping[str, Any] = field(default_factory=dict)
     sets: Mapping[str, Any] = field(default_factory=dict)
     removes: tuple[str, ...] = ()
     adds: Mapping[str, int] = field(default_factory=dict)
+    is_silent: bool = False
 
 
 class Page(NamedTuple):
@@ -64,7 +65,7 @@ class Table:
         self.client.call("put_item", TableName=self.name, Item=packed(item), **params)
 
     def change(self, namespace: str, key: str, change: Change) -> Item:
-        """Change an item under a condition, and return all of it as it is then."""
+        """Change an item under a condition, and return all of it as it is then, unless that is not wanted."""
         sets = ", ".join(f"#{name} = :set_{name}" for name in change.sets)
         removes = ", ".join(f"#{name}" for name in change.removes)
         adds = ", ".join(f"#{name} :add_{name}" for name in change.adds)
@@ -78,8 +79,9 @@ class Table:
             **{f"set_{name}": value for name, value in change.sets.items()},
             **{f"add_{name}": value for name, value in change.adds.items()},
         }
-        params = {"Key": self._key(namespace, key), "ReturnValues": "ALL_NEW", **_expressed(expressions, values)}
-        return unpacked(self.client.call("update_item", TableName=self.name, **params)["Attributes"])
+        told = "NONE" if change.is_silent else "ALL_NEW"
+        params = {"Key": self._key(namespace, key), "ReturnValues": told, **_expressed(expressions, values)}
+        return unpacked(self.client.call("update_item", TableName=self.name, **params).get("Attributes", {}))
 
     def delete(self, namespace: str, key: str, condition: str, values: Mapping[str, Any]) -> None:
         """Remove an item under a condition."""

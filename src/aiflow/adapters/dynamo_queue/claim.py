@@ -81,9 +81,11 @@ class Entries:
             self.here = page
         return self.here
 
-    def drop(self, candidate: Candidate) -> None:
-        """Take an entry out."""
+    def drop(self, candidate: Candidate) -> bool:
+        """Take an entry out; False if it is none of these."""
+        is_here = candidate in self.here
         self.here = [each for each in self.here if each != candidate]
+        return is_here
 
 
 @dataclass(slots=True)
@@ -104,8 +106,8 @@ class Claiming:
         """Claim the next task that this runner may take."""
         if (held := self._resolve(claimant, now)) is not None:
             return held
-        # After a lost race others are at work: what was seen before it is old already, and is looked at anew.
         try:
+            # After a lost race others are at work: what was seen before it is old already, and is looked at anew.
             while (got := self._claim_first(claimant, now)) is Lost.RACE:
                 continue
         except AiflowError:
@@ -140,9 +142,8 @@ class Claiming:
         while candidates := sorted((*own.fill(), *anybodys.fill())):
             candidate = self._choose(candidates)
             got = self._try(Attempt(candidate.task_id, _token()), claimant, now)
-            is_anybodys = candidate in anybodys.here
             own.drop(candidate)
-            anybodys.drop(candidate)
+            is_anybodys = anybodys.drop(candidate)
             self._pass_over(candidate.task_id)
             if isinstance(got, Task):
                 self.window = max(1, self.window - 1)

@@ -45,7 +45,7 @@ class Guards:
     def free(self, request_id: str, task_id: str) -> None:
         """Free a guard that names this task; where that fails, the next enqueue repairs it."""
         try:
-            change = Change("#task_id = :mine", {"mine": task_id}, removes=("task_id",))
+            change = Change("#task_id = :mine", {"mine": task_id}, removes=("task_id",), is_silent=True)
             self.table.change(self.namespace, request_id, change)
         except (ConditionFailedError, AiflowError):
             return

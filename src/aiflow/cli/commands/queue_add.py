@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from aiflow.cli.failure import show
-from aiflow.cli.options import PRIORITY_CHOICE, RequestIdType, complete_request, option
+from aiflow.cli.options import PRIORITY_CHOICE, complete_request, option
 from aiflow.cli.options import command as make_command
 from aiflow.cli.orders import Given, orders_of
 from aiflow.cli.queue_session import QueueSession, namespace_option
@@ -52,10 +52,7 @@ def command(session: Session, as_json: bool, names: tuple[str, ...], namespace: 
     """Hand work to a runner."""
     if given["prompt"] == STDIN:
         given["prompt"] = sys.stdin.read()
-    wanted = Given(
-        tuple(RequestIdType().convert(name, None, None) if _is_name(name) else name for name in names), **given
-    )
-    orders, refused = _attempt(orders_of(session, wanted))
+    orders, refused = _attempt(orders_of(session, Given(names, **given)))
     # What is refused needs no store.
     desk = QueueSession(session, namespace, is_quiet=as_json, is_to_write=True).desk() if orders else None
     done: list[Enqueued] = []
@@ -67,11 +64,6 @@ def command(session: Session, as_json: bool, names: tuple[str, ...], namespace: 
     _answer(session, desk, done, refused, as_json=as_json)
     if refused:
         raise click.exceptions.Exit(int(exit_code(refused[0].reason_code)))
-
-
-def _is_name(text: str) -> bool:
-    """Tell an id from a sentence: no id has a blank in it (REQ-2), so a sentence is a prompt (REQ-9)."""
-    return not any(map(str.isspace, text))
 
 
 def _attempt(calls: Sequence[Callable[[], Made]]) -> tuple[list[Made], list[AiflowError]]:

@@ -1,0 +1,112 @@
+"""What a runner shows (QUE-7, QUE-11): a line for everything, the live area, and the events for programs."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from aiflow.cli.lines import plain
+from aiflow.cli.runner_view import RunnerView
+from aiflow.domain.lifecycle import TaskStatus
+from aiflow.domain.runner import Runner
+from aiflow.domain.task import Checkout, Task, TaskAction
+from aiflow.messages import Texts
+from aiflow.usecases.runner_desk import News, NewsKind
+
+NOW = datetime(2026, 11, 4, 1, 32, tzinfo=UTC)
+RUNNER = Runner("app", "host-1-ab", Checkout("host", "/app"), NOW, NOW)
+
+
+def task(**more: Any) -> Task:
+    fields: dict[str, Any] = {"action": TaskAction.START, "request_id": "RQ-1"} | more
+    return Task("app", "TASK-1", created_at=NOW, updated_at=NOW, place_at=NOW, **fields)
+
+
+LOST = task(status=TaskStatus.ERROR, error_message="RUNNER_LOST: x", successor="TASK-1.2")
+EVERYTHING = [
+    News(NewsKind.STARTED),
+    News(NewsKind.WAITING),
+    News(NewsKind.HELD_UP, None, "RUN_IN_PROGRESS", {"holder": "RUN-7"}),
+    News(NewsKind.HELD_UP, None, "DOCTOR_FAILED", {"holder": "no git"}),
+    News(NewsKind.HELD_UP, task(), "QUEUE_IN_PROGRESS", {"holder": "pid 7"}),
+    *(News(NewsKind.CLAIMED, task(action=action)) for action in TaskAction),
+    News(NewsKind.ENDED, task(status=TaskStatus.COMPLETE)),
+    News(NewsKind.ENDED, task(status=TaskStatus.CANCELLED, error_message="CANCELLED"), "CANCELLED"),
+    News(NewsKind.ENDED, LOST, "RUNNER_LOST"),
+    News(NewsKind.LOST, task(), "LOCK_MISMATCH"),
+    News(NewsKind.RECOVERING, task(), "PROCESS_CRASHED"),
+    News(NewsKind.REAPED, LOST, "RUNNER_LOST", {"lost_runner": "other"}),
+    News(NewsKind.STORE_AWAY, None, "STORE_UNREACHABLE", {"problem": "refused"}),
+    News(NewsKind.STORE_BACK),
+    News(NewsKind.STOPPED, facts={"tasks": "3"}),
+]
+
+
+def shown(capsys: pytest.CaptureFixture[str], *news: News, language: str = "en") -> list[str]:
+    view = RunnerView(Texts(language), RUNNER, as_json=False, clock=lambda: NOW)
+    with view:
+        for each in news:
+            view.hear(each)
+    return [line[21:] for line in capsys.readouterr().out.splitlines()]
+
+
+def test_everything_that_happens_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys, *EVERYTHING)
+    assert len(lines) == len(EVERYTHING)
+    assert lines[0] == "Runner of app in /app  (host-1-ab)"
+    assert lines[2:5] == [
+        "Tasks wait: another run is active in this checkout: RUN-7",
+        "No task is taken until this is mended: no git  → aiflow doctor",
+        "The task waits: another auto-run is active in this checkout: pid 7",
+    ]
+    assert lines[5:7] == ["▶ start RQ-1  TASK-1", "▶ resume RQ-1  TASK-1"]
+    assert lines[11:14] == [
+        "✓ start RQ-1  complete",
+        "– start RQ-1  cancelled",
+        "! start RQ-1  ended with an error  RUNNER_LOST: The runner no longer responds  goes on as TASK-1.2",
+    ]
+    assert lines[16] == "Runner other is dead: its task TASK-1 ended with RUNNER_LOST.  goes on as TASK-1.2"
+    assert lines[-1] == "Runner stopped. Tasks worked on: 3"
+
+
+def test_in_japanese_too(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys, *EVERYTHING, language="ja")
+    assert (len(lines), lines[1], lines[11]) == (len(EVERYTHING), "タスクを待っています …", "✓ 開始 RQ-1  完了")
+    assert not any("<" in line for line in lines)
+
+
+def test_programs_get_one_object_per_event(capsys: pytest.CaptureFixture[str]) -> None:
+    view = RunnerView(Texts("ja"), RUNNER, as_json=True, clock=lambda: NOW)
+    for each in EVERYTHING:
+        view.hear(each)
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["event"] for each in told] == [news.kind.value for news in EVERYTHING]
+    assert {each["at"] for each in told} == {NOW.isoformat()}
+    ended = told[13]
+    assert (ended["task_id"], ended["status"], ended["successor"]) == ("TASK-1", "ERROR", "TASK-1.2")
+    assert told[-1]["tasks"] == "3"
+    assert (told[-4]["runner_id"], told[-4]["lost_runner"]) == ("host-1-ab", "other")
+
+
+def test_the_live_area_says_what_it_does_and_what_came_of_it() -> None:
+    view = RunnerView(Texts("en"), RUNNER, as_json=False, clock=lambda: NOW)
+
+    def area() -> list[str]:
+        return [plain(line).strip() for line in view._picture(60)]
+
+    for each in (News(NewsKind.CLAIMED, task()), News(NewsKind.ENDED, task(status=TaskStatus.COMPLETE))):
+        view.hear(each)
+    view.hear(News(NewsKind.WAITING))
+    assert area()[1:] == ["1 complete, 0 with an error, 0 cancelled", "Waiting for tasks …"]
+    view.hear(News(NewsKind.CLAIMED, task()))
+    assert area()[1:] == [
+        "00:00  ▶ RQ-1",
+        "00:00    setting up the worktree",
+        "",
+        "1 complete, 0 with an error, 0 cancelled",
+        "Ctrl-C: stop after this task",
+    ]
+    assert all(len(line) < 60 for line in area())
