@@ -457,7 +457,6 @@ PASSING = [
     "failed to read /path/.git/worktrees/other/commondir: No such file or directory",
     "failed to read '.git/worktrees/other/locked': No such file or directory",
     "Invalid path '/path/.git/worktrees/other': No such file or directory",
-    "could not create directory of '.git/worktrees/other': No such file or directory",
 ]
 
 
