@@ -16,7 +16,7 @@ from aiflow.domain.task import (
     FINAL_STATUSES,
     INLINE_PROMPT_BYTES,
     LIVE_STATUSES,
-    LOST_DELIVERIES,
+    MOST_LOSSES,
     MESSAGE_CHARACTERS,
     PROMPT_BYTES,
     TASK_ID_CHARACTERS,
@@ -202,7 +202,7 @@ def test_a_successor_is_a_new_task_that_names_the_old_one_and_keeps_its_place() 
     new = successor_of(old, later(500), THERE)
     assert new == a_task(
         1, task_id="TASK-0001.2", created_at=later(500), updated_at=later(500), run_id="RUN-1", predecessor="TASK-0001",
-        options={"a": "b"}, priority=Priority.P0,
+        options={"a": "b"}, priority=Priority.P0, losses=1,
     )  # fmt: skip
     assert place_key(new).rpartition("#")[0] == place_key(old).rpartition("#")[0]
     assert new.checkout == HERE
@@ -214,12 +214,14 @@ def test_a_prompt_that_was_begun_belongs_to_where_it_was_begun() -> None:
     assert successor_of(a_prompt(1), NOW).checkout is None
 
 
-def test_a_lost_task_is_not_delivered_for_ever() -> None:
+@pytest.mark.spec("RUN-14", "QUE-7")
+def test_a_lost_task_is_not_delivered_for_ever_and_stops_in_order_do_not_count() -> None:
     task = a_task(1)
     delivered = 1
-    while is_delivered_again(task):
-        task, delivered = successor_of(task, NOW), delivered + 1
-    assert delivered == LOST_DELIVERIES
+    while is_delivered_again(task) and delivered < 20:
+        for reason in ("RUNNER_STOPPED", "STORE_UNREACHABLE: x", "RUNNER_LOST: x"):
+            task, delivered = successor_of(replace(task, error_message=reason), NOW), delivered + 1
+    assert delivered == 3 * (MOST_LOSSES - 1) + 1
     assert not is_delivered_again(replace(a_task(1), is_private=True))
 
 

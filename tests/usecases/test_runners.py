@@ -543,6 +543,7 @@ def test_a_task_is_not_delivered_again_for_ever_and_a_terminals_never() -> None:
         scene.claim("gone")
         bury(scene.desk, scene.runner("gone", task_id=task_id))
     assert (scene.task("T-1.3").reason_code, scene.task("T-1.3").successor) == ("RUNNER_LOST", None)
+    assert scene.task("T-1.3").losses == 2
     scene.add("P-1", is_private=True)
     scene.queue.real.claim_this("P-1", Claimant("gone", HERE), scene.now)
     bury(scene.desk, scene.runner("gone", task_id="P-1"))

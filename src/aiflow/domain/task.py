@@ -29,8 +29,9 @@ INLINE_PROMPT_BYTES = 200
 PROMPT_BYTES = 390_000
 MESSAGE_CHARACTERS = 300
 TASK_ID_CHARACTERS = 128
-# How often a task whose runner was lost is delivered again; behind that a person decides.
-LOST_DELIVERIES = 3
+# How many runners a task's work may lose; behind that a person decides. Runners that stopped in order do not count.
+MOST_LOSSES = 3
+RUNNER_LOST = "RUNNER_LOST"
 
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DELIVERY = re.compile(r"(.+)\.(\d+)")
@@ -75,7 +76,8 @@ class Task:
     `request_id` is the seed's `task_group_id`, `run_id` its `session_id`. Without a `checkout` any runner of the
     namespace may take it. A private task is one that its maker claims itself: no other runner can find it. `fence` is
     the number its request's guard gave out with it, `claim_token` that of the one claim it ever has. `place_at` is the
-    time its place in the queue counts from: a successor keeps the place of the task it goes on with.
+    time its place in the queue counts from: a successor keeps the place of the task it goes on with. `losses` counts
+    the runners that its work has lost before.
     """
 
     namespace: str
@@ -99,6 +101,7 @@ class Task:
     predecessor: str | None = None
     successor: str | None = None
     is_private: bool = False
+    losses: int = 0
 
     @property
     def is_final(self) -> bool:
@@ -248,9 +251,10 @@ def successor_of(task: Task, now: datetime, checkout: Checkout | None = None) ->
         predecessor=task.task_id,
         successor=None,
         is_private=False,
+        losses=task.losses + (task.reason_code == RUNNER_LOST),
     )
 
 
 def is_delivered_again(task: Task) -> bool:
     """Tell whether a task whose runner was lost gets a successor by itself: not for ever (RUN-14)."""
-    return not task.is_private and delivery_number(task.task_id) < LOST_DELIVERIES
+    return not task.is_private and task.losses + 1 < MOST_LOSSES

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.runner import Vigil
-from aiflow.domain.task import TaskEnd, is_delivered_again, message_of, successor_id
+from aiflow.domain.task import RUNNER_LOST, TaskEnd, is_delivered_again, message_of, successor_id
 from aiflow.usecases.finish_task import deliver_again
 from aiflow.usecases.runner_desk import News, NewsKind
 
@@ -77,13 +77,13 @@ def _end(desk: Desk, runner: Runner, task: Task) -> Task | None:
     """End a lost task and record it; what somebody else did meanwhile is returned as it is."""
     successor = successor_id(task.task_id) if is_delivered_again(task) else None
     text = f"{runner.runner_id} ({runner.checkout.id})"
-    end = TaskEnd(TaskEvent.FAILED, message_of("RUNNER_LOST", text), task.run_id, successor)
+    end = TaskEnd(TaskEvent.FAILED, message_of(RUNNER_LOST, text), task.run_id, successor)
     now = desk.engine.clock()
     ended = desk.queue.end_lost(task, end, now)
     if ended is None:
         return desk.queue.get(task.task_id)
     data = {"task_id": task.task_id, "runner_id": runner.runner_id, "successor": successor}
     kind, who = ActivityKind.RECOVERY, Actor.RUNNER
-    desk.engine.journal.append(Activity(now, kind, who, task.request_id, task.run_id, "RUNNER_LOST", data))
-    desk.tell(News(NewsKind.REAPED, ended, "RUNNER_LOST", {"lost_runner": runner.runner_id}))
+    desk.engine.journal.append(Activity(now, kind, who, task.request_id, task.run_id, RUNNER_LOST, data))
+    desk.tell(News(NewsKind.REAPED, ended, RUNNER_LOST, {"lost_runner": runner.runner_id}))
     return ended

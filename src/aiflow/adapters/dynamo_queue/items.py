@@ -63,6 +63,7 @@ def item_of(task: Task) -> Item:
         "predecessor": task.predecessor,
         "successor": task.successor,
         "is_private": task.is_private or None,
+        "losses": task.losses or None,
     }
     return {name: value for name, value in whole.items() if value is not None}
 
@@ -96,6 +97,7 @@ def task_of(item: Item) -> Task:
         predecessor=_text(item, "predecessor"),
         successor=_text(item, "successor"),
         is_private=item.get("is_private", False),
+        losses=item.get("losses", 0),
     )
 
 
