@@ -167,7 +167,7 @@ def test_what_was_written_survives_a_kill_and_a_taken_port(home: StoreHome, benc
         # A client that was opened before starts it again, and finds it where it is.
         with pytest.raises(EnvironmentProblemError) as caught:
             store.all_runners()
-        assert caught.value.reason_code == "STORE_UNREACHABLE"
+        assert (caught.value.reason_code, caught.value.context["start"]) == ("STORE_UNREACHABLE", "aiflow store start")
         again = local.status()
         assert again.is_running
         assert again.endpoint != first.endpoint
@@ -270,8 +270,10 @@ def test_aws_says_what_is_wrong_with_who_we_are(bench: Bench, given: dict[str, s
     found = checks(bench, "doctor", "--full", code=3, env=env)["store"]
     server.shutdown()
     server.server_close()
-    assert (found["result"], found["reason_code"]) == ("FAIL", "STORE_REFUSED")
+    code = "STORE_REFUSED" if url else "STORE_CREDENTIALS_MISSING"
+    assert (found["result"], found["reason_code"]) == ("FAIL", code)
     assert told in found["message"]
+    assert not found["message"].endswith(".")
 
 
 def _of_another_shape(dynamo: Dynamo) -> None:

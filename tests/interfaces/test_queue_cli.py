@@ -519,6 +519,7 @@ def test_a_store_that_does_not_answer_is_an_error_with_its_address(shop: Shop, m
     monkeypatch.setenv("AIFLOW_QUEUE_STORE", "http://127.0.0.1:9")
     error = shop.json("queue", "list", code=3)["error"]
     assert (error["reason_code"], error["context"]["endpoint"]) == ("STORE_UNREACHABLE", "http://127.0.0.1:9")
+    assert not any("aiflow store" in action for action in error["actions"])
 
 
 def test_the_program_itself_does_all_that(shop: Shop, aiflow: Program, dynamo: Dynamo, tmp_path: Path) -> None:

@@ -84,6 +84,8 @@ class DynamoClient:
         self._client = client
         # Told of every call that was answered: the operation, what was asked, and the answer with its cost.
         self.observe: Callable[[str, dict[str, Any], dict[str, Any]], None] | None = None
+        # What else is told with an error: how to mend it, where that is known.
+        self.help: dict[str, str] = {}
 
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
         """Call one operation (`get_item`, …) and return its answer."""
@@ -127,11 +129,10 @@ class DynamoClient:
             *(exceptions.ConfigParseError, exceptions.ConfigNotFound, exceptions.TokenRetrievalError),
             *(exceptions.SSOError, exceptions.NoAuthTokenError),
         )
-        return self._problem("STORE_REFUSED" if isinstance(error, ours) else "STORE_UNREACHABLE", error)
+        return self._problem("STORE_CREDENTIALS_MISSING" if isinstance(error, ours) else "STORE_UNREACHABLE", error)
 
     def _problem(self, reason_code: str, problem: object) -> AiflowError:
-        text = " ".join(str(problem).split())
-        return EnvironmentProblemError(reason_code=reason_code, endpoint=self.name, problem=text)
+        return EnvironmentProblemError(reason_code=reason_code, endpoint=self.name, problem=_line(problem), **self.help)
 
 
 def connect(address: StoreAddress) -> DynamoClient:
@@ -163,5 +164,10 @@ def bare_client(address: StoreAddress) -> Any:
         )
         return session.client("dynamodb", endpoint_url=address.endpoint, config=config)
     except (BotoCoreError, ValueError) as error:
-        problem = " ".join(str(error).split())
-        raise EnvironmentProblemError(reason_code="STORE_REFUSED", endpoint=address.name, problem=problem) from error
+        code = "STORE_CREDENTIALS_MISSING"
+        raise EnvironmentProblemError(reason_code=code, endpoint=address.name, problem=_line(error)) from error
+
+
+def _line(problem: object) -> str:
+    """Write what somebody else says as a part of our own sentence: in one line, without their full stop."""
+    return " ".join(str(problem).split()).removesuffix(".")

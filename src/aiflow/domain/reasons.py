@@ -189,6 +189,7 @@ RUNNER_STOPPED           QUEUE        503 ENVIRONMENT RESUME      N environment_
 STORE_UNREACHABLE        QUEUE        503 ENVIRONMENT RESUME      N environment_failure    yes
 STORE_THROTTLED          QUEUE        429 ENVIRONMENT WAIT        - resource_exceeded      yes
 STORE_REFUSED            QUEUE        403 ENVIRONMENT MEND        - environment_failure    no
+STORE_CREDENTIALS_MISSING QUEUE       403 ENVIRONMENT MEND        - environment_failure    no
 STORE_TABLE_MISMATCH     QUEUE        409 ENVIRONMENT MEND        - environment_failure    no
 STORE_NOT_INSTALLED      QUEUE        503 ENVIRONMENT MEND        - environment_failure    no
 STORE_NOT_STARTED        QUEUE        503 ENVIRONMENT MEND        - environment_failure    yes

@@ -76,7 +76,8 @@ def _stop_from_outside(work: Work) -> None:
     why = failure(work.run, work.stop_code, "")
     if why.reason_code == "STORE_UNREACHABLE":
         store = work.engine.settings.text("queue.store")
-        why = replace(why, summary="no heartbeat was taken", facts=(("endpoint", store),))
+        mending = (("start", "aiflow store start"),) if store == "local" else ()
+        why = replace(why, summary="no heartbeat was taken", facts=(("endpoint", store), *mending))
     end_run(work, stopped(work.run, why, work.engine.clock()))
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # A store that cannot be started is not tried at every call.
 AGAIN_SECONDS = 5.0
+# What a person can type where it does not answer.
+START = "aiflow store start"
 
 
 class LocalClient(DynamoClient):
@@ -28,6 +30,7 @@ class LocalClient(DynamoClient):
     def __init__(self, local: LocalDynamo, progress: Callable[[str, float | None], None]) -> None:
         address = local.address(progress)
         super().__init__(address, bare_client(address))
+        self.help = {"start": START}
         self._local = local
         self._lock = threading.Lock()
         self._looked_at = -AGAIN_SECONDS

@@ -109,7 +109,8 @@ def _settle(client: DynamoClient, shape: TableShape, found: dict[str, Any] | Non
                 _add_index(client, shape, found, missing[0])
         if time.monotonic() > until:
             problem = f"{shape.name} is not ready after {WAIT_SECONDS:.0f} s"
-            raise EnvironmentProblemError(reason_code="STORE_UNREACHABLE", endpoint=client.name, problem=problem)
+            told = {"endpoint": client.name, "problem": problem, **client.help}
+            raise EnvironmentProblemError(reason_code="STORE_UNREACHABLE", **told)
         time.sleep(pause)
         found, pause = None, min(_LOOK_SECONDS, pause * 2)
 
