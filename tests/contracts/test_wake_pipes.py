@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from aiflow.adapters.wake_pipes import WakePipes
+from aiflow.adapters.wake_pipes import WakePipes, count_listeners
 
 pytestmark = pytest.mark.spec("PRF-4")
 
@@ -98,3 +98,13 @@ def test_something_else_in_the_folder_is_left_alone(tmp_path: Path, runner: Wake
     runner.poke("app", "TASK-1")
     assert (tmp_path / "elsewhere").read_text() == ""
     assert (tmp_path / "app/link").is_symlink()
+
+
+def test_those_that_listen_are_counted_in_every_namespace_and_hear_nothing_of_it(
+    tmp_path: Path, runner: WakePipes
+) -> None:
+    other = WakePipes(str(tmp_path), "other", "r2")
+    os.mkfifo(tmp_path / "app/killed")
+    assert (count_listeners(str(tmp_path)), runner.wait(0)) == (2, ())
+    other.close()
+    assert (count_listeners(str(tmp_path)), count_listeners(str(tmp_path / "none"))) == (1, 0)

@@ -237,6 +237,21 @@ def test_a_killed_runners_task_is_lost_and_its_run_recovered_by_another_delivery
     assert other.poll() is None
 
 
+@pytest.mark.spec("QUE-7")
+def test_one_that_works_only_once_sees_to_what_a_killed_runner_left_before_it_leaves(yard: Yard) -> None:
+    yard.bench.agent.does("implementer", HANG)
+    task_id = yard.add()
+    process = yard.runner()
+    pid = hanging(yard)
+    wait_for(lambda: yard.task(task_id).run_id is not None)
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not is_alive(pid))
+    told = yard.work()
+    assert events(told) == ["started", "reaped", "claimed", "ended", "stopped"]
+    assert (yard.task(f"{task_id}.2").status, len(yard.bench.run_ids())) == ("COMPLETE", 1)
+
+
 @pytest.mark.faults
 @pytest.mark.spec("QUE-7")
 def test_a_machine_that_slept_kills_nobody(yard: Yard) -> None:

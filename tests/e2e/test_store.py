@@ -20,9 +20,13 @@ import pytest
 
 from aiflow.adapters.dynamo_local import LocalDynamo
 from aiflow.adapters.processes.table import boot_id, started_at
+from aiflow.adapters.wake_pipes import WakePipes
+from aiflow.domain.health import Finding, Health
 from aiflow.errors import EnvironmentProblemError
+from aiflow.messages import Texts
 from aiflow.settings import Source, settle
-from aiflow.wiring import open_store
+from aiflow.usecases.check_store import check_store
+from aiflow.wiring import open_store, store_look
 from conftest import somebody_else
 from dynamo import Dynamo
 from dynamo_keeper import java_command
@@ -135,7 +139,11 @@ def test_eight_starts_at_once_give_one_store_that_is_the_users_alone(home: Store
     assert (exposed["result"], exposed["evidence"]) == ("FAIL", [str(home.store)])
     assert exposed["fix"] == f"chmod -R go-rwx {home.store}"
 
-    assert "tasks are kept" in home.aiflow("store", "stop").stdout
+    runner = WakePipes(str(home.data / "wake"), "app", "r1")
+    stopped = home.aiflow("store", "stop").stdout
+    runner.close()
+    assert "tasks are kept" in stopped
+    assert "Runners at work on this machine: 1." in stopped
     assert stores_of(home) == []
     assert home.aiflow.json("store", "status", code=3)["store"]["running"] is False
     assert "did not run" in home.aiflow("store", "stop").stdout
@@ -202,6 +210,26 @@ def test_it_says_exactly_what_is_missing(home: StoreHome, tmp_path: Path) -> Non
     no_engine = home.aiflow("--lang", "ja", "store", "start", code=3, env=home.without("java"))
     assert "its engine does not answer" in no_engine.stderr
     assert stores_of(home) == []
+
+
+@pytest.mark.spec("QUE-2", "DOC-1")
+def test_the_full_check_warns_where_nothing_can_run_it_and_only_there(home: StoreHome, tmp_path: Path) -> None:
+    def found(environ: dict[str, str]) -> list[Finding]:
+        return list(check_store(settle({}), store_look(settle({}), environ)))
+
+    bare = home.environ | home.without("java", "npm") | {"XDG_CACHE_HOME": str(tmp_path)}
+    [warning] = found(bare)
+    assert (warning.health, warning.reason_code) == (Health.WARN, "STORE_NOT_INSTALLED")
+    told = Texts("en")(f"check.{warning.message}", **dict(warning.facts))
+    assert "only the queue and runners need" in told
+    assert "Java 17 or newer was not found" in told
+    assert "npm was not found" in told
+    assert "Docker was not found" in told
+    # It never ran, and could.
+    assert found(home.environ) == []
+    program(home.folder / "bin", "docker", "exit 0")
+    assert found(bare) == []
+    assert not home.store.exists()
 
 
 @pytest.mark.spec("QUE-2")

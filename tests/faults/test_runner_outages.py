@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,3 +82,27 @@ def test_a_store_that_comes_back_in_time_disturbs_nobody(bench: Bench, dynamo: D
         time.sleep(0.5)
     assert yard.ended(task_id).status == "COMPLETE"
     assert bench.agent.roles.count("implementer S01") == 1
+
+
+def test_who_leaves_while_the_store_is_away_says_what_was_not_written_and_the_next_one_sees_to_it(
+    bench: Bench, dynamo: Dynamo, proxy: StoreProxy
+) -> None:
+    yard = Yard(bench, dynamo)
+    bench.agent.does("implementer", HANG.format(seconds=600))
+    task_id = yard.add()
+    runner = yard.runner(AIFLOW_QUEUE_STORE=proxy.endpoint, **SHORT)
+    agent_of(yard)
+    wait_for(lambda: yard.task(task_id).run_id is not None)
+    bench.agent.forget()
+    proxy.down()
+    runner.send_signal(signal.SIGTERM)
+    out, err = runner.communicate(timeout=30)
+    told = [json.loads(line) for line in out.splitlines()]
+    assert (runner.returncode, [each["event"] for each in told if "event" in each]) == (
+        3,
+        ["started", "claimed", "store_away", "unwritten", "stopped"],
+    ), err
+    assert [each["tasks"] for each in told if each.get("event") == "stopped"] == ["1"]
+    assert yard.task(task_id).status == "RUNNING"
+    yard.work()
+    assert (yard.task(task_id).reason_code, yard.task(f"{task_id}.2").status) == ("RUNNER_LOST", "COMPLETE")

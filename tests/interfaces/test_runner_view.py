@@ -39,8 +39,10 @@ EVERYTHING = [
     News(NewsKind.LOST, task(), "LOCK_MISMATCH"),
     News(NewsKind.RECOVERING, task(), "PROCESS_CRASHED"),
     News(NewsKind.REAPED, LOST, "RUNNER_LOST", {"lost_runner": "other"}),
-    News(NewsKind.STORE_AWAY, None, "STORE_UNREACHABLE", {"problem": "refused"}),
+    News(NewsKind.STORE_AWAY, None, "STORE_UNREACHABLE", {"problem": "refused", "command": "aiflow store start"}),
     News(NewsKind.STORE_BACK),
+    News(NewsKind.CUT_OFF, task(), "STORE_UNREACHABLE", {"seconds": "90"}),
+    News(NewsKind.UNWRITTEN, task(), "STORE_UNREACHABLE"),
     News(NewsKind.STOPPED, facts={"tasks": "3"}),
 ]
 
@@ -88,7 +90,7 @@ def test_programs_get_one_object_per_event(capsys: pytest.CaptureFixture[str]) -
     ended = told[13]
     assert (ended["task_id"], ended["status"], ended["successor"]) == ("TASK-1", "ERROR", "TASK-1.2")
     assert told[-1]["tasks"] == "3"
-    assert (told[-4]["runner_id"], told[-4]["lost_runner"]) == ("host-1-ab", "other")
+    assert (told[16]["runner_id"], told[16]["lost_runner"]) == ("host-1-ab", "other")
 
 
 def test_the_live_area_says_what_it_does_and_what_came_of_it() -> None:

@@ -29,7 +29,7 @@ from aiflow.usecases.file_prompt import title_of
 from aiflow.usecases.finish_task import finish_task
 from aiflow.usecases.heartbeat import CutOff, Heartbeat, Hold
 from aiflow.usecases.reap_runners import Reaper, bury
-from aiflow.usecases.runner_desk import Desk, News, Pace
+from aiflow.usecases.runner_desk import Desk, News, Outage, Pace
 from run_builders import at, done, in_step, why
 
 HERE, THERE = Checkout("here", "/app"), Checkout("there", "/app")
@@ -230,6 +230,23 @@ def test_without_the_store_the_work_goes_on_until_three_quarters_of_the_timeout(
     wait_for(lambda: scene.record.beats > beats)
     assert scene.heartbeat.why_end() is CutOff.STORE_AWAY  # what has ended does not begin again
     scene.heartbeat.close()
+    # Each was said as it happened, and once.
+    assert scene.told() == ["store_away", "cut_off", "store_back"]
+    assert scene.news[0].facts == {"problem": "refused", "command": "aiflow doctor --full"}
+    assert (scene.news[1].task, scene.news[1].facts) == (scene.task(), {"seconds": "2"})
+
+
+@pytest.mark.spec("QUE-10")
+def test_whoever_misses_the_store_it_is_told_once_and_over_when_all_are_answered() -> None:
+    outage = Outage()
+    assert [outage.begins("work"), outage.begins("heartbeat"), outage.begins("work")] == [True, False, False]
+    assert [outage.ends("work"), outage.ends("work"), outage.ends("heartbeat")] == [False, False, True]
+    assert not outage.ends("heartbeat")
+    scene = Scene()
+    here = EnvironmentProblemError(reason_code="STORE_UNREACHABLE", problem="x", start="aiflow store start")
+    scene.desk.say_away("work", here)
+    scene.desk.say_away("work", EnvironmentProblemError(reason_code="STORE_REFUSED", problem="no"))
+    assert [each.facts["command"] for each in scene.news] == ["aiflow store start"]
 
 
 @pytest.mark.spec("QUE-10")
@@ -548,6 +565,18 @@ def test_a_task_is_not_delivered_again_for_ever_and_a_terminals_never() -> None:
     scene.queue.real.claim_this("P-1", Claimant("gone", HERE), scene.now)
     bury(scene.desk, scene.runner("gone", task_id="P-1"))
     assert (scene.task("P-1").reason_code, scene.task("P-1").successor) == ("RUNNER_LOST", None)
+
+
+@pytest.mark.spec("QUE-7")
+def test_who_could_not_say_goodbye_is_put_to_rest_by_its_heartbeat() -> None:
+    scene, clock = Scene(timeout_seconds=120), Clock()
+    scene.records.real.save(scene.runner("gone", beats=7))
+    reaper = Reaper(scene.desk, clock)
+    for _ in range(15):
+        reaper.look()
+        clock.seconds += 9.9
+    assert [each.is_at_rest for each in scene.records.real.all()] == [True]
+    assert scene.told() == []
 
 
 def test_somebody_who_moved_meanwhile_is_left_alone() -> None:

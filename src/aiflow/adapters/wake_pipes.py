@@ -72,6 +72,17 @@ class WakePipes:
         os.close(pipe)
 
 
+def count_listeners(folder: str) -> int:
+    """Count the runners of all namespaces that listen, without telling them anything; never raises."""
+    count = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):  # nobody reads it
+                os.close(os.open(f"{place}/{name}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW))
+                count += 1
+    return count
+
+
 def _tell(path: str, line: bytes) -> bool:
     """Write into one pipe; one that is full has news enough, one that nobody reads goes."""
     try:

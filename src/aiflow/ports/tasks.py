@@ -164,6 +164,9 @@ class LocalStore(Protocol):
     def status(self) -> StoreStatus:
         """Look at it; changes nothing."""
 
+    def lack(self) -> str | None:
+        """Say what is missing here to run it, None if nothing is; fetches and starts nothing."""
+
     def log(self, lines: int) -> str:
         """Return the end of its log."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.health import Finding, Health
@@ -13,13 +14,18 @@ if TYPE_CHECKING:
     from aiflow.ports.tasks import QueueStore, StoreStatus
     from aiflow.settings import Settings
 
+INSTALL = "brew install openjdk@17 node" if sys.platform == "darwin" else "sudo apt install openjdk-17-jre-headless npm"
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class StoreLook(NamedTuple):
-    """How the doctor looks at stores: the one of this machine, and the one that the settings name, which it opens."""
+    """How the doctor looks at stores: the one of this machine, and the one that the settings name, which it opens.
+
+    `lack` tells what the one of this machine would need to run, if something is missing.
+    """
 
     local: Callable[[], StoreStatus]
+    lack: Callable[[], str | None]
     opened: Callable[[], QueueStore]
 
 
@@ -42,6 +48,8 @@ def check_store(settings: Settings, look: StoreLook) -> Iterator[Finding]:
     elif status.problem:
         told = (("problem", status.problem),)
         yield Finding("store", Health.WARN, None, "store.down", told, fix="aiflow store start")
+    elif lack := look.lack():
+        yield Finding("store", Health.WARN, "STORE_NOT_INSTALLED", "store.lack", (("problem", lack),), fix=INSTALL)
 
 
 def _check_shared(name: str, look: StoreLook) -> Iterator[Finding]:

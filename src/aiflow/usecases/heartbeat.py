@@ -18,7 +18,7 @@ from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.runner import RunnerStatus
 from aiflow.errors import AiflowError, ConflictError
 from aiflow.usecases.beside import Beside
-from aiflow.usecases.runner_desk import FIRST_PAUSE_SECONDS
+from aiflow.usecases.runner_desk import FIRST_PAUSE_SECONDS, News, NewsKind
 
 if TYPE_CHECKING:
     from aiflow.domain.run import Run
@@ -114,6 +114,8 @@ class Heartbeat:
         if hold.cut_off is None:
             if self.is_cut_off:
                 hold.cut_off = CutOff.STORE_AWAY
+                facts = {"seconds": f"{time.monotonic() - self._saved_seconds:.0f}"}
+                self._desk.tell(News(NewsKind.CUT_OFF, hold.task, hold.cut_off.value, facts))
             elif self._desk.asked() is StopRequest.NOW:
                 hold.cut_off = CutOff.STOPPED
         if self._desk.asked() is not StopRequest.NONE:
@@ -127,9 +129,12 @@ class Heartbeat:
             hold = self._hold
             if hold is not None and not hold.is_over:
                 self._watch(hold)
-        except Exception:  # noqa: BLE001 - whatever it is, the beat was missed, and the next may not be
+        except Exception as error:  # noqa: BLE001 - whatever it is, the beat was missed, and the next may not be
+            if isinstance(error, AiflowError):
+                self._desk.say_away("heartbeat", error)
             self._missed += 1
             return min(self._desk.pace.beat_seconds, FIRST_PAUSE_SECONDS * self._missed)
+        self._desk.say_back("heartbeat")
         self._missed = 0
         return min(self._desk.pace.beat_seconds, WATCH_SECONDS) if self._hold else self._desk.pace.beat_seconds
 

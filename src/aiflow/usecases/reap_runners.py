@@ -7,6 +7,7 @@ conditional write, and what a killed reaper left half done the next one finishes
 
 from __future__ import annotations
 
+import threading
 import time
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -35,9 +36,14 @@ class Reaper:
         self._desk = desk
         self._seconds = seconds
         self._vigil = Vigil()
+        self._turn = threading.Lock()
 
     def look(self) -> None:
         """Look at everybody once; whoever is dead is put to rest, behind what becomes of their task."""
+        with self._turn:  # asked for by the runner's own work, too
+            self._look()
+
+    def _look(self) -> None:
         desk, timeout_seconds = self._desk, self._desk.pace.timeout_seconds
         # A look that took long must not make anybody older: seen from when it was over, judged by when it began.
         began = self._seconds()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -44,6 +45,8 @@ class NewsKind(StrEnum):
     REAPED = "reaped"
     STORE_AWAY = "store_away"
     STORE_BACK = "store_back"
+    CUT_OFF = "cut_off"
+    UNWRITTEN = "unwritten"
     STOPPING = "stopping"
     STOPPED = "stopped"
 
@@ -56,6 +59,28 @@ class News:
     task: Task | None = None
     reason_code: str | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
+
+
+class Outage:
+    """Whom the store does not answer just now: told once when it begins and once when it is over for all of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._missed: set[str] = set()
+
+    def begins(self, who: str) -> bool:
+        """Note that one of a runner's parts got no answer; True if that is news."""
+        with self._lock:
+            is_news = not self._missed
+            self._missed.add(who)
+            return is_news
+
+    def ends(self, who: str) -> bool:
+        """Note that one of them was answered; True if that was the last to wait."""
+        with self._lock:
+            was_missed = who in self._missed
+            self._missed.discard(who)
+            return was_missed and not self._missed
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +126,7 @@ class Desk:
     is_gone: Callable[[Runner], bool] = lambda _runner: False
     tell: Callable[[News], None] = lambda _news: None
     tell_auto: Callable[[AutoStatus], None] = lambda _status: None
+    outage: Outage = field(default_factory=Outage)
 
     @property
     def claimant(self) -> Claimant:
@@ -117,20 +143,28 @@ class Desk:
 
     def patiently(self, call: Callable[[], Answer], is_enough: Callable[[], bool]) -> Answer:
         """Call the store until it answers, with pauses up to the poll; `is_enough` ends that with its error."""
-        pause, is_away = FIRST_PAUSE_SECONDS, False
+        pause = FIRST_PAUSE_SECONDS
         while True:
             try:
                 answer = call()
             except AiflowError as error:
                 if error.reason_code not in TROUBLES or is_enough():
                     raise
-                if not is_away:
-                    problem = str(error.context.get("problem", ""))
-                    self.tell(News(NewsKind.STORE_AWAY, None, error.reason_code, {"problem": problem}))
-                is_away = True
+                self.say_away("work", error)
                 time.sleep(pause)
                 pause = min(pause * 2, max(self.pace.poll_seconds, FIRST_PAUSE_SECONDS))
             else:
-                if is_away:
-                    self.tell(News(NewsKind.STORE_BACK))
+                self.say_back("work")
                 return answer
+
+    def say_away(self, who: str, error: AiflowError) -> None:
+        """Tell that the store does not answer, and what a person can do, unless that was told already."""
+        if error.reason_code in TROUBLES and self.outage.begins(who):
+            command = str(error.context.get("start", "aiflow doctor --full"))
+            facts = {"problem": str(error.context.get("problem", "")), "command": command}
+            self.tell(News(NewsKind.STORE_AWAY, None, error.reason_code, facts))
+
+    def say_back(self, who: str) -> None:
+        """Tell that the store answers again, if it did not."""
+        if self.outage.ends(who):
+            self.tell(News(NewsKind.STORE_BACK))

@@ -39,8 +39,9 @@ HEALTH_SECONDS = 5.0
 
 def work_tasks(desk: Desk, *, is_once: bool = False) -> int:
     """Work until a stop is asked for (or, once, until the queue is empty); returns how many tasks were worked on."""
-    with at_post(desk) as heartbeat:
-        worker = _Worker(desk, heartbeat)
+    reaper = Reaper(desk)
+    with at_post(desk, reaper) as heartbeat:
+        worker = _Worker(desk, heartbeat, reaper)
         desk.tell(News(NewsKind.STARTED))
         try:
             while desk.asked() is StopRequest.NONE and worker.turn(is_once=is_once):
@@ -49,13 +50,15 @@ def work_tasks(desk: Desk, *, is_once: bool = False) -> int:
             if error.reason_code not in TROUBLES or desk.asked() is StopRequest.NONE:
                 raise
         desk.tell(News(NewsKind.STOPPED, facts={"tasks": str(worker.worked)}))
+        if worker.unwritten is not None:
+            raise worker.unwritten
         return worker.worked
 
 
 @contextlib.contextmanager
-def at_post(desk: Desk) -> Iterator[Heartbeat]:
+def at_post(desk: Desk, reaper: Reaper | None = None) -> Iterator[Heartbeat]:
     """Be a runner for a while: known, alive, with an eye on the others; leaves in order however that ends."""
-    heartbeat, reaper = Heartbeat(desk), Reaper(desk)
+    heartbeat, reaper = Heartbeat(desk), reaper or Reaper(desk)
 
     def look() -> float:
         with contextlib.suppress(AiflowError):  # the store is away: then nobody can be judged
@@ -76,10 +79,14 @@ def at_post(desk: Desk) -> Iterator[Heartbeat]:
 class _Worker:
     """What a runner remembers from turn to turn."""
 
-    def __init__(self, desk: Desk, heartbeat: Heartbeat) -> None:
+    def __init__(self, desk: Desk, heartbeat: Heartbeat, reaper: Reaper) -> None:
         self.worked = 0
+        # Why the end of its last task could not be written, where that was so.
+        self.unwritten: AiflowError | None = None
         self._desk = desk
         self._heartbeat = heartbeat
+        self._reaper = reaper
+        self._is_last_look = False
         self._recovered: set[str] = set()
         self._recovered_at = self._adopted_at = -ADOPT_SECONDS
         self._sick: tuple[str, ...] | None = None
@@ -95,13 +102,21 @@ class _Worker:
             claim = self._desk.queue.claim
             task = self._patiently(lambda: claim(self._desk.claimant, self._desk.engine.clock()))
         if task is not None:
-            self._told = None
+            self._told, self._is_last_look = None, False
             self._work(task)
             return True
         if is_once and why is None:
-            return False
+            return self._looks_again()
         self._tell_once(why or News(NewsKind.WAITING))
         self._desk.wait(self._desk.pace.poll_seconds)
+        return True
+
+    def _looks_again(self) -> bool:
+        """Look once more, before leaving empty-handed, for what a dead runner or an interrupted run left."""
+        if self._is_last_look:
+            return False
+        self._is_last_look = True
+        self._recovered_at = -RECOVER_SECONDS
         return True
 
     def _work(self, task: Task) -> None:
@@ -111,9 +126,15 @@ class _Worker:
         end = execute_task(desk, self._heartbeat, hold)
         if desk.asked() is not StopRequest.NONE:
             self._heartbeat.say_stopped()
-        finish_task(desk, self._heartbeat, hold, end)
-        self._heartbeat.put_down()
         self.worked += 1
+        try:
+            finish_task(desk, self._heartbeat, hold, end)
+        except AiflowError as error:
+            if error.reason_code in TROUBLES:
+                self.unwritten = error
+                desk.tell(News(NewsKind.UNWRITTEN, task, error.reason_code))
+            raise
+        self._heartbeat.put_down()
         if end.error_message is not None:  # what keeps one task from running may keep the next one, too
             self._checked = -HEALTH_SECONDS
 
@@ -147,8 +168,16 @@ class _Worker:
             self._patiently(lambda: desk.queue.adopt(desk.engine.clock()))
             self._adopted_at = time.monotonic()
         if time.monotonic() - self._recovered_at >= RECOVER_SECONDS:
+            self._patiently(self._reap)  # first: what a dead runner was at goes on as its own task's successor
             self._patiently(lambda: queue_recoveries(desk, self._recovered))
             self._recovered_at = time.monotonic()
+
+    def _reap(self) -> None:
+        try:
+            self._reaper.look()
+        except AiflowError as error:
+            if error.reason_code in TROUBLES:
+                raise  # anything else is for the reaper's own next look
 
     def _patiently(self, call: Callable[[], Answer]) -> Answer:
         """Wait trouble with the store out, unless a stop is asked for."""

@@ -12,6 +12,9 @@ from aiflow.adapters.project_files import find_repository, find_root
 from aiflow.adapters.run_files import RunFiles
 from aiflow.usecases.read_backlog import BacklogSources
 from aiflow.wiring.stores import (
+    count_listeners as count_listeners,
+)
+from aiflow.wiring.stores import (
     local_store as local_store,
 )
 from aiflow.wiring.stores import (

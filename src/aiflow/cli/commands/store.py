@@ -52,6 +52,8 @@ def command(session: Session, as_json: bool, action: str, lines: int | None, fol
         print_json({"store": store_shape(status)})
     else:
         _show(session.texts, status, title)
+        if title == "store.stopped":
+            _show_runners(session.texts)
     if action == "status" and not status.is_running:
         raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
 
@@ -71,6 +73,15 @@ def _show(texts: Texts, status: StoreStatus, title: str) -> None:
     width = max(display_width(label) for label in labels.values())
     for name, value in fields.items():
         click.echo(f"  {pad(labels[name], width)}  {clean(value or '')}")
+
+
+def _show_runners(texts: Texts) -> None:
+    """Say who misses the store from now on."""
+    from aiflow.wiring import count_listeners
+
+    runners = count_listeners(os.environ)
+    if runners:
+        say(texts("store.runners", runners=runners))
 
 
 def _logs(session: Session, store: LocalStore, lines: int, follow: bool, *, as_json: bool) -> None:  # noqa: FBT001
