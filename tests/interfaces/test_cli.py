@@ -304,6 +304,11 @@ def test_init_makes_a_project_and_keeps_what_is_there(repository: Path, aiflow: 
     ]  # fmt: skip
 
 
+def test_init_sets_the_agent_that_a_flag_names(repository: Path, aiflow: Program) -> None:
+    assert aiflow.json("init", "-c", "agent.kind=demo")["agent"]["kind"] == "demo"
+    assert 'kind = "demo"' in (repository / "aiflow.toml").read_text()
+
+
 def test_init_speaks_japanese(repository: Path, aiflow: Program) -> None:
     assert "次にすること" in aiflow("init", env={"LANG": "ja_JP.UTF-8"}).stdout
     assert "例: README にあいさつを書く" in (repository / "requests/EXAMPLE-1.md").read_text(encoding="utf-8")

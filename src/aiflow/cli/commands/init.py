@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @option("--agent", "name", type=click.Choice(NAMES), metavar="NAME", help="option.init.agent")
 def command(session: Session, as_json: bool, name: str | None) -> None:  # noqa: FBT001
     """Make a project ready, and say what comes next."""
-    from aiflow.settings import FILE_NAME
+    from aiflow.settings import FILE_NAME, Source
     from aiflow.usecases.init_project import choose_agent, init_project
     from aiflow.wiring import find_agents, new_project
 
@@ -31,6 +31,8 @@ def command(session: Session, as_json: bool, name: str | None) -> None:  # noqa:
     settings = session.check_settings(root)
     has_requests = any((project.path / "requests").glob("*.md"))
     session.project = project
+    if name is None and settings.sources["agent.kind"] is Source.FLAG:  # who says `-c agent.kind=…` means the project
+        name = settings.text("agent.kind")
     agent = choose_agent(find_agents(settings, root), name)
     done = init_project(project.folder, has_requests, session.texts, (session.journal, session.now), agent)
     is_set = FILE_NAME in done.made
