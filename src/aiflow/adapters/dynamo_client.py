@@ -103,6 +103,10 @@ class DynamoClient:
             self.observe(operation, params, answer)
         return answer
 
+    def without_table(self, table: str) -> AiflowError:
+        """Name that a table is gone that was there when the store was opened: whoever adds a task makes it again."""
+        return self._problem("STORE_UNREACHABLE", f"its table {table} is gone")
+
     def _of_answer(self, response: dict[str, Any]) -> Exception:
         """Name an error that the store answered with."""
         told = response.get("Error", {})
