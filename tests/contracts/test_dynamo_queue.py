@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -351,6 +352,19 @@ def test_a_runners_record_that_is_odd_stops_nobody(client: DynamoClient, namespa
     put(client, "pm-runner-runners", namespace=namespace, runner_id="theirs", status="running", **odd)
     [seen] = DynamoStore(client).runners(namespace).all()
     assert (seen.pid, seen.checkout, seen.version) == (None, Checkout("", ""), "")
+
+
+@pytest.mark.spec("QUE-2a")
+@pytest.mark.parametrize(
+    "name", ["AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_DEFAULTS_MODE", "AWS_ACCOUNT_ID_ENDPOINT_MODE"]
+)
+def test_nothing_of_the_users_aws_counts_for_a_store_with_an_address(
+    dynamo: Dynamo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    damaged = tmp_path / "damaged"
+    damaged.write_text("[default")
+    monkeypatch.setenv(name, str(damaged))
+    assert dynamo.connect().call("list_tables")["TableNames"] == []
 
 
 def test_a_table_that_is_gone_is_trouble_with_the_store_and_no_defect(dynamo: Dynamo) -> None:

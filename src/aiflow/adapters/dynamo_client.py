@@ -160,6 +160,7 @@ def bare_client(address: StoreAddress) -> Any:
     )
     try:
         session = boto3.Session(
+            botocore_session=_session_of(address),
             aws_access_key_id=address.access_key,
             aws_secret_access_key=address.secret_key,
             aws_session_token=address.session_token,
@@ -169,3 +170,21 @@ def bare_client(address: StoreAddress) -> Any:
     except (BotoCoreError, ValueError) as error:
         problem = " ".join(str(error).split())
         raise EnvironmentProblemError(reason_code="STORE_REFUSED", endpoint=address.name, problem=problem) from error
+
+
+def _session_of(address: StoreAddress) -> Any:
+    """Give what boto3 begins with: for an endpoint, nothing of the user's AWS profiles, files and variables counts.
+
+    A profile that is named and not there would end it, whatever the key. Whom to trust for https stays the user's word.
+    """
+    import os
+
+    import botocore.session
+
+    if address.endpoint is None:
+        return None
+    usual = botocore.session.Session.SESSION_VARIABLES
+    own = {name: (None, None, *rest) for name, (_file, _variable, *rest) in usual.items() if name != "ca_bundle"}
+    for name in ("config_file", "credentials_file"):
+        own[name] = (None, None, os.devnull, None)
+    return botocore.session.Session(session_vars=own)
