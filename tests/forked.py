@@ -17,6 +17,7 @@ import os
 import pkgutil
 import select
 import selectors
+import shutil
 import signal
 import socket
 import subprocess
@@ -81,7 +82,7 @@ class Parent:
     """The process that forks, as whoever calls the program sees it."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="aiflow-forked-")
+        self._folder = tempfile.TemporaryDirectory(prefix="aiflow-forked-", ignore_cleanup_errors=True)
         self.address = os.path.join(self._folder.name, "door")
         environ = {name: value for name, value in os.environ.items() if not name.startswith(("AIFLOW", "LC_", "LANG"))}
         self._process = subprocess.Popen(
@@ -219,4 +220,7 @@ def _become(job: dict[str, Any], fds: list[int]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    try:
+        serve(sys.argv[1])
+    finally:  # whoever started this may have been killed
+        shutil.rmtree(os.path.dirname(sys.argv[1]), ignore_errors=True)

@@ -451,7 +451,7 @@ def test_nothing_of_the_users_is_ever_discarded(scene: Scene, tmp_path: Path) ->
     assert everything_in(scene.root, linked) == before
 
 
-# What git 2.39 said when five processes made and removed worktrees while others listed them.
+# What git 2.39 said when five processes made and removed worktrees while others listed them; the last from its source.
 PASSING = [
     "failed to read .git/worktrees/other/commondir: Success",
     "failed to read /path/.git/worktrees/other/commondir: No such file or directory",
