@@ -81,6 +81,7 @@ def test_a_run_that_stops_is_an_error_with_its_reason_and_resume_brings_the_answ
     assert len(yard.bench.run_ids()) == 1
 
 
+@pytest.mark.faults
 @pytest.mark.spec("QUE-4")
 def test_retry_step_and_replan_go_the_way_they_say(yard: Yard) -> None:
     yard.bench.agent.plans("S01", "S02")
@@ -337,6 +338,7 @@ def test_a_runner_that_slept_through_its_lease_writes_nothing_more(yard: Yard) -
     assert sleeping.poll() is None
 
 
+@pytest.mark.faults
 @pytest.mark.spec("RUN-11")
 def test_a_runner_recovers_what_was_interrupted_in_its_checkout(yard: Yard) -> None:
     local = {"AIFLOW_QUEUE_STORE": "local"}
@@ -351,6 +353,7 @@ def test_a_runner_recovers_what_was_interrupted_in_its_checkout(yard: Yard) -> N
     assert len(yard.bench.run_ids()) == 1
 
 
+@pytest.mark.faults
 @pytest.mark.spec("LCK-7")
 def test_a_task_waits_while_another_run_is_active_in_the_checkout(yard: Yard) -> None:
     yard.bench.add_request("RQ-2")
@@ -365,6 +368,7 @@ def test_a_task_waits_while_another_run_is_active_in_the_checkout(yard: Yard) ->
     assert yard.bench.run_ids()[0] in held_up["holder"]
 
 
+@pytest.mark.faults
 @pytest.mark.spec("RUN-7")
 def test_a_sick_checkout_burns_no_tasks(yard: Yard) -> None:
     (yard.bench.root / "app.txt").write_text("changed\n")

@@ -42,6 +42,7 @@ def start_hanging(yard: Yard, *args: str) -> tuple[Any, int]:
     return process, int(path.read_text())
 
 
+@pytest.mark.faults
 @pytest.mark.spec("QUE-4", "QUE-7")
 def test_every_way_to_work_in_a_terminal_is_a_task(yard: Yard) -> None:
     yard.bench.agent.does("implementer", "ask('Which?')")
@@ -99,6 +100,7 @@ def test_an_auto_run_in_a_terminal_is_cancelled_through_the_queue(yard: Yard) ->
     assert yard.task(task.task_id).status == "CANCELLED"
 
 
+@pytest.mark.faults
 @pytest.mark.spec("QUE-4", "RUN-12")
 def test_ctrl_c_and_cancel_end_the_task_as_cancelled(yard: Yard) -> None:
     process, _pid = start_hanging(yard, "run", "RQ-1")

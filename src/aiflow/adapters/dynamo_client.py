@@ -5,6 +5,7 @@ A call that failed without an answer may have happened: whoever writes reads bac
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -187,4 +188,14 @@ def _session_of(address: StoreAddress) -> Any:
     own = {name: (None, None, *rest) for name, (_file, _variable, *rest) in usual.items() if name != "ca_bundle"}
     for name in ("config_file", "credentials_file"):
         own[name] = (None, None, os.devnull, None)
-    return botocore.session.Session(session_vars=own)
+    session = botocore.session.Session(session_vars=own)
+    session.register_component("data_loader", _loader())
+    return session
+
+
+@functools.cache
+def _loader() -> Any:
+    """Give what reads boto3's description of DynamoDB: it takes longer than all the rest, and is kept once read."""
+    import botocore.loaders
+
+    return botocore.loaders.create_loader()
