@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aiflow.domain.lock import Lock
+    from aiflow.domain.runner import Runner
     from aiflow.domain.standing import Line
     from aiflow.domain.task import Checkout, Task
     from aiflow.ports import Clock, Journal, LockView
@@ -25,7 +26,8 @@ LINE_PAGES = 10
 class QueueDesk:
     """One namespace of a store, and the checkout it is looked at from.
 
-    `chance` gives six hex digits for a new id; `command` is what starts a runner of this namespace.
+    `chance` gives six hex digits for a new id; `command` is what starts a runner of this namespace. `is_gone` tells
+    whether a runner's process is provably dead, which only its own machine can know.
     """
 
     queue: TaskQueue
@@ -38,6 +40,7 @@ class QueueDesk:
     chance: Callable[[], str]
     timeout_seconds: float
     command: str = "aiflow runner"
+    is_gone: Callable[[Runner], bool] = lambda _runner: False
 
 
 def look_around(desk: QueueDesk, progress: Callable[[int], None] = lambda _seen: None) -> Scene:

@@ -19,7 +19,7 @@ from aiflow.usecases.execute_task import execute_task
 from aiflow.usecases.finish_task import finish_task
 from aiflow.usecases.heartbeat import Heartbeat
 from aiflow.usecases.queue_recoveries import queue_recoveries
-from aiflow.usecases.reap_runners import Reaper
+from aiflow.usecases.reap_runners import Reaper, end_strays
 from aiflow.usecases.recover_runs import reclaim_locks
 from aiflow.usecases.runner_desk import TROUBLES, Answer, News, NewsKind
 
@@ -61,9 +61,9 @@ def at_post(desk: Desk, reaper: Reaper | None = None) -> Iterator[Heartbeat]:
     heartbeat, reaper = Heartbeat(desk), reaper or Reaper(desk)
 
     def look() -> float:
-        with contextlib.suppress(AiflowError):  # the store is away: then nobody can be judged
+        with contextlib.suppress(Exception):  # the store is away, or the disk is full: the next look may be better
             reaper.look()
-        return desk.pace.poll_seconds
+        return desk.pace.beat_seconds  # a look as late as half the timeout would count as sleep
 
     watch = Beside("reaper", look)
     heartbeat.start()
@@ -162,10 +162,11 @@ class _Worker:
         return self._desk.engine.texts(f"check.{finding.message}", **dict(finding.facts))
 
     def _tidy(self) -> None:
-        """At the start and now and then: find what was enqueued half, and what was interrupted here (RUN-11)."""
+        """At the start and now and then: find what was enqueued half, is nobody's, or was interrupted here (RUN-11)."""
         desk = self._desk
         if time.monotonic() - self._adopted_at >= ADOPT_SECONDS:
             self._patiently(lambda: desk.queue.adopt(desk.engine.clock()))
+            self._patiently(lambda: end_strays(desk))
             self._adopted_at = time.monotonic()
         if time.monotonic() - self._recovered_at >= RECOVER_SECONDS:
             self._patiently(self._reap)  # first: what a dead runner was at goes on as its own task's successor
@@ -175,9 +176,9 @@ class _Worker:
     def _reap(self) -> None:
         try:
             self._reaper.look()
-        except AiflowError as error:
-            if error.reason_code in TROUBLES:
-                raise  # anything else is for the reaper's own next look
+        except Exception as error:  # anything but trouble with the store is for the reaper's own next look
+            if isinstance(error, AiflowError) and error.reason_code in TROUBLES:
+                raise
 
     def _patiently(self, call: Callable[[], Answer]) -> Answer:
         """Wait trouble with the store out, unless a stop is asked for."""

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from aiflow.adapters.demo_folder import DemoFolder
     from aiflow.adapters.project_files import ProjectFolder
     from aiflow.domain.run import Run
+    from aiflow.domain.runner import Runner
     from aiflow.domain.task import Checkout
     from aiflow.messages import Texts
     from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
@@ -223,6 +224,13 @@ def read_settings(root: str, flags: Iterable[str]) -> Settings:
     from aiflow.adapters.toml_settings import load_settings
 
     return load_settings(root, os.environ, flags)
+
+
+def is_runner_gone(runner: Runner) -> bool:
+    """Tell whether a runner was a process of this machine and is provably dead."""
+    from aiflow.adapters.runner_process import is_gone
+
+    return is_gone(runner)
 
 
 def checkout_of(project: Project) -> Checkout:
