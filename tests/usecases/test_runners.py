@@ -400,9 +400,12 @@ def test_an_end_waits_for_the_store_and_is_written_once_it_is_back() -> None:
     assert (scene.task().status, scene.told()) == ("COMPLETE", ["store_away", "store_back", "ended"])
 
 
-@pytest.mark.spec("QUE-10")
-def test_who_has_to_leave_without_the_store_leaves_the_task_to_a_reaper() -> None:
-    scene = Scene(timeout_seconds=0.4)
+@pytest.mark.spec("QUE-7", "QUE-10")
+@pytest.mark.parametrize("pace", [Pace(0.01, 0.4), Pace(0.01, 600, leave_seconds=0.3)])
+def test_who_has_to_leave_without_the_store_leaves_the_task_to_a_reaper(pace: Pace) -> None:
+    scene = Scene()
+    scene.desk = replace(scene.desk, pace=pace)
+    scene.heartbeat = Heartbeat(scene.desk)
     scene.add()
     task = scene.claim()
     scene.queue.is_away, scene.asked = True, StopRequest.NOW

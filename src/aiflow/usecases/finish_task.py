@@ -5,6 +5,7 @@ A task that is no longer ours is left as it is: what we would have written is dr
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,9 +33,13 @@ def finish_task(desk: Desk, heartbeat: Heartbeat, hold: Hold, end: TaskEnd) -> T
         _drop(desk, hold, end, hold.found)
         return None
 
+    began = time.monotonic()
+
     def is_enough() -> bool:
-        is_leaving = hold.task.is_private or desk.asked() is not StopRequest.NONE
-        return is_leaving and heartbeat.is_cut_off
+        asked = desk.asked()
+        is_late = asked is StopRequest.NOW and time.monotonic() - began >= desk.pace.leave_seconds
+        is_leaving = hold.task.is_private or asked is not StopRequest.NONE
+        return is_late or (is_leaving and heartbeat.is_cut_off)
 
     try:
         ended = desk.patiently(lambda: desk.queue.finish(hold.task, end, desk.engine.clock()), is_enough)

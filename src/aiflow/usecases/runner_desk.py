@@ -89,6 +89,8 @@ class Pace:
 
     poll_seconds: float
     timeout_seconds: float
+    # How long one that is to leave now tries to write its task's end: whoever asked may soon ask less kindly.
+    leave_seconds: float = 10.0
 
     @property
     def beat_seconds(self) -> float:
