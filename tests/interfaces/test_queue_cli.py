@@ -327,7 +327,9 @@ def test_each_task_says_how_it_stands_with_it(shop: Shop) -> None:
     shop.runner(task_id=working, status=RunnerStatus.STOPPED)
     assert _note(shop, working) == "Runner R-1 was asked to stop and finishes it first"
     shop.runner(task_id=working, age=600)
-    assert _note(shop, working) == "Runner R-1 shows no heartbeat; the last one: 10 min ago"
+    assert _note(shop, working) == (
+        "Runner R-1 shows no heartbeat (the last one: 10 min ago); another runner sees to its task: aiflow runner"
+    )
     assert _note(shop, waiting) == "No runner is alive here. Start one: aiflow runner"
     ended = TaskEnd(TaskEvent.FAILED, "UNIT_TEST_FAILED: 2 failed", RUN_ID, f"{working}.2")
     shop.store.queue("shop").finish(shop.task(working), ended, datetime.now(UTC))
@@ -458,7 +460,7 @@ def _later(seconds: float, act: Callable[[], object]) -> None:
 @pytest.mark.spec("QUE-7")
 def test_runners_say_who_lives_what_they_do_and_where(shop: Shop) -> None:
     shop.runner("SILENT", age=600, task_id="T-1")
-    shop.runner("BUSY", task_id="T-2", pid=4711)
+    shop.runner("BUSY", task_id="T-2", pid=os.getpid())
     shop.runner("GONE", status=RunnerStatus.STOPPED)
     lines = shop("runners").out.splitlines()
     assert [line.split()[:3] for line in lines[1:3]] == [["●", "BUSY", "working"], ["○", "SILENT", "silent"]]
@@ -471,8 +473,41 @@ def test_runners_say_who_lives_what_they_do_and_where(shop: Shop) -> None:
         (False, "stopped"),
         (False, "silent"),
     ]
-    assert (found["BUSY"]["pid"], found["BUSY"]["checkout"]["root"]) == (4711, shop.checkout.root)
+    assert (found["BUSY"]["pid"], found["BUSY"]["checkout"]["root"]) == (os.getpid(), shop.checkout.root)
     assert shop.json("-c", "queue.heartbeat_timeout_seconds=3600", "runners")["runners"][1]["state"] == "working"
+
+
+@pytest.mark.spec("QUE-7")
+def test_a_runner_that_died_on_this_machine_shows_as_dead_at_once(shop: Shop) -> None:
+    over = subprocess.Popen([sys.executable, "-c", ""])
+    over.wait()
+    task_id = shop.add("RQ-1")
+    shop.claim(task_id)
+    shop.runner(task_id=task_id, pid=over.pid)
+    shop.runner("ELSEWHERE", checkout=Checkout("far", "/away"), pid=over.pid)
+    words = "Runner R-1 is dead; another runner sees to its task: aiflow runner"
+    assert _note(shop, task_id) == words
+    assert words in shop("queue", "show", task_id).out
+    assert "No runner is alive here" in shop("queue", "add", "RQ-2").out
+    assert [line.split()[:3] for line in shop("runners").out.splitlines()[1:]] == [
+        ["●", "ELSEWHERE", "idle"],
+        ["○", "R-1", "dead"],
+    ]
+    shapes = shop.json("runners")["runners"]
+    assert [(each["is_alive"], each["state"]) for each in shapes] == [(True, "idle"), (False, "dead")]
+    assert shop.json("namespaces")["namespaces"][0]["runners_alive"] == 1
+
+
+@pytest.mark.spec("QUE-11")
+def test_what_an_idle_runner_claims_at_once_is_said_to_be_at_work(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    from aiflow.adapters.wake_pipes import WakePipes
+
+    shop.runner()
+    # The runner hears of the task before `queue add` looks around.
+    monkeypatch.setattr(WakePipes, "poke", lambda _self, _namespace, task_id: len(shop.claim(task_id).task_id))
+    said = shop("queue", "add", "RQ-1").out
+    assert said.startswith("Queued: start RQ-1 (P1) as TASK-")
+    assert said.endswith(f"  Runner R-1 works on it in {shop.checkout.id}\n")
 
 
 # --- both languages, and bad stores ----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aiflow.domain.lock import Lock
+    from aiflow.domain.runner import Runner
     from aiflow.domain.standing import Line
     from aiflow.domain.task import Checkout, Task
     from aiflow.ports import Clock, Journal, LockView
@@ -26,6 +27,7 @@ class QueueDesk:
     """One namespace of a store, and the checkout it is looked at from.
 
     `chance` gives six hex digits for a new id; `command` is what starts a runner of this namespace.
+    `is_gone` tells whether a runner's process is provably dead, which only its own machine can know.
     """
 
     queue: TaskQueue
@@ -38,13 +40,16 @@ class QueueDesk:
     chance: Callable[[], str]
     timeout_seconds: float
     command: str = "aiflow runner"
+    is_gone: Callable[[Runner], bool] = lambda _runner: False
 
 
 def look_around(desk: QueueDesk, progress: Callable[[int], None] = lambda _seen: None) -> Scene:
     """Read what the standing of a task depends on: runners, what is in line, and who runs in this checkout."""
     runners = desk.runners.all()
     line = _line(desk, progress)
-    return Scene(desk.clock(), desk.timeout_seconds, desk.checkout, runners, line, _holder(desk), desk.command)
+    gone = frozenset(runner.runner_id for runner in runners if not runner.is_at_rest and desk.is_gone(runner))
+    now, holder = desk.clock(), _holder(desk)
+    return Scene(now, desk.timeout_seconds, desk.checkout, runners, line, holder, desk.command, gone)
 
 
 def look_away(desk: QueueDesk) -> Scene:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from aiflow.adapters.demo_folder import DemoFolder
     from aiflow.adapters.project_files import ProjectFolder
     from aiflow.domain.run import Run
+    from aiflow.domain.runner import Runner
     from aiflow.domain.task import Checkout
     from aiflow.messages import Texts
     from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
@@ -229,9 +230,16 @@ def checkout_of(project: Project) -> Checkout:
     return checkout_at(project.root)
 
 
+def is_gone(runner: Runner) -> bool:
+    """Tell whether a runner's process is provably dead (QUE-7): one check for who reaps and for who looks."""
+    from aiflow.adapters import runner_process
+
+    return runner_process.is_gone(runner)
+
+
 def build_desk(project: Project, engine: Engine, store: QueueStore, *, is_listening: bool = True) -> Desk:
     """Put a runner's place of work together, to be woken there or not; who works there says what it hears and tells."""
-    from aiflow.adapters.runner_process import is_gone, make_task_id, new_runner
+    from aiflow.adapters.runner_process import make_task_id, new_runner
     from aiflow.usecases.runner_desk import Desk, pace_of
 
     namespace = namespace_of(project, engine.settings)
