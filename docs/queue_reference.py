@@ -51,7 +51,7 @@ def queue_sections() -> Iterator[str]:
         {"tasks": [{**waiting, "is_new": True}], "refused": []},
     )
     yield (
-        "## aiflow queue list\n\n`{namespace, tasks, next_start}`: tasks as above, newest first. `--start` with "
+        "## aiflow queue list\n\n`{namespace, tasks, next_start}`: tasks as above, by `task_id`, newest first. `--start` with "
         "`next_start` gives those that follow; it is `null` at the end. With `--all`, `namespace` is `null`.\n"
     )
     yield (

@@ -137,6 +137,7 @@ def ask_in_a_run(shop: Shop, monkeypatch: pytest.MonkeyPatch, state: Path) -> st
 def test_looking_at_an_empty_store_makes_no_table_and_says_what_to_do(shop: Shop) -> None:
     assert "aiflow queue add REQUEST" in shop("queue", "list").out
     assert shop.json("queue", "list") == {"namespace": "shop", "tasks": [], "next_start": None}
+    assert shop("queue", "list", "--namespace", "dev").out.endswith(": aiflow queue add REQUEST --namespace dev\n")
     assert shop("queue", "list", "--all").out == "No namespace has a task.\n"
     assert shop("queue", "list", "-s", "error").out == "No task matches.\n"
     assert shop("runners").out == "No runner is alive in shop. Start one: aiflow runner\n"
@@ -267,6 +268,16 @@ def test_a_sentence_is_a_prompt_that_anybody_may_take(shop: Shop, monkeypatch: p
     assert text.rstrip().endswith("More.")
 
 
+@pytest.mark.spec("REQ-9")
+def test_a_sentence_among_names_is_a_prompt_too_and_nothing_is_queued_before_all_is_checked(shop: Shop) -> None:
+    tasks = shop.json("queue", "add", "RQ-1", "Fix the typo", "RQ-2")["tasks"]
+    assert [task["action"] for task in tasks] == ["start", "prompt", "start"]
+    write_request(shop.root, "RQ-8", status="ready")
+    for wrong in (["Fix it", "--replan"], ["x" * 400_000 + " y"], ["Fix it", "--task-id", "MINE"]):
+        shop("queue", "add", "RQ-8", *wrong, code=2)
+    assert shop.json("queue", "counts")["total"] == len(tasks)
+
+
 @pytest.mark.spec("RUN-6", "RUN-10")
 def test_a_run_is_queued_to_go_on_with_everything_that_was_said(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -291,7 +302,9 @@ def test_an_auto_run_is_queued_once(shop: Shop) -> None:
     task_id = shop.add("--auto", "--watch")
     task = shop.json("queue", "show", task_id)
     assert (task["action"], task["request_id"], task["options"]) == ("auto_run", None, {"watch": "1"})
-    assert shop("queue", "add", "--auto", code=4).err.startswith("REQUEST_QUEUED")
+    second = shop("queue", "add", "--auto", code=4).err
+    assert second.startswith("REQUEST_QUEUED")
+    assert "same request" not in second
     assert "auto-run" in shop("queue", "list").out
 
 

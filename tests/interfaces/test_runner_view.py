@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,7 +42,7 @@ EVERYTHING = [
     News(NewsKind.REAPED, LOST, "RUNNER_LOST", {"lost_runner": "other"}),
     News(NewsKind.STORE_AWAY, None, "STORE_UNREACHABLE", {"problem": "refused"}),
     News(NewsKind.STORE_BACK),
-    News(NewsKind.STOPPED, facts={"tasks": "3"}),
+    News(NewsKind.STOPPED, facts={"tasks": 3}),
 ]
 
 
@@ -78,7 +79,11 @@ def test_in_japanese_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert not any("<" in line for line in lines)
 
 
-def test_programs_get_one_object_per_event(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_programs_get_one_object_per_event(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
     view = RunnerView(Texts("ja"), RUNNER, as_json=True, clock=lambda: NOW)
     for each in EVERYTHING:
         view.hear(each)
@@ -87,7 +92,7 @@ def test_programs_get_one_object_per_event(capsys: pytest.CaptureFixture[str]) -
     assert {each["at"] for each in told} == {NOW.isoformat()}
     ended = told[13]
     assert (ended["task_id"], ended["status"], ended["successor"]) == ("TASK-1", "ERROR", "TASK-1.2")
-    assert told[-1]["tasks"] == "3"
+    assert told[-1]["tasks"] == 3
     assert (told[-4]["runner_id"], told[-4]["lost_runner"]) == ("host-1-ab", "other")
 
 

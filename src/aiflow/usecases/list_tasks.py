@@ -1,4 +1,4 @@
-"""List tasks, newest first, as many as are wanted (QUE-9); more can be had from where the list ends."""
+"""List tasks, by id backwards, which is newest first for ids of ours, as many as are wanted (QUE-9); more can be had from where the list ends."""
 
 from __future__ import annotations
 

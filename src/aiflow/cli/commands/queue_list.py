@@ -42,7 +42,7 @@ def command(
     is_all: bool,  # noqa: FBT001
     **where: int | str | None,
 ) -> None:
-    """List tasks, newest first."""
+    """List tasks, by id backwards: those with an id of ours newest first."""
     if is_all and (namespace or where["start"]):
         raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow queue list --help")
     wanted = Wanted(tuple(map(TaskStatus, statuses)), int(where["limit"] or USUAL_LIMIT), where["start"])  # type: ignore[arg-type]
@@ -58,7 +58,8 @@ def command(
     else:
         is_part = bool(statuses or wanted.start)
         key = "queue.no_match" if is_part else "queue.empty_all" if is_all else "queue.empty"
-        click.echo(session.texts(key, namespace=view.namespace))
+        command = f"aiflow queue add REQUEST{_other(view)}"
+        click.echo(session.texts(key, namespace=view.namespace, command=command))
 
 
 def _read(
@@ -82,6 +83,10 @@ def _tell_more(view: QueueSession, listing: Listing, statuses: tuple[str, ...]) 
     if listing.next_start is None:
         return
     chosen = "".join(f" --status {status}" for status in statuses)
-    other = f" --namespace {view.namespace}" if view.namespace != view.own else ""
-    command = f"aiflow queue list --start {listing.next_start}{chosen}{other}"
+    command = f"aiflow queue list --start {listing.next_start}{chosen}{_other(view)}"
     click.echo(view.session.texts("queue.more", command=command))
+
+
+def _other(view: QueueSession) -> str:
+    """Return what a command needs to be about the namespace that was asked for."""
+    return f" --namespace {view.namespace}" if view.namespace != view.own else ""
