@@ -358,6 +358,30 @@ def _note(shop: Shop, task_id: str) -> str:
     return listed.rpartition("  ")[2]
 
 
+@pytest.mark.spec("QUE-9", "RUN-8")
+def test_an_ended_task_says_what_to_do_next_and_where_its_work_is(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run_id = ask_in_a_run(shop, monkeypatch, tmp_path / "state")
+    answered, cancelled = shop.add("RQ-7", "--resume", "--answer", "A"), shop.add("RQ-1")
+    queue, now = shop.store.queue("shop"), datetime.now(UTC)
+    queue.finish(shop.claim(answered), TaskEnd(TaskEvent.FAILED, "NEEDS_CLARIFICATION: Which?", run_id), now)
+    shop("queue", "cancel", cancelled)
+    assert _note(shop, answered) == 'NEEDS_CLARIFICATION: Which? · → aiflow resume RQ-7 --answer "…"'
+    assert shop.json("queue", "show", answered)["next_command"] == 'aiflow resume RQ-7 --answer "…"'
+    assert _note(shop, cancelled).endswith(" · → aiflow queue add RQ-1")
+    write_request(shop.root, "RQ-1", status="done")
+    assert "→" not in _note(shop, cancelled), "it was accepted meanwhile"
+    # A prompt that another checkout took: its request is there.
+    prompt = shop.add("Fix the typo")
+    there = Checkout("far", "/away")
+    shop.runner("FAR", checkout=there)
+    queue.finish(shop.claim(prompt, "FAR"), TaskEnd(TaskEvent.COMPLETED, None, RUN_ID), now)
+    shown = shop("queue", "show", prompt).out
+    for fact in (prompt_request_id(prompt), RUN_ID, there.id, f"→ aiflow accept {prompt_request_id(prompt)}"):
+        assert fact in shown
+
+
 @pytest.mark.spec("QUE-11")
 def test_a_task_of_another_checkout_says_where_its_runner_is_missing(shop: Shop) -> None:
     elsewhere = replace(shop.task(shop.add("RQ-1")), task_id="ELSEWHERE", request_id="RQ-8")

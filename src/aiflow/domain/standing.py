@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from aiflow.domain.lock import Lock
     from aiflow.domain.runner import Runner
     from aiflow.domain.task import Checkout, Task
+    from aiflow.domain.task_way import WayAfter
 
 
 class StandingCode(StrEnum):
@@ -87,7 +88,8 @@ def line_of(tasks: Iterable[Task], *, is_whole: bool = True) -> Line:
 class Scene:
     """What is known around a task; `holder` is who runs in the checkout we look from, `command` starts a runner.
 
-    `gone` names the runners whose process is provably dead, whatever their last heartbeat was.
+    `gone` names the runners whose process is provably dead, whatever their last heartbeat was; `ways` says
+    by task id what a person does behind those that are over.
     """
 
     now: datetime
@@ -98,6 +100,7 @@ class Scene:
     holder: Lock | None = None
     command: str = "aiflow runner"
     gone: frozenset[str] = frozenset()
+    ways: Mapping[str, WayAfter] = field(default_factory=dict)
 
 
 def standing_of(task: Task, scene: Scene) -> Standing | None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def task_shape(task: Task, scene: Scene | None = None) -> dict[str, Any]:
     """One task; `standing` says why it is not taken, or who works on it, while it lives."""
     standing = standing_of(task, scene) if scene is not None else None
+    way = scene.ways.get(task.task_id) if scene is not None else None
     return {
         "namespace": task.namespace,
         "task_id": task.task_id,
@@ -42,6 +43,7 @@ def task_shape(task: Task, scene: Scene | None = None) -> dict[str, Any]:
         "is_private": task.is_private,
         "created_at": task.created_at.isoformat(),
         "updated_at": task.updated_at.isoformat(),
+        "next_command": way.command if way else None,
         "standing": standing_shape(standing) if standing else None,
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from aiflow.cli.session import Session, print_json
 from aiflow.cli.task_view import show_tasks
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.errors import BadInputError
+from aiflow.usecases.find_ways import place_of, ways_after
 from aiflow.usecases.list_tasks import Listing, Wanted, list_tasks, merge_listings
 from aiflow.usecases.queue_desk import look_around, look_away
 from aiflow.usecases.task_shapes import task_shape
@@ -75,6 +77,9 @@ def _read(
         name: look_around(desks[name], progress) if name in lively else look_away(desks[name])
         for name in {task.namespace for task in listing.tasks}
     }
+    for name, scene in scenes.items():
+        placed = [(task, place_of(task, scene.runners)) for task in listing.tasks if task.namespace == name]
+        scenes[name] = replace(scene, ways=ways_after(view.session.project.sources, scene.here, placed))
     return listing, [(task, scenes[task.namespace]) for task in listing.tasks]
 
 
