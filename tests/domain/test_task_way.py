@@ -20,7 +20,7 @@ COMPLETE, ERROR, CANCELLED = TaskStatus.COMPLETE, TaskStatus.ERROR, TaskStatus.C
 
 def task(status: TaskStatus, error: str | None = None, run_id: str | None = RUN, **fields: Any) -> Task:
     whole = {"action": TaskAction.START, "request_id": "RQ-1", **fields}
-    at = {"created_at": NOW, "updated_at": NOW, "place_at": NOW}
+    at: dict[str, Any] = {"created_at": NOW, "updated_at": NOW, "place_at": NOW}
     return Task("ns", "T-1", **at, status=status, error_message=error, run_id=run_id, **whole)
 
 
