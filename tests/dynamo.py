@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import subprocess
 import sys
@@ -49,12 +50,27 @@ class Dynamo:
 
     def client(self, **config: Any) -> Any:
         """Give a bare boto3 client, to look behind the product's back."""
-        import boto3
         from botocore.config import Config
 
-        session = boto3.Session(aws_access_key_id=self.key, aws_secret_access_key=self.key, region_name=REGION)
         config = {"max_pool_connections": 50, "parameter_validation": False, **config}
-        return session.client("dynamodb", endpoint_url=self.endpoint, config=Config(**config))
+        return _session(self.key).client("dynamodb", endpoint_url=self.endpoint, config=Config(**config))
+
+
+def _session(key: str) -> Any:
+    import boto3
+    import botocore.session
+
+    kept = botocore.session.Session()
+    kept.register_component("data_loader", _loader())
+    return boto3.Session(aws_access_key_id=key, aws_secret_access_key=key, region_name=REGION, botocore_session=kept)
+
+
+@functools.cache
+def _loader() -> Any:
+    """Give what reads boto3's description of DynamoDB, and keeps it."""
+    import botocore.loaders
+
+    return botocore.loaders.create_loader()
 
 
 @contextlib.contextmanager

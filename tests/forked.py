@@ -31,7 +31,10 @@ from typing import Any, NoReturn
 
 # What is read when an interpreter starts, and the marks that are looked for in the environment a process started with.
 _READ_AT_START = ("PYTHON", "LC_", "LD_", "AIFLOW_RUN_", "AIFLOW_GIT_", "AIFLOW_GUARD_")
-_NAMED_LATE = ("rich.console", "rich.live", "rich.table", "rich.text", "difflib", "uuid")
+_NAMED_LATE = (
+    *("boto3", "botocore.config", "botocore.endpoint", "botocore.loaders", "botocore.session"),
+    *("rich.console", "rich.live", "rich.table", "rich.text", "difflib", "uuid"),
+)
 _USER = os.geteuid()
 _guard = threading.Lock()
 _parents: dict[int, Parent] = {}
@@ -156,6 +159,7 @@ def serve(address: str) -> None:
     for name in (*names, *_NAMED_LATE):
         if not name.endswith("__main__") and ".agents.acp." not in name:  # a program of its own, and slow
             importlib.import_module(name)
+    _know_dynamo()
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(address)
         door.listen(16)
@@ -172,6 +176,13 @@ def serve(address: str) -> None:
             with contextlib.suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
+
+
+def _know_dynamo() -> None:
+    """Read boto3's description of DynamoDB once: that takes longer than most calls do."""
+    from aiflow.adapters.dynamo_client import StoreAddress, bare_client
+
+    bare_client(StoreAddress("http://127.0.0.1:9", "us-east-1", "nobody", "nothing"))
 
 
 def _be_parent_of_one(line: socket.socket) -> NoReturn:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from aiflow.adapters.dynamo_client import DynamoClient
 from aiflow.adapters.dynamo_queue import DynamoQueue, DynamoStore
+from aiflow.adapters.dynamo_queue.calls import packed
 from aiflow.adapters.dynamo_queue.claim import PAGE
 from aiflow.adapters.dynamo_queue.items import ready_partition
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
-from aiflow.domain.request import Priority
+from aiflow.domain.request import DEFAULT_PRIORITY, Priority
 from aiflow.domain.runner import RunnerStatus, Vigil
 from aiflow.domain.task import Checkout, TaskAction, TaskEnd, prompt_request_id, stamp, successor_of
 from aiflow.errors import ConflictError, EnvironmentProblemError
@@ -37,10 +39,9 @@ def local(prepared: Callable[[str], DynamoClient]) -> DynamoClient:
     return prepared("local")
 
 
-def put(client: DynamoClient, table: str = QUEUE, **texts: str | int) -> None:
+def put(client: DynamoClient, table: str = QUEUE, **values: str | int | dict[str, Any]) -> None:
     """Put an item as another program does, or one that died."""
-    item = {name: {"N": str(value)} if isinstance(value, int) else {"S": value} for name, value in texts.items()}
-    client.call("put_item", TableName=table, Item=item)
+    client.call("put_item", TableName=table, Item=packed(values))
 
 
 def item(client: DynamoClient, namespace: str, task_id: str) -> dict[str, Any]:
@@ -307,6 +308,76 @@ def test_a_name_that_could_be_no_request_and_what_is_no_task_are_left_alone(
     assert queue.cancel("a b", "", NOW).status is TaskStatus.CANCELLED
     with pytest.raises(ConflictError, match="TASK_EXISTS"):
         queue.enqueue(a_task(1, namespace, task_id="settings"))
+
+
+@pytest.mark.spec("QUE-1")
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"priority": 5},
+        {"priority": "high"},
+        {"options": "none"},
+        {"options": {"step_id": 3}},
+        {"checkout_id": {}},
+        {"fence": "x"},
+        {"prompt_bytes": "5"},
+        {"is_private": "no"},
+        {"request_id": 4},
+    ],
+    ids=str,
+)
+def test_attributes_that_mean_something_else_to_another_program_stop_nobody(
+    client: DynamoClient, namespace: str, odd: dict[str, Any]
+) -> None:
+    put(client, namespace=namespace, task_id="task-001", status="RUNNING", prompt="text", **odd)
+    queue = DynamoStore(client, 0).queue(namespace)
+    seen = queue.get("task-001")
+    assert seen is not None
+    assert (seen.priority, seen.checkout, dict(seen.options)) == (DEFAULT_PRIORITY, None, {})
+    assert (seen.prompt_bytes, seen.fence, seen.request_id) == (4, 0, prompt_request_id("task-001"))
+    put(client, namespace=namespace, task_id="strange", status="QUEUED", action={})
+    assert [task.task_id for page in queue.pages() for task in page.tasks] == ["task-001"]
+    assert queue.counts()[TaskStatus.RUNNING] == 1
+
+
+def test_a_runners_record_that_is_odd_stops_nobody(client: DynamoClient, namespace: str) -> None:
+    odd: dict[str, Any] = {
+        "pid": "12",
+        "beats": "x",
+        "host": 3,
+        "project_root": 3,
+        "version": 3,
+        "process_started_at": "x",
+    }
+    put(client, "pm-runner-runners", namespace=namespace, runner_id="theirs", status="running", **odd)
+    [seen] = DynamoStore(client).runners(namespace).all()
+    assert (seen.pid, seen.checkout, seen.version) == (None, Checkout("", ""), "")
+
+
+@pytest.mark.spec("QUE-2a")
+@pytest.mark.parametrize(
+    "name", ["AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_DEFAULTS_MODE", "AWS_ACCOUNT_ID_ENDPOINT_MODE"]
+)
+def test_nothing_of_the_users_aws_counts_for_a_store_with_an_address(
+    dynamo: Dynamo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    damaged = tmp_path / "damaged"
+    damaged.write_text("[default")
+    monkeypatch.setenv(name, str(damaged))
+    assert dynamo.connect().call("list_tables")["TableNames"] == []
+
+
+def test_a_table_that_is_gone_is_trouble_with_the_store_and_no_defect(dynamo: Dynamo) -> None:
+    client = dynamo.connect()
+    store = DynamoStore(client)
+    store.prepare()
+    task = store.queue("app").enqueue(a_task(1, "app"))
+    for name in client.call("list_tables")["TableNames"]:
+        client.call("delete_table", TableName=name)
+    with pytest.raises(EnvironmentProblemError, match="STORE_UNREACHABLE"):
+        store.queue("app").finish(task, COMPLETED, NOW)
+    with pytest.raises(EnvironmentProblemError, match="STORE_UNREACHABLE"):
+        store.queue("app").enqueue(a_task(2, "app"))
 
 
 def test_a_task_that_lies_about_is_made_findable_by_who_meets_it(client: DynamoClient, namespace: str) -> None:

@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from aiflow.domain.delivery import STEP_ID
+from aiflow.domain.lifecycle import TaskEvent
 from aiflow.domain.request import Priority
-from aiflow.domain.task import Checkout
+from aiflow.domain.runner import Runner, RunnerStatus
+from aiflow.domain.task import Checkout, TaskEnd, successor_of
+from aiflow.ports.tasks import Claimant
 from dynamo import Dynamo
 from e2e.bench import Bench, is_alive, wait_for
-from runner_yard import SHORT, TIMEOUT_SECONDS, Yard
+from runner_yard import SHORT, TIMEOUT_SECONDS, Yard, now
 
 HANG = "write('half.txt', 'half\\n'); (HERE / 'pid').write_text(str(os.getpid())); time.sleep(600)"
 
@@ -78,6 +81,7 @@ def test_a_run_that_stops_is_an_error_with_its_reason_and_resume_brings_the_answ
     assert len(yard.bench.run_ids()) == 1
 
 
+@pytest.mark.faults
 @pytest.mark.spec("QUE-4")
 def test_retry_step_and_replan_go_the_way_they_say(yard: Yard) -> None:
     yard.bench.agent.plans("S01", "S02")
@@ -179,6 +183,45 @@ def test_a_cancel_from_elsewhere_ends_the_agents_processes_within_three_seconds(
     assert runner.poll() is None
 
 
+@pytest.mark.spec("QUE-6", "QUE-8", "RUN-12")
+def test_what_is_cancelled_while_its_runner_is_dead_does_not_come_back(yard: Yard) -> None:
+    yard.bench.agent.does("implementer", HANG)
+    task_id = yard.add()
+    process = yard.runner()
+    hanging(yard)
+    process.kill()
+    process.communicate()
+    began = time.monotonic()
+    [cancelled] = yard.bench.aiflow.json("queue", "cancel", task_id)["tasks"]
+    assert (cancelled["status"], cancelled["is_released"]) == ("CANCELLED", True)
+    assert time.monotonic() - began < 10  # nobody is waited for who is dead
+    assert events(yard.work()) == ["started", "stopped"]
+    error = yard.bench.errors()
+    assert (error["state"], error["reason_code"], yard.bench.status()) == ("NEEDS_INPUT", "CANCELLED", "blocked")
+    again = yard.add("resume")
+    yard.work()
+    assert (yard.task(again).status, yard.bench.stage()["state"]) == ("COMPLETE", "DONE")
+
+
+@pytest.mark.spec("QUE-6", "RUN-12")
+def test_a_successor_that_is_cancelled_is_not_queued_again_as_a_recovery(yard: Yard) -> None:
+    yard.bench.agent.does("implementer", HANG)
+    task_id = yard.add()
+    process = yard.runner()
+    hanging(yard)
+    process.kill()
+    process.communicate()
+    [runner] = yard.runners()
+    lost = TaskEnd(TaskEvent.FAILED, "RUNNER_LOST", None, f"{task_id}.2")
+    ended = yard.queue.end_lost(yard.task(task_id), lost, now())
+    assert ended is not None
+    yard.queue.enqueue(successor_of(ended, now()))
+    yard.records.put_to_rest(runner)
+    yard.queue.cancel(f"{task_id}.2", "not needed", now())
+    assert events(yard.work()) == ["started", "stopped"]
+    assert yard.bench.errors()["reason_code"] == "CANCELLED"
+
+
 @pytest.mark.spec("QUE-7")
 def test_a_runner_that_is_ended_hands_its_task_on_and_another_resumes_and_finishes_it(yard: Yard) -> None:
     yard.bench.agent.does("implementer", HANG)
@@ -237,6 +280,15 @@ def test_a_killed_runners_task_is_lost_and_its_run_recovered_by_another_delivery
     assert other.poll() is None
 
 
+@pytest.mark.spec("QUE-7")
+def test_the_task_of_a_runner_at_rest_is_delivered_again(yard: Yard) -> None:
+    task_id = yard.add()
+    yard.records.save(Runner("yard", "rests", yard.checkout, now(), now(), status=RunnerStatus.STOPPED))
+    assert yard.queue.claim_this(task_id, Claimant("rests", yard.checkout), now()) is not None
+    yard.work()
+    assert (yard.task(task_id).reason_code, yard.task(f"{task_id}.2").status) == ("RUNNER_LOST", "COMPLETE")
+
+
 @pytest.mark.faults
 @pytest.mark.spec("QUE-7")
 def test_a_machine_that_slept_kills_nobody(yard: Yard) -> None:
@@ -286,6 +338,7 @@ def test_a_runner_that_slept_through_its_lease_writes_nothing_more(yard: Yard) -
     assert sleeping.poll() is None
 
 
+@pytest.mark.faults
 @pytest.mark.spec("RUN-11")
 def test_a_runner_recovers_what_was_interrupted_in_its_checkout(yard: Yard) -> None:
     local = {"AIFLOW_QUEUE_STORE": "local"}
@@ -300,6 +353,7 @@ def test_a_runner_recovers_what_was_interrupted_in_its_checkout(yard: Yard) -> N
     assert len(yard.bench.run_ids()) == 1
 
 
+@pytest.mark.faults
 @pytest.mark.spec("LCK-7")
 def test_a_task_waits_while_another_run_is_active_in_the_checkout(yard: Yard) -> None:
     yard.bench.add_request("RQ-2")
@@ -314,6 +368,7 @@ def test_a_task_waits_while_another_run_is_active_in_the_checkout(yard: Yard) ->
     assert yard.bench.run_ids()[0] in held_up["holder"]
 
 
+@pytest.mark.faults
 @pytest.mark.spec("RUN-7")
 def test_a_sick_checkout_burns_no_tasks(yard: Yard) -> None:
     (yard.bench.root / "app.txt").write_text("changed\n")

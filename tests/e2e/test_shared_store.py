@@ -42,6 +42,7 @@ def start_hanging(yard: Yard, *args: str) -> tuple[Any, int]:
     return process, int(path.read_text())
 
 
+@pytest.mark.faults
 @pytest.mark.spec("QUE-4", "QUE-7")
 def test_every_way_to_work_in_a_terminal_is_a_task(yard: Yard) -> None:
     yard.bench.agent.does("implementer", "ask('Which?')")
@@ -66,6 +67,18 @@ def test_every_way_to_work_in_a_terminal_is_a_task(yard: Yard) -> None:
     assert {each.is_at_rest for each in yard.runners()} == {True}
 
 
+@pytest.mark.spec("QUE-7", "RUN-11")
+def test_one_that_was_killed_does_not_keep_its_request_from_the_next(yard: Yard) -> None:
+    process, pid = start_hanging(yard, "run", "RQ-1")
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not is_alive(pid))
+    # The look beside the work comes too late for this: whoever is refused looks first.
+    yard.bench.run()
+    assert shown(yard) == [("start", "RQ-1", "ERROR", "RUNNER_LOST"), ("start", "RQ-1", "COMPLETE", "")]
+    assert len(yard.bench.run_ids()) == 1
+
+
 @pytest.mark.spec("QUE-8")
 def test_whoever_sees_it_in_the_queue_can_cancel_it_and_no_runner_finds_it(yard: Yard) -> None:
     process, pid = start_hanging(yard, "run", "RQ-1")
@@ -88,6 +101,7 @@ def test_an_auto_run_in_a_terminal_is_cancelled_through_the_queue(yard: Yard) ->
     assert yard.task(task.task_id).status == "CANCELLED"
 
 
+@pytest.mark.faults
 @pytest.mark.spec("QUE-4", "RUN-12")
 def test_ctrl_c_and_cancel_end_the_task_as_cancelled(yard: Yard) -> None:
     process, _pid = start_hanging(yard, "run", "RQ-1")

@@ -89,6 +89,7 @@ def somebody() -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
+@pytest.mark.faults
 @pytest.mark.spec("QUE-2", "QUE-2a", "DOC-1")
 def test_eight_starts_at_once_give_one_store_that_is_the_users_alone(home: StoreHome, bench: Bench) -> None:
     command = [sys.executable, "-m", "aiflow", "store", "start", "--json"]
@@ -142,6 +143,7 @@ def test_eight_starts_at_once_give_one_store_that_is_the_users_alone(home: Store
     assert "store" not in checks(bench, "doctor", "--full")
 
 
+@pytest.mark.faults
 @pytest.mark.spec("QUE-2")
 def test_what_was_written_survives_a_kill_and_a_taken_port(home: StoreHome, bench: Bench) -> None:
     store = open_store(settle({}), home.environ, SILENT)

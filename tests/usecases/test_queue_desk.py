@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -168,6 +169,7 @@ def test_a_running_task_is_let_go_when_its_runner_says_so_or_shows_no_heartbeat(
     ended = cancel_task(yard.desk, task_id, "by mika on vm")
     assert ended.status is TaskStatus.CANCELLED
     assert holder_of(yard.desk, ended) == record
+    assert holder_of(replace(yard.desk, is_gone=lambda runner: runner == record), ended) is None
     yard.runner(task_id=task_id, last_heartbeat=yard.clock() - timedelta(seconds=TIMEOUT))
     assert holder_of(yard.desk, ended) is None
     yard.runner(task_id="ANOTHER")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable
 from dataclasses import MISSING, fields, replace
@@ -28,8 +29,9 @@ from aiflow.usecases.execute_task import end_for_error, end_of_auto, end_of_run
 from aiflow.usecases.file_prompt import title_of
 from aiflow.usecases.finish_task import finish_task
 from aiflow.usecases.heartbeat import CutOff, Heartbeat, Hold
-from aiflow.usecases.reap_runners import Reaper, bury
+from aiflow.usecases.reap_runners import Reaper, bury, end_strays
 from aiflow.usecases.runner_desk import Desk, News, Pace
+from aiflow.usecases.work_tasks import at_post
 from run_builders import at, done, in_step, why
 
 HERE, THERE = Checkout("here", "/app"), Checkout("there", "/app")
@@ -498,6 +500,40 @@ def test_a_process_that_is_provably_gone_is_lost_at_once() -> None:
     Reaper(desk, Clock()).look()
     assert scene.task().reason_code == "RUNNER_LOST"
     assert {each.runner_id: each.is_at_rest for each in scene.records.real.all()} == {"gone": True, "alive": False}
+
+
+@pytest.mark.spec("QUE-7")
+def test_a_poll_longer_than_the_timeout_does_not_keep_the_dead_alive() -> None:
+    scene = Scene(timeout_seconds=0.3, poll_seconds=60)
+    dead(scene)
+    with at_post(scene.desk):
+        wait_for(lambda: scene.task().reason_code == "RUNNER_LOST")
+
+
+@pytest.mark.spec("QUE-7")
+def test_a_look_that_fails_is_not_the_last_one() -> None:
+    scene = Scene()
+    dead(scene)
+
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    scene.records.before["all"] = full
+    with at_post(replace(scene.desk, is_gone=lambda runner: runner.runner_id == "gone")):
+        wait_for(lambda: scene.task().reason_code == "RUNNER_LOST")
+
+
+@pytest.mark.spec("QUE-7")
+def test_a_claim_that_arrived_behind_its_runners_burial_is_not_running_for_ever() -> None:
+    scene = Scene()
+    scene.records.real.save(scene.runner("rests", status=RunnerStatus.STOPPED))
+    scene.records.real.save(scene.runner("works"))
+    for number, name in enumerate(("rests", "works"), 1):
+        scene.add(f"T-{number}", f"RQ-{number}")
+        scene.claim(name)
+    end_strays(scene.desk)
+    assert (scene.task("T-1").reason_code, scene.task("T-1.2").status) == ("RUNNER_LOST", "QUEUED")
+    assert scene.task("T-2").status is TaskStatus.RUNNING
 
 
 @pytest.mark.spec("QUE-11", "QUE-7")

@@ -5,6 +5,7 @@ A call that failed without an answer may have happened: whoever writes reads bac
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +104,10 @@ class DynamoClient:
             self.observe(operation, params, answer)
         return answer
 
+    def without_table(self, table: str) -> AiflowError:
+        """Name that a table is gone that was there when the store was opened: whoever adds a task makes it again."""
+        return self._problem("STORE_UNREACHABLE", f"its table {table} is gone")
+
     def _of_answer(self, response: dict[str, Any]) -> Exception:
         """Name an error that the store answered with."""
         told = response.get("Error", {})
@@ -156,6 +161,7 @@ def bare_client(address: StoreAddress) -> Any:
     )
     try:
         session = boto3.Session(
+            botocore_session=_session_of(address),
             aws_access_key_id=address.access_key,
             aws_secret_access_key=address.secret_key,
             aws_session_token=address.session_token,
@@ -165,3 +171,31 @@ def bare_client(address: StoreAddress) -> Any:
     except (BotoCoreError, ValueError) as error:
         problem = " ".join(str(error).split())
         raise EnvironmentProblemError(reason_code="STORE_REFUSED", endpoint=address.name, problem=problem) from error
+
+
+def _session_of(address: StoreAddress) -> Any:
+    """Give what boto3 begins with: for an endpoint, nothing of the user's AWS profiles, files and variables counts.
+
+    A profile that is named and not there would end it, whatever the key. Whom to trust for https stays the user's word.
+    """
+    import os
+
+    import botocore.session
+
+    if address.endpoint is None:
+        return None
+    usual = botocore.session.Session.SESSION_VARIABLES
+    own = {name: (None, None, *rest) for name, (_file, _variable, *rest) in usual.items() if name != "ca_bundle"}
+    for name in ("config_file", "credentials_file"):
+        own[name] = (None, None, os.devnull, None)
+    session = botocore.session.Session(session_vars=own)
+    session.register_component("data_loader", _loader())
+    return session
+
+
+@functools.cache
+def _loader() -> Any:
+    """Give what reads boto3's description of DynamoDB: it takes longer than all the rest, and is kept once read."""
+    import botocore.loaders
+
+    return botocore.loaders.create_loader()

@@ -42,7 +42,7 @@ class QueueSession:
 
     def desk(self, namespace: str | None = None) -> QueueDesk:
         """Give one namespace, seen from this checkout."""
-        from aiflow.wiring import checkout_of, is_gone, now, open_wake
+        from aiflow.wiring import checkout_of, is_runner_gone, now, open_wake
 
         name = namespace or self.namespace
         project = self.session.project
@@ -57,7 +57,7 @@ class QueueSession:
             chance=lambda: os.urandom(3).hex(),
             timeout_seconds=self.timeout_seconds,
             command="aiflow runner" if name == self.own else f"aiflow -c namespace={name} runner",
-            is_gone=is_gone,
+            is_gone=is_runner_gone,
         )
 
 

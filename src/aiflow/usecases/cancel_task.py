@@ -37,5 +37,6 @@ def holder_of(desk: QueueDesk, task: Task) -> Runner | None:
     """Return the runner that still has a cancelled task in its hands, and whose heartbeat says that it lives."""
     for runner in desk.runners.all():
         if runner.runner_id == task.claimed_by and runner.task_id == task.task_id:
-            return runner if is_fresh(runner, desk.clock(), desk.timeout_seconds) else None
+            lives = is_fresh(runner, desk.clock(), desk.timeout_seconds) and not desk.is_gone(runner)
+            return runner if lives else None
     return None

@@ -54,10 +54,28 @@ class Reaper:
 def bury(desk: Desk, runner: Runner) -> None:
     """End what a dead runner had at work, deliver it again where that may be, then put the runner to rest."""
     for task in _tasks_of(desk, runner):
-        ended = _end(desk, runner, task) if _is_at_work(task, runner) else task
-        if ended is not None and ended.successor is not None and desk.queue.get(ended.successor) is None:
-            deliver_again(desk, ended, runner)
+        _see_to(desk, runner, task)
     desk.records.put_to_rest(runner)
+
+
+def end_strays(desk: Desk) -> None:
+    """End what a runner at rest still has: its claim arrived behind its last word, or behind its burial.
+
+    Reads the whole namespace. Tasks are read before the records: who rests by then has nothing more to say of them.
+    """
+    running = [task for page in desk.queue.pages([TaskStatus.RUNNING]) for task in page.tasks]
+    at_rest = {each.runner_id: each for each in desk.records.all() if each.is_at_rest} if running else {}
+    for task in running:
+        runner = at_rest.get(task.claimed_by or "")
+        if runner is not None:
+            _see_to(desk, runner, task)
+
+
+def _see_to(desk: Desk, runner: Runner, task: Task) -> None:
+    """End a dead runner's task unless it has ended, and deliver it again where that is due."""
+    ended = _end(desk, runner, task) if _is_at_work(task, runner) else task
+    if ended is not None and ended.successor is not None and desk.queue.get(ended.successor) is None:
+        deliver_again(desk, ended, runner)
 
 
 def _tasks_of(desk: Desk, runner: Runner) -> Iterator[Task]:

@@ -13,6 +13,7 @@ from aiflow.domain.task import Task
 from aiflow.errors import AiflowError, ConflictError
 from aiflow.usecases.execute_task import end_for_error, watched
 from aiflow.usecases.finish_task import finish_task
+from aiflow.usecases.reap_runners import Reaper
 from aiflow.usecases.runner_desk import TROUBLES
 from aiflow.usecases.work_tasks import at_post
 
@@ -67,7 +68,14 @@ def _claim(desk: Desk, errand: Errand) -> Task:
         run_id=errand.run_id,
         is_private=True,
     )
-    queued = desk.queue.enqueue(task)
+    try:
+        queued = desk.queue.enqueue(task)
+    except ConflictError as error:
+        if error.reason_code != "REQUEST_QUEUED":
+            raise
+        # It may be that of a process of this machine that was killed: nobody else need be there to see to it.
+        Reaper(desk).look()
+        queued = desk.queue.enqueue(task)
     claimed = desk.queue.claim_this(queued.task_id, desk.claimant, desk.engine.clock())
     if claimed is None:  # somebody was so quick to cancel it
         raise ConflictError(reason_code="TASK_NOT_ACTIVE", task_id=queued.task_id, status="CANCELLED")

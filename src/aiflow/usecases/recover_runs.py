@@ -156,14 +156,14 @@ def keep_interrupted(work: Work) -> None:
             work.engine.runs.write_patch(run, step_id, unfinished.patch)
 
 
-def mark_crashed(engine: Engine, request_id: RequestId) -> Run | None:
+def mark_crashed(engine: Engine, request_id: RequestId, end: Callable[[Run, datetime], Run] = crashed) -> Run | None:
     """Stop an interrupted run as NEEDS_INPUT, for a person to go on with; None if there is none (DOC-2)."""
     run = find_crashed(engine, request_id)
     if run is None:
         settle_orphan(engine, request_id)
         return None
     lease = engine.locks.acquire_request(request_id, run.run_id)
-    return None if isinstance(lease, Lock) else stop_interrupted(engine, lease, run, crashed)
+    return None if isinstance(lease, Lock) else stop_interrupted(engine, lease, run, end)
 
 
 def stop_interrupted(engine: Engine, lease: Lease, run: Run, end: Callable[[Run, datetime], Run]) -> Run:

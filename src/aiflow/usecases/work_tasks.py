@@ -19,7 +19,7 @@ from aiflow.usecases.execute_task import execute_task
 from aiflow.usecases.finish_task import finish_task
 from aiflow.usecases.heartbeat import Heartbeat
 from aiflow.usecases.queue_recoveries import queue_recoveries
-from aiflow.usecases.reap_runners import Reaper
+from aiflow.usecases.reap_runners import Reaper, end_strays
 from aiflow.usecases.recover_runs import reclaim_locks
 from aiflow.usecases.runner_desk import TROUBLES, Answer, News, NewsKind
 
@@ -58,9 +58,9 @@ def at_post(desk: Desk) -> Iterator[Heartbeat]:
     heartbeat, reaper = Heartbeat(desk), Reaper(desk)
 
     def look() -> float:
-        with contextlib.suppress(AiflowError):  # the store is away: then nobody can be judged
+        with contextlib.suppress(Exception):  # the store is away, or the disk is full: the next look may be better
             reaper.look()
-        return desk.pace.poll_seconds
+        return desk.pace.beat_seconds  # a look as late as half the timeout would count as sleep
 
     watch = Beside("reaper", look)
     heartbeat.start()
@@ -141,10 +141,11 @@ class _Worker:
         return self._desk.engine.texts(f"check.{finding.message}", **dict(finding.facts))
 
     def _tidy(self) -> None:
-        """At the start and now and then: find what was enqueued half, and what was interrupted here (RUN-11)."""
+        """At the start and now and then: find what was enqueued half, is nobody's, or was interrupted here (RUN-11)."""
         desk = self._desk
         if time.monotonic() - self._adopted_at >= ADOPT_SECONDS:
             self._patiently(lambda: desk.queue.adopt(desk.engine.clock()))
+            self._patiently(lambda: end_strays(desk))
             self._adopted_at = time.monotonic()
         if time.monotonic() - self._recovered_at >= RECOVER_SECONDS:
             self._patiently(lambda: queue_recoveries(desk, self._recovered))

@@ -223,18 +223,18 @@ def read_settings(root: str, flags: Iterable[str]) -> Settings:
     return load_settings(root, os.environ, flags)
 
 
+def is_runner_gone(runner: Runner) -> bool:
+    """Tell whether a runner was a process of this machine and is provably dead."""
+    from aiflow.adapters.runner_process import is_gone
+
+    return is_gone(runner)
+
+
 def checkout_of(project: Project) -> Checkout:
     """Name a project's checkout as every machine sees it (QUE-11)."""
     from aiflow.adapters.runner_process import checkout_at
 
     return checkout_at(project.root)
-
-
-def is_gone(runner: Runner) -> bool:
-    """Tell whether a runner's process is provably dead (QUE-7): one check for who reaps and for who looks."""
-    from aiflow.adapters import runner_process
-
-    return runner_process.is_gone(runner)
 
 
 def build_desk(project: Project, engine: Engine, store: QueueStore, *, is_listening: bool = True) -> Desk:
@@ -253,5 +253,5 @@ def build_desk(project: Project, engine: Engine, store: QueueStore, *, is_listen
         pace=pace_of(engine.settings),
         auto_records=project.auto_records,
         new_task_id=lambda: make_task_id(now()),
-        is_gone=is_gone,
+        is_gone=is_runner_gone,
     )

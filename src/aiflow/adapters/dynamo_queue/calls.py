@@ -62,7 +62,7 @@ class Table:
     def put(self, item: Item, condition: str | None = None) -> None:
         """Write a whole item."""
         params = {} if condition is None else _expressed({"ConditionExpression": condition}, {})
-        self.client.call("put_item", TableName=self.name, Item=packed(item), **params)
+        self._write("put_item", Item=packed(item), **params)
 
     def change(self, namespace: str, key: str, change: Change) -> Item:
         """Change an item under a condition, and return all of it as it is then, unless that is not wanted."""
@@ -81,12 +81,12 @@ class Table:
         }
         told = "NONE" if change.is_silent else "ALL_NEW"
         params = {"Key": self._key(namespace, key), "ReturnValues": told, **_expressed(expressions, values)}
-        return unpacked(self.client.call("update_item", TableName=self.name, **params).get("Attributes", {}))
+        return unpacked(self._write("update_item", **params).get("Attributes", {}))
 
     def delete(self, namespace: str, key: str, condition: str, values: Mapping[str, Any]) -> None:
         """Remove an item under a condition."""
         params = _expressed({"ConditionExpression": condition}, values)
-        self.client.call("delete_item", TableName=self.name, Key=self._key(namespace, key), **params)
+        self._write("delete_item", Key=self._key(namespace, key), **params)
 
     def page(self, values: Mapping[str, Any], start: dict[str, Any] | None = None, **params: Any) -> Page:
         """Ask one query; its expressions are among the parameters."""
@@ -103,6 +103,13 @@ class Table:
     def start_at(self, namespace: str, key: str) -> dict[str, Any]:
         """Return the place behind an item, as `start` of a query."""
         return self._key(namespace, key)
+
+    def _write(self, operation: str, **params: Any) -> dict[str, Any]:
+        """Write something; that the table is gone, with a store that forgets what it had perhaps, is said as it is."""
+        try:
+            return self.client.call(operation, TableName=self.name, **params)
+        except NoTableError:
+            raise self.client.without_table(self.name) from None
 
     def _pages(
         self, operation: str, values: Mapping[str, Any], start: dict[str, Any] | None, params: dict[str, Any]

@@ -78,31 +78,33 @@ def task_of(item: Item) -> Task:
         namespace=item["namespace"],
         task_id=task_id,
         action=TaskAction(item["action"]) if is_ours else TaskAction.PROMPT,
-        request_id=item.get("request_id") or (is_ours and _text(item, "task_group_id")) or prompt_request_id(task_id),
+        request_id=_text(item, "request_id")
+        or (is_ours and _text(item, "task_group_id"))
+        or prompt_request_id(task_id),
         created_at=created_at,
         updated_at=_moment(item.get("updated_at")),
         place_at=_moment(item["place_at"]) if "place_at" in item else created_at,
         status=TaskStatus(item["status"]),
-        priority=Priority(item.get("priority", DEFAULT_PRIORITY)),
-        checkout=Checkout.parse(item.get("checkout_id", "")),
+        priority=_priority(item),
+        checkout=Checkout.parse(_text(item, "checkout_id") or ""),
         prompt=prompt,
-        prompt_bytes=item.get("prompt_bytes", len(prompt.encode())),
-        options=item.get("options", {}),
+        prompt_bytes=_number(item, "prompt_bytes", len(prompt.encode())),
+        options=_options(item),
         run_id=run_id if run_id and _RUN_ID.fullmatch(run_id) else None,
         claimed_by=_text(item, "claimed_by"),
         claim_token=_text(item, "claim_token"),
-        fence=item.get("fence", 0),
+        fence=_number(item, "fence", 0),
         error_message=_text(item, "error_message"),
         predecessor=_text(item, "predecessor"),
         successor=_text(item, "successor"),
-        is_private=item.get("is_private", False),
+        is_private=item.get("is_private") is True,
     )
 
 
 def is_readable(item: Item) -> bool:
     """Tell whether an item is a task we understand: another program or version may keep other things beside them."""
-    is_known = item.get("status") in frozenset(TaskStatus)
-    return is_known and item.get("action", TaskAction.PROMPT) in frozenset(TaskAction)
+    is_known = _text(item, "status") in frozenset(TaskStatus)
+    return is_known and ("action" not in item or _text(item, "action") in frozenset(TaskAction))
 
 
 def item_of_runner(runner: Runner) -> Item:
@@ -131,16 +133,16 @@ def runner_of(item: Item) -> Runner:
     return Runner(
         namespace=item["namespace"],
         runner_id=item["runner_id"],
-        checkout=Checkout(item.get("host", ""), item.get("project_root", "")),
+        checkout=Checkout(_text(item, "host") or "", _text(item, "project_root") or ""),
         started_at=_moment(item.get("started_at")),
         last_heartbeat=last_heartbeat,
         status=RunnerStatus.STOPPED if item.get("status") == RunnerStatus.STOPPED else RunnerStatus.RUNNING,
-        beats=item.get("beats", int(last_heartbeat.timestamp() * 1e6)),
+        beats=_number(item, "beats", int(last_heartbeat.timestamp() * 1e6)),
         task_id=_text(item, "task_id"),
-        pid=item.get("pid"),
+        pid=_number(item, "pid", 0) or None,
         boot_id=_text(item, "boot_id"),
         process_started_at=item.get("process_started_at"),
-        version=item.get("version", ""),
+        version=_text(item, "version") or "",
     )
 
 
@@ -155,3 +157,21 @@ def _moment(text: object) -> datetime:
 def _text(item: Mapping[str, Any], name: str) -> str | None:
     held = item.get(name)
     return held if isinstance(held, str) and held else None
+
+
+def _number(item: Mapping[str, Any], name: str, usual: int) -> int:
+    held = item.get(name)
+    return held if isinstance(held, int) and not isinstance(held, bool) else usual
+
+
+def _priority(item: Mapping[str, Any]) -> Priority:
+    """Read a priority; what another program calls one need not be one of ours."""
+    try:
+        return Priority(_text(item, "priority") or DEFAULT_PRIORITY)
+    except ValueError:
+        return DEFAULT_PRIORITY
+
+
+def _options(item: Mapping[str, Any]) -> dict[str, str]:
+    held = item.get("options")
+    return {name: value for name, value in held.items() if isinstance(value, str)} if isinstance(held, dict) else {}

@@ -19,7 +19,7 @@ from aiflow.usecases.task_shapes import runner_shape, runner_state
 @namespace_option()
 def command(session: Session, as_json: bool, is_all: bool, namespace: str | None) -> None:  # noqa: FBT001
     """List the runners."""
-    from aiflow.wiring import is_gone
+    from aiflow.wiring import is_runner_gone
 
     if is_all and namespace:
         raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow runners --help")
@@ -28,7 +28,7 @@ def command(session: Session, as_json: bool, is_all: bool, namespace: str | None
     found = view.store.all_runners() if is_all else view.store.runners(view.namespace).all()
     # Who lives first, then who was heard of last.
     found = tuple(sorted(found, key=lambda each: each.last_heartbeat, reverse=True))
-    gone = {each.runner_id for each in found if not each.is_at_rest and is_gone(each)}
+    gone = {each.runner_id for each in found if not each.is_at_rest and is_runner_gone(each)}
     found = tuple(sorted(found, key=lambda each: each.runner_id in gone or not is_alive(each, now, limit)))
     if as_json:
         print_json({"runners": [runner_shape(each, now, limit, is_gone=each.runner_id in gone) for each in found]})
