@@ -44,15 +44,17 @@ def queue_sections() -> Iterator[str]:
         "queue add RQ-2",
         "`tasks` is what was queued; `is_new` is `false` for an id that was there already, for the same work. Of "
         "several requests those that could not be queued are in `refused`, each as the `error` of a call for it alone. "
-        "`standing` says why a queued task is not taken, or who works on a running one; `null` when it is over. Its "
+        "`standing` says why a queued task is not taken, or who works on a running one; `null` when it is over; "
+        "`next_command` is then what a person types next, if anything. Its "
         "`code` is `no_runner_here`, `no_runner_there`, `no_runner_anywhere`, `run_active`, `runner_busy`, "
-        "`behind_one`, `behind`, `behind_many`, `next`, `own_terminal`, `at_work`, `finishing`, `silent` or "
-        "`runner_unknown`.",
+        "`behind_one`, `behind`, `behind_many`, `next`, `own_terminal`, `at_work`, `terminal_at_work`, "
+        "`finishing`, `dead`, `silent` or `runner_unknown`.",
         {"tasks": [{**waiting, "is_new": True}], "refused": []},
     )
     yield (
-        "## aiflow queue list\n\n`{namespace, tasks, next_start}`: tasks as above, newest first. `--start` with "
-        "`next_start` gives those that follow; it is `null` at the end. With `--all`, `namespace` is `null`.\n"
+        "## aiflow queue list\n\n`{namespace, tasks, next_start}`: tasks as above, by `task_id`, newest first. "
+        "`--start` with `next_start` gives those that follow; it is `null` at the end. "
+        "With `--all`, `namespace` is `null`.\n"
     )
     yield (
         "## aiflow queue show\n\nA task as above. `prompt` is the whole text here; in a list, the beginning of a long "
@@ -68,7 +70,8 @@ def queue_sections() -> Iterator[str]:
     )
     yield _section(
         "runners",
-        "Who lives first. `state` is `working`, `idle`, `stopping`, `stopped` or `silent` (no heartbeat for too long).",
+        "Who lives first. `state` is `working`, `idle`, `stopping`, `stopped`, `dead` (its process is gone; "
+        "only its own machine knows) or `silent` (no heartbeat for too long).",
         {"runners": [runner_shape(RUNNER, AT, TIMEOUT_SECONDS)]},
     )
     yield _section(

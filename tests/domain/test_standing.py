@@ -114,6 +114,8 @@ def test_a_run_that_is_active_here_keeps_the_tasks_of_this_checkout_waiting() ->
         "RQ-9",
         "RUN-9",
     )
+    # The run of the task's own request began while we looked.
+    assert said(task("RQ-9"), scene(runner(), holder=holder)) == "next"
     # The run of the runner's own task is no such thing, nor one here for a runner elsewhere.
     assert said(task(), scene(runner(task_id="T-0"), holder=holder)) == "runner_busy"
     assert said(task(checkout=THERE), scene(runner(checkout=THERE), holder=holder)) == "next"
@@ -124,7 +126,8 @@ def test_a_terminal_takes_its_own_task_and_no_other() -> None:
     assert said(private, scene(runner())) == "own_terminal"
     at_work = replace(private, status=TaskStatus.RUNNING, claimed_by="TERMINAL")
     around = scene(runner("TERMINAL", task_id="OWN"), tasks=(at_work,))
-    assert (said(task(), around), said(at_work, around)) == ("no_runner_here", "at_work")
+    assert (said(task(), around), said(at_work, around)) == ("no_runner_here", "terminal_at_work")
+    assert said(replace(at_work, is_private=False), around) == "at_work"
 
 
 @pytest.mark.spec("QUE-7")
@@ -141,6 +144,19 @@ def test_a_terminal_takes_its_own_task_and_no_other() -> None:
 )
 def test_a_running_task_says_who_has_it_and_whether_that_one_shows_a_heartbeat(who: Runner, code: str) -> None:
     assert said(task(status=TaskStatus.RUNNING, claimed_by="R-1"), scene(who)) == code
+
+
+@pytest.mark.spec("QUE-7")
+def test_a_runner_that_is_provably_dead_is_dead_at_once_and_takes_nothing() -> None:
+    lost = task(status=TaskStatus.RUNNING, claimed_by="R-1")
+    around = scene(runner(task_id="T-1"), gone=frozenset({"R-1"}), command="aiflow -c namespace=ns runner")
+    standing = standing_of(lost, around)
+    assert standing is not None
+    assert (standing.code.value, standing.facts["command"]) == ("dead", "aiflow -c namespace=ns runner")
+    assert said(task(), around) == "no_runner_here"
+    silent = standing_of(lost, scene(runner(age=120)))
+    assert silent is not None
+    assert silent.facts["command"] == "aiflow runner"
 
 
 @pytest.mark.parametrize("status", [TaskStatus.COMPLETE, TaskStatus.ERROR, TaskStatus.CANCELLED])

@@ -404,7 +404,7 @@ def test_what_it_shows_is_for_people(yard: Yard) -> None:
         "Runner of yard in ",
         "▶ start RQ-1",
         "S01 done (1/1)",
-        "✓ start RQ-1  complete",
+        "✓ start RQ-1  complete  → aiflow accept RQ-1",
         "Tasks worked on: 1",
     ):
         assert part in out

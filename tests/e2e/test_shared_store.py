@@ -62,6 +62,7 @@ def test_every_way_to_work_in_a_terminal_is_a_task(yard: Yard) -> None:
         ("resume", "RQ-1", "ERROR", "RUN_NOT_RESUMABLE"),
     ]
     assert {task.is_private for task in tasks(yard)} == {True}
+    assert [task.priority.value for task in tasks(yard)] == ["P1", "P1", "P1", "P2", "P1"]
     assert [task.run_id for task in tasks(yard)][:3] == [*yard.bench.run_ids()[:1] * 2, yard.bench.run_ids()[1]]
     assert {each.is_at_rest for each in yard.runners()} == {True}
 

@@ -101,7 +101,7 @@ def test_it_works_on_one_task_after_the_other_until_none_is_left(office: Office)
     assert [office.task(each).status for each in ids] == ["COMPLETE", "COMPLETE"]
     assert office.night.ran == ["RQ-2", "RQ-1"]
     assert office.told == ["started", *["claimed", "ended"] * 2, "stopped"]
-    assert office.news[-1].facts == {"tasks": "2"}
+    assert office.news[-1].facts == {"tasks": 2}
 
 
 @pytest.mark.spec("QUE-7", "PRF-4")

@@ -137,6 +137,7 @@ def ask_in_a_run(shop: Shop, monkeypatch: pytest.MonkeyPatch, state: Path) -> st
 def test_looking_at_an_empty_store_makes_no_table_and_says_what_to_do(shop: Shop) -> None:
     assert "aiflow queue add REQUEST" in shop("queue", "list").out
     assert shop.json("queue", "list") == {"namespace": "shop", "tasks": [], "next_start": None}
+    assert shop("queue", "list", "--namespace", "dev").out.endswith(": aiflow queue add REQUEST --namespace dev\n")
     assert shop("queue", "list", "--all").out == "No namespace has a task.\n"
     assert shop("queue", "list", "-s", "error").out == "No task matches.\n"
     assert shop("runners").out == "No runner is alive in shop. Start one: aiflow runner\n"
@@ -267,6 +268,16 @@ def test_a_sentence_is_a_prompt_that_anybody_may_take(shop: Shop, monkeypatch: p
     assert text.rstrip().endswith("More.")
 
 
+@pytest.mark.spec("REQ-9")
+def test_a_sentence_among_names_is_a_prompt_too_and_nothing_is_queued_before_all_is_checked(shop: Shop) -> None:
+    tasks = shop.json("queue", "add", "RQ-1", "Fix the typo", "RQ-2")["tasks"]
+    assert [task["action"] for task in tasks] == ["start", "prompt", "start"]
+    write_request(shop.root, "RQ-8", status="ready")
+    for wrong in (["Fix it", "--replan"], ["x" * 400_000 + " y"], ["Fix it", "--task-id", "MINE"]):
+        shop("queue", "add", "RQ-8", *wrong, code=2)
+    assert shop.json("queue", "counts")["total"] == len(tasks)
+
+
 @pytest.mark.spec("RUN-6", "RUN-10")
 def test_a_run_is_queued_to_go_on_with_everything_that_was_said(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -291,7 +302,9 @@ def test_an_auto_run_is_queued_once(shop: Shop) -> None:
     task_id = shop.add("--auto", "--watch")
     task = shop.json("queue", "show", task_id)
     assert (task["action"], task["request_id"], task["options"]) == ("auto_run", None, {"watch": "1"})
-    assert shop("queue", "add", "--auto", code=4).err.startswith("REQUEST_QUEUED")
+    second = shop("queue", "add", "--auto", code=4).err
+    assert second.startswith("REQUEST_QUEUED")
+    assert "same request" not in second
     assert "auto-run" in shop("queue", "list").out
 
 
@@ -327,7 +340,9 @@ def test_each_task_says_how_it_stands_with_it(shop: Shop) -> None:
     shop.runner(task_id=working, status=RunnerStatus.STOPPED)
     assert _note(shop, working) == "Runner R-1 was asked to stop and finishes it first"
     shop.runner(task_id=working, age=600)
-    assert _note(shop, working) == "Runner R-1 shows no heartbeat; the last one: 10 min ago"
+    assert _note(shop, working) == (
+        "Runner R-1 shows no heartbeat (the last one: 10 min ago); another runner sees to its task: aiflow runner"
+    )
     assert _note(shop, waiting) == "No runner is alive here. Start one: aiflow runner"
     ended = TaskEnd(TaskEvent.FAILED, "UNIT_TEST_FAILED: 2 failed", RUN_ID, f"{working}.2")
     shop.store.queue("shop").finish(shop.task(working), ended, datetime.now(UTC))
@@ -341,6 +356,30 @@ def _note(shop: Shop, task_id: str) -> str:
     """Return the last column of a task's line."""
     listed = next(line for line in shop("queue", "list").out.splitlines() if line.startswith(task_id))
     return listed.rpartition("  ")[2]
+
+
+@pytest.mark.spec("QUE-9", "RUN-8")
+def test_an_ended_task_says_what_to_do_next_and_where_its_work_is(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run_id = ask_in_a_run(shop, monkeypatch, tmp_path / "state")
+    answered, cancelled = shop.add("RQ-7", "--resume", "--answer", "A"), shop.add("RQ-1")
+    queue, now = shop.store.queue("shop"), datetime.now(UTC)
+    queue.finish(shop.claim(answered), TaskEnd(TaskEvent.FAILED, "NEEDS_CLARIFICATION: Which?", run_id), now)
+    shop("queue", "cancel", cancelled)
+    assert _note(shop, answered) == 'NEEDS_CLARIFICATION: Which? · → aiflow resume RQ-7 --answer "…"'
+    assert shop.json("queue", "show", answered)["next_command"] == 'aiflow resume RQ-7 --answer "…"'
+    assert _note(shop, cancelled).endswith(" · → aiflow queue add RQ-1")
+    write_request(shop.root, "RQ-1", status="done")
+    assert "→" not in _note(shop, cancelled), "it was accepted meanwhile"
+    # A prompt that another checkout took: its request is there.
+    prompt = shop.add("Fix the typo")
+    there = Checkout("far", "/away")
+    shop.runner("FAR", checkout=there)
+    queue.finish(shop.claim(prompt, "FAR"), TaskEnd(TaskEvent.COMPLETED, None, RUN_ID), now)
+    shown = shop("queue", "show", prompt).out
+    for fact in (prompt_request_id(prompt), RUN_ID, there.id, f"→ aiflow accept {prompt_request_id(prompt)}"):
+        assert fact in shown
 
 
 @pytest.mark.spec("QUE-11")
@@ -458,7 +497,7 @@ def _later(seconds: float, act: Callable[[], object]) -> None:
 @pytest.mark.spec("QUE-7")
 def test_runners_say_who_lives_what_they_do_and_where(shop: Shop) -> None:
     shop.runner("SILENT", age=600, task_id="T-1")
-    shop.runner("BUSY", task_id="T-2", pid=4711)
+    shop.runner("BUSY", task_id="T-2", pid=os.getpid())
     shop.runner("GONE", status=RunnerStatus.STOPPED)
     lines = shop("runners").out.splitlines()
     assert [line.split()[:3] for line in lines[1:3]] == [["●", "BUSY", "working"], ["○", "SILENT", "silent"]]
@@ -471,8 +510,41 @@ def test_runners_say_who_lives_what_they_do_and_where(shop: Shop) -> None:
         (False, "stopped"),
         (False, "silent"),
     ]
-    assert (found["BUSY"]["pid"], found["BUSY"]["checkout"]["root"]) == (4711, shop.checkout.root)
+    assert (found["BUSY"]["pid"], found["BUSY"]["checkout"]["root"]) == (os.getpid(), shop.checkout.root)
     assert shop.json("-c", "queue.heartbeat_timeout_seconds=3600", "runners")["runners"][1]["state"] == "working"
+
+
+@pytest.mark.spec("QUE-7")
+def test_a_runner_that_died_on_this_machine_shows_as_dead_at_once(shop: Shop) -> None:
+    over = subprocess.Popen([sys.executable, "-c", ""])
+    over.wait()
+    task_id = shop.add("RQ-1")
+    shop.claim(task_id)
+    shop.runner(task_id=task_id, pid=over.pid)
+    shop.runner("ELSEWHERE", checkout=Checkout("far", "/away"), pid=over.pid)
+    words = "Runner R-1 is dead; another runner sees to its task: aiflow runner"
+    assert _note(shop, task_id) == words
+    assert words in shop("queue", "show", task_id).out
+    assert "No runner is alive here" in shop("queue", "add", "RQ-2").out
+    assert [line.split()[:3] for line in shop("runners").out.splitlines()[1:]] == [
+        ["●", "ELSEWHERE", "idle"],
+        ["○", "R-1", "dead"],
+    ]
+    shapes = shop.json("runners")["runners"]
+    assert [(each["is_alive"], each["state"]) for each in shapes] == [(True, "idle"), (False, "dead")]
+    assert shop.json("namespaces")["namespaces"][0]["runners_alive"] == 1
+
+
+@pytest.mark.spec("QUE-11")
+def test_what_an_idle_runner_claims_at_once_is_said_to_be_at_work(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    from aiflow.adapters.wake_pipes import WakePipes
+
+    shop.runner()
+    # The runner hears of the task before `queue add` looks around.
+    monkeypatch.setattr(WakePipes, "poke", lambda _self, _namespace, task_id: len(shop.claim(task_id).task_id))
+    said = shop("queue", "add", "RQ-1").out
+    assert said.startswith("Queued: start RQ-1 (P1) as TASK-")
+    assert said.endswith(f"  Runner R-1 works on it in {shop.checkout.id}\n")
 
 
 # --- both languages, and bad stores ----------------------------------------------------------------------------------

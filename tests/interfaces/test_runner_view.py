@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from aiflow.cli.lines import plain
+from aiflow.cli.auto_lines import Told
+from aiflow.cli.lines import plain, width_of
 from aiflow.cli.runner_view import RunnerView
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.runner import Runner
@@ -33,7 +35,7 @@ EVERYTHING = [
     News(NewsKind.HELD_UP, None, "DOCTOR_FAILED", {"holder": "no git"}),
     News(NewsKind.HELD_UP, task(), "QUEUE_IN_PROGRESS", {"holder": "pid 7"}),
     *(News(NewsKind.CLAIMED, task(action=action)) for action in TaskAction),
-    News(NewsKind.ENDED, task(status=TaskStatus.COMPLETE)),
+    News(NewsKind.ENDED, task(status=TaskStatus.COMPLETE, run_id="RUN-1")),
     News(NewsKind.ENDED, task(status=TaskStatus.CANCELLED, error_message="CANCELLED"), "CANCELLED"),
     News(NewsKind.ENDED, LOST, "RUNNER_LOST"),
     News(NewsKind.LOST, task(), "LOCK_MISMATCH"),
@@ -43,7 +45,7 @@ EVERYTHING = [
     News(NewsKind.STORE_BACK),
     News(NewsKind.CUT_OFF, task(), "STORE_UNREACHABLE", {"seconds": "90"}),
     News(NewsKind.UNWRITTEN, task(), "STORE_UNREACHABLE"),
-    News(NewsKind.STOPPED, facts={"tasks": "3"}),
+    News(NewsKind.STOPPED, facts={"tasks": 3}),
 ]
 
 
@@ -65,9 +67,10 @@ def test_everything_that_happens_is_one_line(capsys: pytest.CaptureFixture[str])
         "The task waits: another auto-run is active in this checkout: pid 7",
     ]
     assert lines[5:7] == ["▶ start RQ-1  TASK-1", "▶ resume RQ-1  TASK-1"]
+    assert lines[10] == "▶ prompt RQ-1  TASK-1"
     assert lines[11:14] == [
-        "✓ start RQ-1  complete",
-        "– start RQ-1  cancelled",
+        "✓ start RQ-1  complete  → aiflow accept RQ-1",
+        "– start RQ-1  cancelled  → aiflow queue add RQ-1",
         "! start RQ-1  ended with an error  RUNNER_LOST: The runner no longer responds  goes on as TASK-1.2",
     ]
     assert lines[16] == "Runner other is dead: its task TASK-1 ended with RUNNER_LOST.  goes on as TASK-1.2"
@@ -76,11 +79,19 @@ def test_everything_that_happens_is_one_line(capsys: pytest.CaptureFixture[str])
 
 def test_in_japanese_too(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys, *EVERYTHING, language="ja")
-    assert (len(lines), lines[1], lines[11]) == (len(EVERYTHING), "タスクを待っています …", "✓ 開始 RQ-1  完了")
+    assert (len(lines), lines[1], lines[11]) == (
+        len(EVERYTHING),
+        "タスクを待っています …",
+        "✓ 開始 RQ-1  完了  → aiflow accept RQ-1",
+    )
     assert not any("<" in line for line in lines)
 
 
-def test_programs_get_one_object_per_event(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_programs_get_one_object_per_event(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
     view = RunnerView(Texts("ja"), RUNNER, as_json=True, clock=lambda: NOW)
     for each in EVERYTHING:
         view.hear(each)
@@ -89,8 +100,24 @@ def test_programs_get_one_object_per_event(capsys: pytest.CaptureFixture[str]) -
     assert {each["at"] for each in told} == {NOW.isoformat()}
     ended = told[13]
     assert (ended["task_id"], ended["status"], ended["successor"]) == ("TASK-1", "ERROR", "TASK-1.2")
-    assert told[-1]["tasks"] == "3"
+    assert told[-1]["tasks"] == 3
     assert (told[16]["runner_id"], told[16]["lost_runner"]) == ("host-1-ab", "other")
+
+
+@pytest.mark.parametrize(("columns", "language"), [(60, "en"), (44, "ja")])
+def test_on_a_terminal_a_long_line_is_broken_and_not_cut(
+    monkeypatch: pytest.MonkeyPatch, columns: int, language: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    view = RunnerView(Texts(language), RUNNER, as_json=False, clock=lambda: NOW)
+    view._is_watched = True
+    told = Told(NOW, view._line(News(NewsKind.ENDED, LOST, "RUNNER_LOST")))
+    lines = view._laid_out(told)
+    assert len(lines) > 1
+    assert max(map(width_of, lines)) <= columns
+    assert [part.colour for part in lines[0][1:3]] == ["yellow", "yellow"]
+    whole = "".join(plain(line)[10:].strip() for line in lines)
+    assert whole.replace(" ", "") == plain(told.line).replace(" ", "")
 
 
 def test_the_live_area_says_what_it_does_and_what_came_of_it() -> None:
@@ -102,7 +129,7 @@ def test_the_live_area_says_what_it_does_and_what_came_of_it() -> None:
     for each in (News(NewsKind.CLAIMED, task()), News(NewsKind.ENDED, task(status=TaskStatus.COMPLETE))):
         view.hear(each)
     view.hear(News(NewsKind.WAITING))
-    assert area()[1:] == ["1 complete, 0 with an error, 0 cancelled", "Waiting for tasks …"]
+    assert area()[1:] == ["1 complete, 0 with an error, 0 cancelled", "Waiting for tasks …", "Ctrl-C: stop"]
     view.hear(News(NewsKind.CLAIMED, task()))
     assert area()[1:] == [
         "00:00  ▶ RQ-1",

@@ -273,7 +273,9 @@ def test_a_very_long_line_is_not_read_to_its_end(yard: Yard) -> None:
     ],
 )
 def test_a_runner_is_summed_up_in_one_word(yard: Yard, fields: dict[str, Any], state: str) -> None:
-    assert runner_state(yard.runner(**fields), yard.clock(), TIMEOUT) == state
+    record = yard.runner(**fields)
+    assert runner_state(record, yard.clock(), TIMEOUT) == state
+    assert runner_state(record, yard.clock(), TIMEOUT, is_gone=True) == ("stopped" if state == "stopped" else "dead")
 
 
 def test_namespaces_are_all_that_have_anything_and_ours(yard: Yard) -> None:

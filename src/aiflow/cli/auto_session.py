@@ -65,10 +65,11 @@ def _wish(engine: Engine, interrupts: Interrupts) -> StopRequest:
 def _errand(session: Session) -> Errand:
     """Say what goes into a shared queue: one auto-run per checkout."""
     from aiflow.domain.task import TaskAction, auto_run_guard
+    from aiflow.usecases.enqueue_work import USUAL_PRIORITY
     from aiflow.usecases.record_task import Errand
     from aiflow.wiring import checkout_of
 
-    return Errand(TaskAction.AUTO_RUN, auto_run_guard(checkout_of(session.project)))
+    return Errand(TaskAction.AUTO_RUN, auto_run_guard(checkout_of(session.project)), priority=USUAL_PRIORITY)
 
 
 def _end_of(hold: Hold, summary: Summary) -> TaskEnd:

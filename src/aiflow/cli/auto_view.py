@@ -145,12 +145,15 @@ class AutoView:
 
     def _tell(self, news: Iterable[Told]) -> None:
         with self._unread():
-            for told in news:
-                line = self._stamped(told)
+            for line in (line for told in news for line in self._laid_out(told)):
                 if self._screen is not None:
                     self._screen.add(line)
                 else:
                     self._write([line])
+
+    def _laid_out(self, told: Told) -> list[Line]:
+        """Return what is told as the lines to show."""
+        return [self._stamped(told)]
 
     def _stamped(self, told: Told) -> Line:
         """Put the time in front; on a terminal the line is cut to its width, a log has the date and everything."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from aiflow.messages import Texts
 
 GREY = "bright_black"
+LEAST_WIDTH = 8
 _HOUR, _MINUTE = 3600, 60
 
 
@@ -66,12 +67,35 @@ def fitted(line: Line, width: int) -> Line:
     return tuple(kept)
 
 
+def broken(line: Line, width: int) -> list[Line]:
+    """Break a line into several of at most a width; what stays of a part keeps its colour."""
+    text = "".join(clean(part.text) for part in line)
+    lines: list[Line] = []
+    at = 0
+    for piece in wrap(text, max(LEAST_WIDTH, width)):
+        at = text.index(piece, at)  # blanks around a break are gone
+        lines.append(_between(line, at, at + len(piece)))
+        at += len(piece)
+    return lines
+
+
+def _between(line: Line, begin: int, end: int) -> Line:
+    """Return what stands between two places of a line's text."""
+    kept: list[Part] = []
+    at = 0
+    for part in line:
+        text = clean(part.text)
+        kept.append(part._replace(text=text[max(0, begin - at) : max(0, end - at)]))
+        at += len(text)
+    return tuple(part for part in kept if part.text)
+
+
 def paragraph(text: str, prefix: Line, width: int | None) -> list[Line]:
     """Break a text into lines that stand below each other behind a prefix; without a width only at its own breaks."""
     indent = width_of(prefix)
     shown = [clean(line) for line in text.splitlines()] or [""]
     if width is not None:
-        shown = [part for line in shown for part in wrap(line, max(8, width - indent)) or [""]]
+        shown = [part for line in shown for part in wrap(line, max(LEAST_WIDTH, width - indent)) or [""]]
     return [(*(prefix if number == 0 else (Part(" " * indent),)), Part(line)) for number, line in enumerate(shown)]
 
 

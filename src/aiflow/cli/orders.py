@@ -77,24 +77,34 @@ class Given:
 
 def orders_of(session: Session, given: Given) -> list[Callable[[], Order]]:
     """Return a way to make each order; making one refuses what could not run anyway (RUN-15)."""
-    if given.prompt is None and len(given.names) == 1 and _is_sentence(session, given.names[0].strip()):
+    sentences = {name for name in given.names if given.prompt is None and _is_sentence(session, name.strip())}
+    if len(given.names) == 1 and sentences:
         given = replace(given, names=(), prompt=given.names[0])
     _check(session, given)
-    priority = Priority(given.priority) if given.priority else None
+    for sentence in sentences:  # what cannot go with a prompt cannot go with one among several either
+        _check(session, replace(given, names=(), prompt=sentence))
     if given.prompt is not None:
-        check_prompt(given.prompt)
-        order = Order(
-            TaskAction.PROMPT, prompt=given.prompt, priority=priority or USUAL_PRIORITY, task_id=given.task_id
-        )
-        return [lambda: order]
+        return [_order(given, given.prompt)]
     if given.auto:
-        usual = priority or USUAL_PRIORITY
+        usual = Priority(given.priority) if given.priority else USUAL_PRIORITY
         order = Order(TaskAction.AUTO_RUN, options=given.options, priority=usual, task_id=given.task_id)
         return [lambda: order]
     engine = session.engine()
+    return [_order(given, name) if name in sentences else _named(engine, given, name) for name in given.names]
+
+
+def _order(given: Given, prompt: str) -> Callable[[], Order]:
+    """Check a bare prompt, and return the way to its order."""
+    check_prompt(prompt)
+    priority = Priority(given.priority) if given.priority else USUAL_PRIORITY
+    return lambda: Order(TaskAction.PROMPT, prompt=prompt, priority=priority, task_id=given.task_id)
+
+
+def _named(engine: Engine, given: Given, name: str) -> Callable[[], Order]:
+    """Check a name's form, and return the way to the order of its request."""
+    request_id = RequestIdType().convert(name, None, None)
     make = _start if given.mode is None else _go_on
-    names = [RequestIdType().convert(name, None, None) for name in given.names]
-    return [lambda name=name: make(engine, name, given) for name in names]  # type: ignore[misc]
+    return lambda: make(engine, request_id, given)
 
 
 def _is_sentence(session: Session, text: str) -> bool:

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 from aiflow.cli.auto_area import Scene, row, run_lines
 from aiflow.cli.auto_lines import Teller, Told
 from aiflow.cli.auto_view import AutoView, local_now
-from aiflow.cli.lines import GREY, Line, Part, fitted
+from aiflow.cli.lines import GREY, Line, Part, broken, fitted
+from aiflow.cli.render import terminal_width
 from aiflow.cli.session import print_json
 from aiflow.domain.auto_run import Limits, Upcoming
 from aiflow.domain.lifecycle import TaskStatus
+from aiflow.domain.run import recommended
 from aiflow.domain.task import TaskAction
+from aiflow.domain.task_way import next_command
 from aiflow.usecases.runner_desk import NewsKind
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ _STILL = frozenset({NewsKind.WAITING, NewsKind.HELD_UP, NewsKind.STORE_AWAY})
 
 def task_name(task: Task, texts: Texts) -> str:
     """Say what a task is about: what is to be done, and with which request."""
-    about = "" if task.action in (TaskAction.AUTO_RUN, TaskAction.PROMPT) else f" {task.request_id}"
+    about = "" if task.action is TaskAction.AUTO_RUN else f" {task.request_id}"
     return f"{texts(f'runner.action.{task.action}')}{about}"
 
 
@@ -67,7 +70,7 @@ class RunnerView(AutoView):
     def hear(self, news: News) -> None:
         """Show what happened to the runner."""
         if self._as_json:
-            print_json(news_shape(news, self._runner, self._clock()))
+            print_json(news_shape(news, self._runner, self._clock()), is_event=True)
             return
         if self._is_quiet:
             return
@@ -78,7 +81,17 @@ class RunnerView(AutoView):
         self._still = "".join(part.text for part in line) if news.kind in _STILL else None
         if news.kind in (NewsKind.ENDED, NewsKind.LOST):
             self._end(news.task if news.kind is NewsKind.ENDED else None)
+        if news.kind is NewsKind.WAITING and self._screen is not None:  # the live area says so for as long as it lasts
+            return
         self._tell([Told(now, line)])
+
+    def _laid_out(self, told: Told) -> list[Line]:
+        """Break a line that is longer than the terminal is wide: what to do stands at its end."""
+        if not self._is_watched:
+            return [self._stamped(told)]
+        stamp = f"{told.at.astimezone():%H:%M:%S}  "
+        first, *others = broken(told.line, terminal_width() - len(stamp)) or [()]
+        return [(Part(stamp, GREY), *first), *((Part(" " * len(stamp)), *other) for other in others)]
 
     def _begin(self, task: Task | None, now: datetime) -> None:
         self._task, self._since = task, now
@@ -114,7 +127,18 @@ class RunnerView(AutoView):
             title = self._texts.message(task.reason_code, {"request_id": task.request_id}).title
             why = f"  {task.reason_code}: {title}"
         name = Part(f"{mark} {task_name(task, self._texts)}", colour, is_bold=True)
-        return (name, Part(f"  {self._texts(f'runner.ended.{task.status}')}", colour), Part(why + self._goes_on(task)))
+        told = Part(f"  {self._texts(f'runner.ended.{task.status}')}", colour)
+        return (name, told, Part(why + self._goes_on(task) + self._way_on(task)))
+
+    def _way_on(self, task: Task) -> str:
+        """Say what a person does next: the run that was at work knows it best."""
+        run = self._scene.run
+        if run is not None and run.request_id == task.request_id:
+            cause = run.error.cause if run.error else None
+            command = next_command(replace(task, run_id=run.run_id), cause, recommended(run))
+        else:
+            command = next_command(task)
+        return f"  → {command}" if command else ""
 
     def _goes_on(self, task: Task) -> str:
         return f"  {self._texts('runner.goes_on', task_id=task.successor)}" if task.successor else ""
@@ -132,9 +156,10 @@ class RunnerView(AutoView):
             lines += run_lines(scene, name, self._texts, now)
         counts = {status.lower(): self._counts[status] for status in _MARKS}
         lines.append(row("", Part(self._texts("runner.counts", **counts))))
-        still = self._notice or self._still
+        if self._still:
+            lines.append(row("", Part(self._still, GREY)))
         hint = self._texts("runner.hint.task" if task else "runner.hint.idle")
-        lines.append(row("", Part(still or hint, "yellow" if self._notice else GREY)))
+        lines.append(row("", Part(self._notice or hint, "yellow" if self._notice else GREY)))
         return [fitted(line, room) for line in lines]
 
 

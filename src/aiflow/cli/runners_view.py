@@ -8,7 +8,6 @@ import click
 
 from aiflow.cli.layout import display_width, pad
 from aiflow.cli.render import ago, clean, is_terminal, paint, say, table, terminal_width
-from aiflow.usecases.task_shapes import runner_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,18 +19,24 @@ if TYPE_CHECKING:
 ALIVE, OTHERWISE = "●", "○"
 GAP = "  "
 INDENT = "    "
-COLOURS = {"working": "green", "idle": "green", "stopping": "yellow", "silent": "red", "stopped": "bright_black"}
+COLOURS = {
+    "working": "green",
+    "idle": "green",
+    "stopping": "yellow",
+    "silent": "red",
+    "dead": "red",
+    "stopped": "bright_black",
+}
 
 
 def show_runners(
-    runners: Sequence[Runner], now: datetime, timeout_seconds: float, texts: Texts, *, has_namespaces: bool = False
+    runners: Sequence[tuple[Runner, str]], now: datetime, texts: Texts, *, has_namespaces: bool = False
 ) -> None:
-    """List runners: whole lines in a pipe; on a terminal where each works stands below it."""
+    """List runners, each with its state: whole lines in a pipe; on a terminal where each works stands below it."""
     names = ["runner", "state", "heartbeat", "task", "version", "where"]
     rows = []
-    states = [runner_state(runner, now, timeout_seconds) for runner in runners]
-    for runner, state in zip(runners, states, strict=True):
-        dot = OTHERWISE if state in ("silent", "stopped") else ALIVE
+    for runner, state in runners:
+        dot = OTHERWISE if state in ("silent", "dead", "stopped") else ALIVE
         name = f"{dot} {runner.runner_id}"
         said = [texts(f"runner_state.{state}"), ago(runner.last_heartbeat, now, texts)]
         where = f"{runner.namespace}  {runner.checkout.id}" if has_namespaces else runner.checkout.id
@@ -40,7 +45,7 @@ def show_runners(
     if not is_terminal():
         table(headers, rows)
         return
-    _show_blocks(headers, rows, states)
+    _show_blocks(headers, rows, [state for _, state in runners])
 
 
 def _show_blocks(headers: list[str], rows: list[list[str]], states: list[str]) -> None:

@@ -15,6 +15,7 @@ from aiflow.cli.recording import recorded
 from aiflow.cli.run_view import RunView
 from aiflow.cli.session import print_json
 from aiflow.domain.auto_run import StopRequest
+from aiflow.domain.request import DEFAULT_PRIORITY, RequestId
 from aiflow.domain.task import TaskAction
 from aiflow.errors import AiflowError, ConflictError, NotFoundError
 from aiflow.usecases.accept_run import newest_run
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from aiflow.cli.session import Session
-    from aiflow.domain.request import RequestId
+    from aiflow.domain.request import Priority
     from aiflow.domain.run import Run
     from aiflow.domain.task import TaskEnd
     from aiflow.usecases.engine import Engine
@@ -127,9 +128,17 @@ def _errand(engine: Engine, aim: Aim) -> Errand:
     from aiflow.usecases.record_task import Errand
 
     if aim.action is TaskAction.START:
-        return Errand(aim.action, aim.name)
+        return Errand(aim.action, aim.name, priority=_priority(engine, aim.name))
     run = find_run(engine, aim.name)
-    return Errand(aim.action, run.request_id, run.run_id)
+    return Errand(aim.action, run.request_id, run.run_id, _priority(engine, RequestId(run.request_id)))
+
+
+def _priority(engine: Engine, request_id: RequestId) -> Priority:
+    """Return a request's own priority; that it cannot be read is said by what is done with it."""
+    try:
+        return engine.source.load(request_id).priority
+    except AiflowError:
+        return DEFAULT_PRIORITY
 
 
 def _end_of(hold: Hold, run: Run) -> TaskEnd:

@@ -136,9 +136,9 @@ _UNSEEN = (
 )
 
 
-def print_json(data: Any) -> None:
-    """Print one JSON document: indented for a person, on one line for a program."""
-    indent = 2 if sys.stdout.isatty() else None
+def print_json(data: Any, *, is_event: bool = False) -> None:
+    """Print one JSON document: indented for a person, on one line for a program; one of many events always so."""
+    indent = 2 if sys.stdout.isatty() and not is_event else None
     text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
     if not text.isprintable():
         text = re.sub(_UNSEEN, lambda unseen: json.dumps(unseen[0])[1:-1], text)

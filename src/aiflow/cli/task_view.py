@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.domain.standing import Scene
-    from aiflow.domain.task import Task
+    from aiflow.domain.task import Checkout, Task
     from aiflow.messages import Texts
 
 GAP = "  "
@@ -55,6 +55,9 @@ def remark_on(task: Task, scene: Scene, texts: Texts) -> str:
     parts = [task.error_message or ""]
     if task.successor:
         parts.append(texts("task.goes_on", task_id=task.successor))
+    if way := scene.ways.get(task.task_id):
+        where = {"where": way.where.id} if way.where else {}
+        parts.append(texts("task.next_there" if where else "task.next", command=way.command, **where))
     return " · ".join(filter(None, parts))
 
 
@@ -103,8 +106,8 @@ def _show_blocks(headers: list[str], rows: list[list[str]], remarks: list[str], 
             say(remark, INDENT)
 
 
-def show_task(task: Task, prompt: str, scene: Scene, texts: Texts) -> None:
-    """Show one task in full."""
+def show_task(task: Task, prompt: str, scene: Scene, texts: Texts, place: Checkout | None = None) -> None:
+    """Show one task in full; `place` is the checkout that its work is in."""
     heading(f"{task.task_id}  {work_of(task, texts)}")
     status = paint(task.status.value, STATUS_COLOURS.get(task.status.value))
     click.echo(GAP + pad(texts("fact.status"), FACT_WIDTH) + status)
@@ -112,8 +115,10 @@ def show_task(task: Task, prompt: str, scene: Scene, texts: Texts) -> None:
         _fact("", remark)
     _fact(texts("fact.priority"), task.priority.value)
     _fact(texts("fact.namespace"), task.namespace)
-    _fact(texts("fact.checkout"), task.checkout.id if task.checkout else texts("task.anybody"))
+    where = place or task.checkout
+    _fact(texts("fact.checkout"), where.id if where else texts("task.anybody"))
     for name, value in (
+        ("request_id", "" if task.action is TaskAction.AUTO_RUN else task.request_id),
         ("run", task.run_id),
         ("runner", task.claimed_by),
         ("options", ", ".join(f"{name}={value}" for name, value in task.options.items())),

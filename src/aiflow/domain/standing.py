@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from aiflow.domain.lock import Lock
     from aiflow.domain.runner import Runner
     from aiflow.domain.task import Checkout, Task
+    from aiflow.domain.task_way import WayAfter
 
 
 class StandingCode(StrEnum):
@@ -38,7 +39,9 @@ class StandingCode(StrEnum):
     NEXT = "next"
     OWN_TERMINAL = "own_terminal"
     AT_WORK = "at_work"
+    TERMINAL_AT_WORK = "terminal_at_work"
     FINISHING = "finishing"
+    DEAD = "dead"
     SILENT = "silent"
     RUNNER_UNKNOWN = "runner_unknown"
 
@@ -83,7 +86,11 @@ def line_of(tasks: Iterable[Task], *, is_whole: bool = True) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is known around a task; `holder` is who runs in the checkout we look from, `command` starts a runner."""
+    """What is known around a task; `holder` is who runs in the checkout we look from, `command` starts a runner.
+
+    `gone` names the runners whose process is provably dead, whatever their last heartbeat was; `ways` says
+    by task id what a person does behind those that are over.
+    """
 
     now: datetime
     timeout_seconds: float
@@ -92,6 +99,8 @@ class Scene:
     line: Line = field(default_factory=Line)
     holder: Lock | None = None
     command: str = "aiflow runner"
+    gone: frozenset[str] = frozenset()
+    ways: Mapping[str, WayAfter] = field(default_factory=dict)
 
 
 def standing_of(task: Task, scene: Scene) -> Standing | None:
@@ -106,7 +115,7 @@ def takers_of(task: Task, scene: Scene) -> tuple[Runner, ...]:
     return tuple(
         runner
         for runner in scene.runners
-        if runner.runner_id not in scene.line.terminals
+        if runner.runner_id not in scene.line.terminals | scene.gone
         and is_alive(runner, scene.now, scene.timeout_seconds)
         and task.checkout in (None, runner.checkout)
     )
@@ -117,8 +126,12 @@ def _of_running(task: Task, scene: Scene) -> Standing:
     if runner is None:
         return Standing(StandingCode.RUNNER_UNKNOWN, {"runner": task.claimed_by or "-"})
     facts = {"runner": runner.runner_id, "where": runner.checkout.id, "since": runner.last_heartbeat}
+    if runner.runner_id in scene.gone:
+        return Standing(StandingCode.DEAD, {**facts, "command": scene.command})
     if not is_fresh(runner, scene.now, scene.timeout_seconds):
-        return Standing(StandingCode.SILENT, facts)
+        return Standing(StandingCode.SILENT, {**facts, "command": scene.command})
+    if task.is_private:
+        return Standing(StandingCode.TERMINAL_AT_WORK, facts)
     is_stopping = runner.status is RunnerStatus.STOPPED
     return Standing(StandingCode.FINISHING if is_stopping else StandingCode.AT_WORK, facts)
 
@@ -136,11 +149,11 @@ def _of_queued(task: Task, scene: Scene) -> Standing:
     )
     about = {"runner": runner.runner_id, "where": runner.checkout.id, "task_id": runner.task_id}
     is_idle = runner.task_id is None
-    if is_idle and scene.holder is not None and runner.checkout == scene.here:
-        return Standing(
-            StandingCode.RUN_ACTIVE,
-            {**about, "request_id": scene.holder.request_id or "-", "run_id": scene.holder.run_id or "-"},
-        )
+    holder = scene.holder if is_idle and runner.checkout == scene.here else None
+    # A run of its own request is its own: it was claimed while we looked.
+    if holder is not None and holder.request_id != task.request_id:
+        run = {"request_id": holder.request_id or "-", "run_id": holder.run_id or "-"}
+        return Standing(StandingCode.RUN_ACTIVE, {**about, **run})
     if not scene.line.is_whole:
         return Standing(StandingCode.BEHIND_MANY, {**about, "count": ahead})
     if ahead:

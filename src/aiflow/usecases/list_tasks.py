@@ -1,4 +1,7 @@
-"""List tasks, newest first, as many as are wanted (QUE-9); more can be had from where the list ends."""
+"""List tasks by id, newest first, as many as are wanted (QUE-9); more can be had from where the list ends.
+
+The store keeps them in the order of their ids; an id that somebody chose stands where its name does.
+"""
 
 from __future__ import annotations
 

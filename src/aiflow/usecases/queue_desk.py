@@ -47,7 +47,9 @@ def look_around(desk: QueueDesk, progress: Callable[[int], None] = lambda _seen:
     """Read what the standing of a task depends on: runners, what is in line, and who runs in this checkout."""
     runners = desk.runners.all()
     line = _line(desk, progress)
-    return Scene(desk.clock(), desk.timeout_seconds, desk.checkout, runners, line, _holder(desk), desk.command)
+    gone = frozenset(runner.runner_id for runner in runners if not runner.is_at_rest and desk.is_gone(runner))
+    now, holder = desk.clock(), _holder(desk)
+    return Scene(now, desk.timeout_seconds, desk.checkout, runners, line, holder, desk.command, gone)
 
 
 def look_away(desk: QueueDesk) -> Scene:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from aiflow.domain.request import DEFAULT_PRIORITY, Priority
 from aiflow.domain.task import Task
 from aiflow.errors import AiflowError, ConflictError
 from aiflow.usecases.execute_task import end_for_error, watched
@@ -33,6 +34,7 @@ class Errand(NamedTuple):
     action: TaskAction
     request_id: str
     run_id: str | None = None
+    priority: Priority = DEFAULT_PRIORITY
 
 
 def record_task(
@@ -61,6 +63,7 @@ def _claim(desk: Desk, errand: Errand) -> Task:
         created_at=now,
         updated_at=now,
         place_at=now,
+        priority=errand.priority,
         checkout=desk.runner.checkout,
         run_id=errand.run_id,
         is_private=True,

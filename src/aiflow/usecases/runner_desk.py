@@ -58,7 +58,7 @@ class News:
     kind: NewsKind
     task: Task | None = None
     reason_code: str | None = None
-    facts: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 class Outage:

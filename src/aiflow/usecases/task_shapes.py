@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 def task_shape(task: Task, scene: Scene | None = None) -> dict[str, Any]:
     """One task; `standing` says why it is not taken, or who works on it, while it lives."""
     standing = standing_of(task, scene) if scene is not None else None
+    way = scene.ways.get(task.task_id) if scene is not None else None
     return {
         "namespace": task.namespace,
         "task_id": task.task_id,
@@ -42,6 +43,7 @@ def task_shape(task: Task, scene: Scene | None = None) -> dict[str, Any]:
         "is_private": task.is_private,
         "created_at": task.created_at.isoformat(),
         "updated_at": task.updated_at.isoformat(),
+        "next_command": way.command if way else None,
         "standing": standing_shape(standing) if standing else None,
     }
 
@@ -57,13 +59,13 @@ def checkout_shape(checkout: Checkout) -> dict[str, str]:
     return {"host": checkout.host, "root": checkout.root}
 
 
-def runner_shape(runner: Runner, now: datetime, timeout_seconds: float) -> dict[str, Any]:
+def runner_shape(runner: Runner, now: datetime, timeout_seconds: float, *, is_gone: bool = False) -> dict[str, Any]:
     """One runner; `state` is what its record and its heartbeat say together."""
     return {
         "namespace": runner.namespace,
         "runner_id": runner.runner_id,
-        "is_alive": is_alive(runner, now, timeout_seconds),
-        "state": runner_state(runner, now, timeout_seconds),
+        "is_alive": not is_gone and is_alive(runner, now, timeout_seconds),
+        "state": runner_state(runner, now, timeout_seconds, is_gone=is_gone),
         "status": runner.status.value,
         "task_id": runner.task_id,
         "checkout": checkout_shape(runner.checkout),
@@ -74,10 +76,12 @@ def runner_shape(runner: Runner, now: datetime, timeout_seconds: float) -> dict[
     }
 
 
-def runner_state(runner: Runner, now: datetime, timeout_seconds: float) -> str:
-    """Say in one word how it is with a runner: working, idle, stopping, stopped, or silent for too long."""
+def runner_state(runner: Runner, now: datetime, timeout_seconds: float, *, is_gone: bool = False) -> str:
+    """Say in one word how it is with a runner: working, idle, stopping, stopped, dead, or silent for too long."""
     if runner.is_at_rest:
         return "stopped"
+    if is_gone:
+        return "dead"
     if not is_fresh(runner, now, timeout_seconds):
         return "silent"
     if runner.status is RunnerStatus.STOPPED:

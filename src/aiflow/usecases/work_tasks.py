@@ -49,7 +49,7 @@ def work_tasks(desk: Desk, *, is_once: bool = False) -> int:
         except AiflowError as error:
             if error.reason_code not in TROUBLES or desk.asked() is StopRequest.NONE:
                 raise
-        desk.tell(News(NewsKind.STOPPED, facts={"tasks": str(worker.worked)}))
+        desk.tell(News(NewsKind.STOPPED, facts={"tasks": worker.worked}))
         if worker.unwritten is not None:
             raise worker.unwritten
         return worker.worked

@@ -242,7 +242,7 @@ def checkout_of(project: Project) -> Checkout:
 
 def build_desk(project: Project, engine: Engine, store: QueueStore, *, is_listening: bool = True) -> Desk:
     """Put a runner's place of work together, to be woken there or not; who works there says what it hears and tells."""
-    from aiflow.adapters.runner_process import is_gone, make_task_id, new_runner
+    from aiflow.adapters.runner_process import make_task_id, new_runner
     from aiflow.usecases.runner_desk import Desk, pace_of
 
     namespace = namespace_of(project, engine.settings)
@@ -256,5 +256,5 @@ def build_desk(project: Project, engine: Engine, store: QueueStore, *, is_listen
         pace=pace_of(engine.settings),
         auto_records=project.auto_records,
         new_task_id=lambda: make_task_id(now()),
-        is_gone=is_gone,
+        is_gone=is_runner_gone,
     )

@@ -17,11 +17,14 @@ from aiflow.usecases.task_shapes import namespaces_shape
 @make_command("namespaces")
 def command(session: Session, as_json: bool) -> None:  # noqa: FBT001
     """List the namespaces of the store."""
+    from aiflow.wiring import is_runner_gone
+
     view = QueueSession(session, is_quiet=as_json)
     texts, now = session.texts, session.now()
     with counting(texts) as progress:
         found = view.store.namespaces(progress)
         alive = [each for each in view.store.all_runners() if is_alive(each, now, view.timeout_seconds)]
+        alive = [each for each in alive if not is_runner_gone(each)]
     shapes = namespaces_shape(found, alive, view.own)
     if as_json:
         print_json({"namespaces": shapes})

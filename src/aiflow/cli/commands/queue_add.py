@@ -83,7 +83,11 @@ def _answer(
 ) -> None:
     """Say what was queued, who will take it, and what was refused."""
     texts = session.texts
-    scene = look_around(desk) if desk is not None and done else None
+    scene = None
+    if desk is not None and done:
+        scene = look_around(desk)
+        # A runner that waits on this machine has it by now.
+        done = [Enqueued(desk.queue.get(task.task_id) or task, is_new) for task, is_new in done]
     if as_json:
         tasks = [{**task_shape(each.task, scene), "is_new": each.is_new} for each in done]
         print_json({"tasks": tasks, "refused": [error_shape(error, texts)["error"] for error in refused]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from aiflow.cli.session import Session, print_json
 from aiflow.cli.task_view import show_tasks
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.errors import BadInputError
+from aiflow.usecases.find_ways import place_of, ways_after
 from aiflow.usecases.list_tasks import Listing, Wanted, list_tasks, merge_listings
 from aiflow.usecases.queue_desk import look_around, look_away
 from aiflow.usecases.task_shapes import task_shape
@@ -42,7 +44,7 @@ def command(
     is_all: bool,  # noqa: FBT001
     **where: int | str | None,
 ) -> None:
-    """List tasks, newest first."""
+    """List tasks, by id backwards: those with an id of ours newest first."""
     if is_all and (namespace or where["start"]):
         raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow queue list --help")
     wanted = Wanted(tuple(map(TaskStatus, statuses)), int(where["limit"] or USUAL_LIMIT), where["start"])  # type: ignore[arg-type]
@@ -58,7 +60,8 @@ def command(
     else:
         is_part = bool(statuses or wanted.start)
         key = "queue.no_match" if is_part else "queue.empty_all" if is_all else "queue.empty"
-        click.echo(session.texts(key, namespace=view.namespace))
+        command = f"aiflow queue add REQUEST{_other(view)}"
+        click.echo(session.texts(key, namespace=view.namespace, command=command))
 
 
 def _read(
@@ -74,6 +77,9 @@ def _read(
         name: look_around(desks[name], progress) if name in lively else look_away(desks[name])
         for name in {task.namespace for task in listing.tasks}
     }
+    for name, scene in scenes.items():
+        placed = [(task, place_of(task, scene.runners)) for task in listing.tasks if task.namespace == name]
+        scenes[name] = replace(scene, ways=ways_after(view.session.project.sources, scene.here, placed))
     return listing, [(task, scenes[task.namespace]) for task in listing.tasks]
 
 
@@ -82,6 +88,10 @@ def _tell_more(view: QueueSession, listing: Listing, statuses: tuple[str, ...]) 
     if listing.next_start is None:
         return
     chosen = "".join(f" --status {status}" for status in statuses)
-    other = f" --namespace {view.namespace}" if view.namespace != view.own else ""
-    command = f"aiflow queue list --start {listing.next_start}{chosen}{other}"
+    command = f"aiflow queue list --start {listing.next_start}{chosen}{_other(view)}"
     click.echo(view.session.texts("queue.more", command=command))
+
+
+def _other(view: QueueSession) -> str:
+    """Return what a command needs to be about the namespace that was asked for."""
+    return f" --namespace {view.namespace}" if view.namespace != view.own else ""

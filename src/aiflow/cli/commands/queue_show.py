@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from aiflow.cli.options import command as make_command
@@ -10,6 +12,7 @@ from aiflow.cli.queue_session import QueueSession, complete_task, hinting, names
 from aiflow.cli.session import Session, print_json
 from aiflow.cli.task_view import show_task
 from aiflow.usecases.find_task import find_task
+from aiflow.usecases.find_ways import find_place, ways_after
 from aiflow.usecases.queue_desk import look_around, look_away
 from aiflow.usecases.task_shapes import task_shape
 
@@ -24,7 +27,10 @@ def command(session: Session, as_json: bool, task_id: str, namespace: str | None
         task = find_task(desk.queue, task_id)
         prompt = desk.queue.prompt(task)
         scene = look_away(desk) if task.is_final else look_around(desk, progress)
+        place = find_place(desk, task)
+        ways = ways_after(session.project.sources, desk.checkout, [(task, place)])
+        scene = replace(scene, ways=ways)
     if as_json:
         print_json({**task_shape(task, scene), "prompt": prompt or None})
     else:
-        show_task(task, prompt, scene, session.texts)
+        show_task(task, prompt, scene, session.texts, place)
