@@ -75,6 +75,8 @@ class RealHome:
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             "XDG_STATE_HOME": str(folder / ".local/state"),
+            "XDG_DATA_HOME": str(folder / ".local/share"),
+            "XDG_CACHE_HOME": str(folder / ".cache"),
             **NO_NETWORK,
         }
         for name in programs:
