@@ -102,7 +102,7 @@ def test_who_leaves_while_the_store_is_away_says_what_was_not_written_and_the_ne
         3,
         ["started", "claimed", "store_away", "unwritten", "stopped"],
     ), err
-    assert [each["tasks"] for each in told if each.get("event") == "stopped"] == ["1"]
+    assert [each["tasks"] for each in told if each.get("event") == "stopped"] == [1]
     assert yard.task(task_id).status == "RUNNING"
     yard.work()
     assert (yard.task(task_id).reason_code, yard.task(f"{task_id}.2").status) == ("RUNNER_LOST", "COMPLETE")
