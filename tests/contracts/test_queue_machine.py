@@ -26,6 +26,7 @@ def test_the_store_in_memory_does_what_the_model_says() -> None:
     run(MemoryStore, 30, 40)
 
 
+@pytest.mark.faults
 @pytest.mark.spec("QUE-3", "QUE-5", "QUE-6", "QUE-7")
 def test_a_real_store_does_what_the_model_says(prepared: Callable[[str], DynamoClient]) -> None:
     run(lambda: DynamoStore(prepared("local"), poll_seconds=0), 3, 25)

@@ -168,6 +168,7 @@ def attempts(claude: ClaudeBench, outside: Path) -> list[Reply]:
     ]
 
 
+@pytest.mark.faults
 @needs_landlock
 @pytest.mark.spec("AGT-4", "SEC")
 def test_each_role_writes_where_it_may_also_when_it_is_resumed(claude: ClaudeBench) -> None:

@@ -203,6 +203,7 @@ def test_what_is_cancelled_while_its_runner_is_dead_does_not_come_back(yard: Yar
     assert (yard.task(again).status, yard.bench.stage()["state"]) == ("COMPLETE", "DONE")
 
 
+@pytest.mark.faults
 @pytest.mark.spec("QUE-6", "RUN-12")
 def test_a_successor_that_is_cancelled_is_not_queued_again_as_a_recovery(yard: Yard) -> None:
     yard.bench.agent.does("implementer", HANG)
@@ -257,6 +258,7 @@ def test_one_ctrl_c_lets_it_finish_its_task(yard: Yard) -> None:
     assert (process.returncode, yard.task(task_id).status, yard.task(left).status) == (0, "COMPLETE", "QUEUED")
 
 
+@pytest.mark.faults
 @pytest.mark.spec("QUE-7", "RUN-11")
 def test_a_killed_runners_task_is_lost_and_its_run_recovered_by_another_delivery(yard: Yard) -> None:
     yard.bench.agent.does("implementer", HANG)
@@ -280,6 +282,7 @@ def test_a_killed_runners_task_is_lost_and_its_run_recovered_by_another_delivery
     assert other.poll() is None
 
 
+@pytest.mark.faults
 @pytest.mark.spec("QUE-7")
 def test_one_that_works_only_once_sees_to_what_a_killed_runner_left_before_it_leaves(yard: Yard) -> None:
     yard.bench.agent.does("implementer", HANG)

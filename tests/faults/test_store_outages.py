@@ -15,7 +15,7 @@ from faults.queue_scenes import HERE, ME, NOW, OTHER, Scene, store_at
 from faults.queue_work import Day
 from faults.store_proxy import FOR_EVER, Fault, Rule, StoreProxy, store_proxy
 
-pytestmark = [pytest.mark.spec("QUE-5", "QUE-6")]
+pytestmark = [pytest.mark.spec("QUE-5", "QUE-6"), pytest.mark.faults]
 
 WORKERS = 4
 
@@ -41,9 +41,7 @@ def worst(share: float) -> list[Rule]:
     return [*rules, Rule(Fault.DELAYED, count=FOR_EVER, chance=share, seconds=0.02)]
 
 
-@pytest.mark.parametrize(
-    "seed", [1, pytest.param(2, marks=pytest.mark.faults), pytest.param(3, marks=pytest.mark.faults)]
-)
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_all_faults_at_once(dynamo: Dynamo, seed: int) -> None:
     with store_proxy(dynamo.endpoint, seed=seed) as proxy:
         day = day_at(dynamo, proxy.endpoint, 40)
@@ -59,7 +57,7 @@ def test_all_faults_at_once(dynamo: Dynamo, seed: int) -> None:
     "seconds",
     [
         pytest.param(1.5, id="short"),
-        pytest.param(30.0, id="30 s", marks=pytest.mark.faults),
+        pytest.param(30.0, id="30 s"),
     ],
 )
 def test_the_store_is_down_for_a_while_and_back(dynamo: Dynamo, proxy: StoreProxy, seconds: float) -> None:
@@ -78,7 +76,6 @@ def test_the_store_is_down_for_a_while_and_back(dynamo: Dynamo, proxy: StoreProx
     day.check()
 
 
-@pytest.mark.faults
 def test_the_store_is_killed_and_started_again_and_again(tmp_path: Path) -> None:
     own = OwnStore(tmp_path)
     own.start()
