@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -160,22 +161,36 @@ def serve(address: str) -> None:
         if not name.endswith("__main__") and ".agents.acp." not in name:  # a program of its own, and slow
             importlib.import_module(name)
     _know_dynamo()
+    gc.collect()
+    gc.freeze()  # else each child copies every page of it when its own collector looks through it
+    wake, wake_end = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(wake_end, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
+    lines: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(address)
         door.listen(16)
         print("ready", flush=True)
         while True:
-            ready, _, _ = select.select([door, sys.stdin], [], [])
+            ready, _, _ = select.select([door, sys.stdin, wake], [], [])
             if sys.stdin in ready:
                 return
-            line, _ = door.accept()
-            with line:
-                if os.fork() == 0:
-                    door.close()
-                    _be_parent_of_one(line)
-            with contextlib.suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
+            if wake in ready:
+                os.read(wake, 4096)
+                _tell_who_ended(lines)
+            if door in ready:
+                line, _ = door.accept()
+                if child := _fork(line):
+                    lines[child] = line
+
+
+def _tell_who_ended(lines: dict[int, socket.socket]) -> None:
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            with lines.pop(ended[0]) as line, contextlib.suppress(OSError):  # the caller may be gone
+                line.sendall(b"%d\n" % os.waitstatus_to_exitcode(ended[1]))
 
 
 def _know_dynamo() -> None:
@@ -185,22 +200,21 @@ def _know_dynamo() -> None:
     bare_client(StoreAddress("http://127.0.0.1:9", "us-east-1", "nobody", "nothing"))
 
 
-def _be_parent_of_one(line: socket.socket) -> NoReturn:
-    """Fork once more, wait for that one, and tell how it ended."""
-    try:
-        _, fds, _, _ = socket.recv_fds(line, 4, 3)
-        with line.makefile() as words:
-            job = json.loads(words.readline())
-        child = os.fork()
-        if child == 0:
-            line.close()
-            _become(job, fds)
-        for fd in (*fds, 0, 1):
-            os.close(fd)
+def _fork(line: socket.socket) -> int:
+    """Fork for one call and say who that is; 0 if whoever called was killed. The child does not come back."""
+    _, fds, _, _ = socket.recv_fds(line, 4, 3)
+    with line.makefile() as words:
+        job = words.readline()
+    child = os.fork() if job else 0
+    if job and child == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _become(json.loads(job), fds)
+    for fd in fds:
+        os.close(fd)
+    with contextlib.suppress(OSError):
         line.sendall(b"%d\n" % child)
-        line.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    finally:
-        os._exit(0)
+    return child
 
 
 def _become(job: dict[str, Any], fds: list[int]) -> NoReturn:
@@ -209,8 +223,7 @@ def _become(job: dict[str, Any], fds: list[int]) -> NoReturn:
 
     for number, fd in enumerate(fds):
         os.dup2(fd, number)
-    for fd in fds:
-        os.close(fd)
+    os.closerange(3, 1024)
     sys.stdin, sys.stdout, sys.stderr = (
         open(fd, mode, 1 if fd == 2 else -1, encoding="utf-8", closefd=False)  # noqa: SIM115 - for the whole process
         for fd, mode in enumerate("rww")

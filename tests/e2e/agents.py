@@ -9,10 +9,9 @@ from typing import Any
 
 # What the agent does in a call is a piece of Python, run in its worktree with these words at hand.
 _PROGRAM = """#!{python} -IS
-import json, os, pathlib, signal, subprocess, sys, time
+import json, os, sys, time
 
-HERE = pathlib.Path({folder!r})
-ROOT = pathlib.Path({root!r})
+folder = {folder!r}
 given = sys.stdin.buffer.read()
 call = json.loads(given)
 role, step, attempt = call["role"], (call["step"] or {{}}).get("id"), call["attempt"]
@@ -28,19 +27,21 @@ def has_terminal():
 
 record = {{"document": call, "environ": dict(os.environ), "cwd": os.getcwd(), "argv": sys.argv, "pid": os.getpid(),
           "has_terminal": has_terminal(), "files": sorted(os.listdir("."))}}
-with open(HERE / "calls.jsonl", "a") as file:
+with open(folder + "/calls.jsonl", "a") as file:
     file.write(json.dumps(record) + "\\n")
 
 
 def write(path, text):
-    path = pathlib.Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    path = os.fspath(path)
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "w") as file:
+        file.write(text)
 
 
 def answer(value):
     text = value if isinstance(value, str) else json.dumps(value)
-    pathlib.Path(os.environ["AIFLOW_RESULT"]).write_text(text)
+    with open(os.environ["AIFLOW_RESULT"], "w") as file:
+        file.write(text)
 
 
 def done(summary=""):
@@ -52,14 +53,24 @@ def ask(question):
 
 
 def sh(command, **more):
+    import subprocess
     return subprocess.run(command, shell=True, check=True, **more)
 
 
-table = json.loads((HERE / "table.json").read_text())
+with open(folder + "/table.json") as file:
+    table = json.load(file)
 code = table["default"][role]
 for row in table["rows"]:
     if row["role"] == role and row["step"] in (None, step) and row["attempt"] in (None, attempt):
         code = row["code"]
+# These take longer to import than most calls last.
+if "signal" in code:
+    import signal
+if "subprocess" in code:
+    import subprocess
+if any(name in code for name in ("pathlib", "HERE", "ROOT")):
+    import pathlib
+    HERE, ROOT = pathlib.Path(folder), pathlib.Path({root!r})
 exec(code)
 """
 
