@@ -56,7 +56,7 @@ AUTHOR = {
 ALL_PAGES = sorted(str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *DOCS.rglob("*.md")))
 MOVE = re.compile(r"cd (\S+)")
 # Where the program itself is typed; elsewhere it starts at once (tests/forked.py).
-TYPED_IN_FULL = ("README.md", "README.ja.md", "docs/quickstart.md")
+TYPED_IN_FULL = tuple(READMES.values())
 
 
 def read(name: str) -> str:
