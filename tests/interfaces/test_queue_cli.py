@@ -594,6 +594,14 @@ def test_a_store_that_does_not_answer_is_an_error_with_its_address(shop: Shop, m
     assert not any("aiflow store" in action for action in error["actions"])
 
 
+@pytest.mark.spec("QUE-10", "CLI")
+def test_that_the_store_makes_us_wait_is_said_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aiflow.adapters.dynamo_client.SLOW_SECONDS", 0.0)  # every answer takes longer
+    shop("queue", "add", "RQ-1")
+    assert shop("queue", "list").err == "Waiting for the queue store to answer …\n"
+    assert shop("queue", "list", "--json").err == ""
+
+
 def test_the_program_itself_does_all_that(shop: Shop, aiflow: Program, dynamo: Dynamo, tmp_path: Path) -> None:
     environ = {**dynamo.environ, "XDG_DATA_HOME": str(tmp_path / "data")}
     task_id = aiflow.json("queue", "add", "RQ-1", env=environ)["tasks"][0]["task_id"]

@@ -6,6 +6,9 @@ A call that failed without an answer may have happened: whoever writes reads bac
 from __future__ import annotations
 
 import functools
+import random
+import threading
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +17,15 @@ from aiflow.errors import AiflowError, EnvironmentProblemError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# The wait for one answer, and how often the client itself asks again; who needs more patience has it outside.
+# The wait for one answer, and how often the client itself asks again: not if that took so long already that whoever
+# sits before it would wonder. Who needs more patience has it outside.
 CONNECT_SECONDS = 2.0
-READ_SECONDS = 5.0
+READ_SECONDS = 4.0
 ATTEMPTS = 3
+AGAIN_WITHIN_SECONDS = 3.0
+PAUSE_SECONDS = 0.2
+# An answer that takes longer than this is worth a word.
+SLOW_SECONDS = 1.5
 CONNECTIONS = 32
 # DynamoDB Local and its like need a region and a key, and take any.
 LOCAL_REGION = "us-east-1"
@@ -48,6 +56,11 @@ class NoTableError(Exception):
 class TableInUseError(Exception):
     """The table exists already, or is just being changed."""
 
+
+NOT_DYNAMODB = "something that is not DynamoDB answers there"
+_PASSING = frozenset(("STORE_UNREACHABLE", "STORE_THROTTLED"))
+# What every answer to these has; without it, something else answers there.
+_MEMBERS = {"query": "Items", "scan": "Items", "describe_table": "Table"}
 
 _NAMED: dict[str, type[Exception]] = {
     "ConditionalCheckFailedException": ConditionFailedError,
@@ -80,16 +93,43 @@ class StoreAddress:
 class DynamoClient:
     """One store; may be used by several threads at once."""
 
-    def __init__(self, address: StoreAddress, client: Any) -> None:
+    def __init__(self, address: StoreAddress, client: Any, attempts: int = 1) -> None:
         self.name = address.name
         self._client = client
+        self._attempts = attempts
         # Told of every call that was answered: the operation, what was asked, and the answer with its cost.
         self.observe: Callable[[str, dict[str, Any], dict[str, Any]], None] | None = None
         # What else is told with an error: how to mend it, where that is known.
         self.help: dict[str, str] = {}
+        # Told, by another thread, of a call whose answer takes long.
+        self.slow: Callable[[], None] | None = None
 
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
-        """Call one operation (`get_item`, …) and return its answer."""
+        """Call one operation (`get_item`, …) and return its answer; trouble that may pass is asked again soon."""
+        began, attempt = time.monotonic(), 1
+        while True:
+            try:
+                return self._call_told(operation, params)
+            except AiflowError as error:
+                is_late = time.monotonic() - began >= AGAIN_WITHIN_SECONDS
+                if error.reason_code not in _PASSING or attempt >= self._attempts or is_late:
+                    raise
+            time.sleep(random.uniform(0.5, 1) * PAUSE_SECONDS * 2**attempt)  # noqa: S311
+            attempt += 1
+
+    def _call_told(self, operation: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Call an operation once, and say so where that takes long."""
+        if self.slow is None:
+            return self._call_once(operation, params)
+        watch = threading.Timer(SLOW_SECONDS, self.slow)
+        watch.daemon = True
+        watch.start()
+        try:
+            return self._call_once(operation, params)
+        finally:
+            watch.cancel()
+
+    def _call_once(self, operation: str, params: dict[str, Any]) -> dict[str, Any]:
         from botocore.exceptions import BotoCoreError, ClientError
 
         if self.observe is not None and operation.endswith(("_item", "query", "scan")):
@@ -102,6 +142,8 @@ class DynamoClient:
             raise self._without_answer(error) from error
         except (OSError, ValueError) as error:  # a broken connection, or an answer that is none
             raise self._problem("STORE_UNREACHABLE", error) from error
+        if _MEMBERS.get(operation, "ResponseMetadata") not in answer:
+            raise self._problem("STORE_UNREACHABLE", NOT_DYNAMODB)
         if self.observe is not None:
             self.observe(operation, params, answer)
         return answer
@@ -142,7 +184,7 @@ class DynamoClient:
 
 def connect(address: StoreAddress) -> DynamoClient:
     """Make the client for a store; heavy, so that a process does it once and only if it needs the queue."""
-    return DynamoClient(address, bare_client(address))
+    return DynamoClient(address, bare_client(address), ATTEMPTS)
 
 
 def bare_client(address: StoreAddress) -> Any:
@@ -154,7 +196,7 @@ def bare_client(address: StoreAddress) -> Any:
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,
-        retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+        retries={"total_max_attempts": 1},
         max_pool_connections=CONNECTIONS,
         parameter_validation=False,
         # A proxy for the way out is none for a store of this machine.
@@ -168,10 +210,24 @@ def bare_client(address: StoreAddress) -> Any:
             aws_session_token=address.session_token,
             region_name=address.region,
         )
-        return session.client("dynamodb", endpoint_url=address.endpoint, config=config)
+        client = session.client("dynamodb", endpoint_url=address.endpoint, config=config)
     except (BotoCoreError, ValueError) as error:
         code = "STORE_CREDENTIALS_MISSING"
         raise EnvironmentProblemError(reason_code=code, endpoint=address.name, problem=_line(error)) from error
+    client.meta.events.register("before-parse.dynamodb", _check_answer)
+    return client
+
+
+def _check_answer(response_dict: dict[str, Any], **_about: Any) -> None:
+    """Refuse what is not DynamoDB's answer: botocore takes a proxy's page for one that says nothing, and all is well.
+
+    That every answer is an object is all there is to see at a glance; an error may come without one.
+    """
+    body, status = response_dict["body"].strip(), response_dict["status_code"]
+    is_object = body.startswith(b"{") and body.endswith(b"}")
+    if not is_object and (body or status < 300):
+        problem = f"{NOT_DYNAMODB} (HTTP {status})"
+        raise ValueError(problem)
 
 
 def _session_of(address: StoreAddress) -> Any:

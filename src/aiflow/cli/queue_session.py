@@ -38,7 +38,7 @@ class QueueSession:
         self.own = namespace_of(session.project, session.settings)
         self.namespace = check_namespace(namespace) if namespace else self.own
         self.timeout_seconds = session.settings.number("queue.heartbeat_timeout_seconds")
-        self.store: QueueStore = open_queue_store(session, is_quiet=is_quiet, is_to_write=is_to_write)
+        self.store: QueueStore = open_queue_store(session, is_quiet=is_quiet, is_to_write=is_to_write, is_all_told=True)
 
     def desk(self, namespace: str | None = None) -> QueueDesk:
         """Give one namespace, seen from this checkout."""

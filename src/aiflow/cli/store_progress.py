@@ -19,12 +19,20 @@ if TYPE_CHECKING:
     from aiflow.ports.tasks import QueueStore
 
 
-def open_queue_store(session: Session, *, is_quiet: bool = False, is_to_write: bool = True) -> QueueStore:
-    """Open the project's queue store; that the one of this machine has to be started is said on stderr."""
+def open_queue_store(
+    session: Session, *, is_quiet: bool = False, is_to_write: bool = True, is_all_told: bool = False
+) -> QueueStore:
+    """Open the project's queue store; that the one of this machine has to be started is said on stderr.
+
+    So is that it makes us wait: only while it is opened, unless nobody else will tell of that later.
+    """
     from aiflow.wiring import open_store
 
     with store_progress(session.texts, is_quiet=is_quiet) as progress:
-        return open_store(session.settings, os.environ, progress, is_to_write=is_to_write)
+        store = open_store(session.settings, os.environ, progress, is_to_write=is_to_write)
+        if not is_all_told:
+            progress.fall_silent()
+        return store
 
 
 @contextlib.contextmanager
@@ -59,6 +67,10 @@ class StoreProgress:
                 say(self._texts(f"store.progress.{step}"), err=True)
         if self._bar is not None and fraction is not None:
             self._bar[0].update(self._bar[1], completed=fraction)
+
+    def fall_silent(self) -> None:
+        """Show nothing from now on."""
+        self._is_quiet = True
 
     def close(self) -> None:
         """Leave the terminal as it was."""

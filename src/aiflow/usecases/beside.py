@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # A call to a store that hangs is not waited for longer than this: the process is about to end.
-JOIN_SECONDS = 20.0
+JOIN_SECONDS = 10.0
 
 
 class Beside:

@@ -53,7 +53,9 @@ def open_store(
 
     name = settings.text("queue.store")
     local = LocalClient(LocalDynamo(environ), progress) if name == LOCAL else None
-    store = DynamoStore(local or connect(shared_address(name, environ)), settings.number("queue.poll_ms") / 1000)
+    client = local or connect(shared_address(name, environ))
+    client.slow = lambda: progress("wait", None)
+    store = DynamoStore(client, settings.number("queue.poll_ms") / 1000)
     if is_to_write:
         store.prepare()
     return store

@@ -119,6 +119,7 @@ class LocalDynamo:
     def _start(self, progress: Progress) -> StoreStatus:
         before = self._folder.record()
         if before is not None and not before.is_stopped and self._lives(before):
+            progress("wait", None)
             if self._comes_round():
                 return self.status()
             self._end(before)  # it is of no use, and has the data open

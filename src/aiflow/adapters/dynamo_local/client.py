@@ -10,7 +10,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from aiflow.adapters.dynamo_client import DynamoClient, bare_client
+from aiflow.adapters.dynamo_client import ATTEMPTS, DynamoClient, bare_client
 from aiflow.errors import AiflowError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class LocalClient(DynamoClient):
 
     def __init__(self, local: LocalDynamo, progress: Callable[[str, float | None], None]) -> None:
         address = local.address(progress)
-        super().__init__(address, bare_client(address))
+        super().__init__(address, bare_client(address), ATTEMPTS)
         self.help = {"start": START}
         self._local = local
         self._lock = threading.Lock()
