@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,3 +33,21 @@ def models() -> Iterator[ModelServer]:
 def real_home(models: ModelServer, tmp_path: Path) -> RealHome:
     """Give a user's home for real agents, which ask the model on loopback; a test installs them."""
     return RealHome(tmp_path / "home", models.url)
+
+
+@pytest.fixture
+def tiny_disk(tmp_path: Path) -> Iterator[Path]:
+    """Give a file system of 64 MB."""
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(folder)], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip(f"mounting is impossible: {done.stderr.strip()}")
+    yield folder
+    for _ in range(50):
+        if subprocess.run(["umount", str(folder)], capture_output=True, check=False).returncode == 0:
+            return
+        time.sleep(0.1)
+    subprocess.run(["umount", "-l", str(folder)], check=False)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -164,24 +162,6 @@ def test_a_broken_lock_ends_the_run_that_held_it(bench: Bench) -> None:
     assert bench.stage() == before
     assert bench.run()["state"] == "DONE"  # the interrupted run is recovered
     assert len(bench.run_ids()) == 1
-
-
-@pytest.fixture
-def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """Give a file system of 64 MB."""
-    folder = tmp_path / "tiny"
-    folder.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(folder)], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        pytest.skip(f"mounting is impossible: {done.stderr.strip()}")
-    yield folder
-    for _ in range(50):
-        if subprocess.run(["umount", str(folder)], capture_output=True, check=False).returncode == 0:
-            return
-        time.sleep(0.1)
-    subprocess.run(["umount", "-l", str(folder)], check=False)
 
 
 FILL = """

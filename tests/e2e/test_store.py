@@ -345,6 +345,24 @@ def test_the_quick_check_needs_no_store_and_the_full_one_warns_of_an_open_way(be
 
 
 @pytest.mark.faults
+@pytest.mark.spec("QUE-2", "QUE-10", "ERR-3")
+def test_a_full_disk_is_named_and_nothing_is_lost_by_it(tiny_disk: Path, cache: Path, bench: Bench) -> None:
+    with store_home(tiny_disk / "home", cache) as home:
+        where = ("-C", str(bench.root), "queue")
+        first = home.aiflow.json(*where, "add", "The first one")["tasks"][0]["task_id"]
+        with contextlib.suppress(OSError), open(tiny_disk / "fill", "wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        error = home.aiflow.json(*where, "add", "No room for this one", code=3)["error"]
+        assert (error["reason_code"], error["context"]["path"]) == ("DISK_FULL", str(home.store / "data"))
+        [task] = home.aiflow.json(*where, "list")["tasks"]
+        assert task["task_id"] == first
+        (tiny_disk / "fill").unlink()
+        second = home.aiflow.json(*where, "add", "Room again")["tasks"][0]["task_id"]
+        assert [each["task_id"] for each in home.aiflow.json(*where, "list")["tasks"]] == [second, first]
+
+
+@pytest.mark.faults
 @pytest.mark.spec("QUE-2")
 def test_one_that_lives_and_does_not_answer_is_replaced_after_a_while(home: StoreHome) -> None:
     home.aiflow("store", "start")

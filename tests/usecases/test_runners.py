@@ -252,6 +252,14 @@ def test_whoever_misses_the_store_it_is_told_once_and_over_when_all_are_answered
 
 
 @pytest.mark.spec("QUE-10")
+@pytest.mark.parametrize("reason_code", ["STORE_REFUSED", "STORE_CREDENTIALS_MISSING", "DISK_FULL"])
+def test_a_heartbeat_that_the_store_does_not_take_is_told_whatever_the_reason(reason_code: str) -> None:
+    scene = Scene()
+    scene.desk.say_away("heartbeat", EnvironmentProblemError(reason_code=reason_code, problem="expired"))
+    assert [(each.reason_code, each.facts["problem"]) for each in scene.news] == [(reason_code, "expired")]
+
+
+@pytest.mark.spec("QUE-10")
 def test_a_store_that_comes_back_in_time_ends_nothing() -> None:
     scene = Scene(timeout_seconds=4.0)
     scene.add()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from aiflow.domain.auto_run import StopRequest
 from aiflow.domain.runner import gives_up_seconds
-from aiflow.errors import AiflowError
+from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.ports.tasks import Claimant
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-# The store may answer again: what it was asked is asked again.
-TROUBLES = frozenset({"STORE_UNREACHABLE", "STORE_THROTTLED"})
+# The store may answer again, or write again: what it was asked is asked again.
+TROUBLES = frozenset({"STORE_UNREACHABLE", "STORE_THROTTLED", "DISK_FULL"})
 FIRST_PAUSE_SECONDS = 0.1
 # A stop is heard within this time, however long the poll is.
 EAR_SECONDS = 0.25
@@ -161,7 +161,7 @@ class Desk:
 
     def say_away(self, who: str, error: AiflowError) -> None:
         """Tell that the store does not answer, and what a person can do, unless that was told already."""
-        if error.reason_code in TROUBLES and self.outage.begins(who):
+        if isinstance(error, EnvironmentProblemError) and self.outage.begins(who):
             command = str(error.context.get("start", "aiflow doctor --full"))
             facts = {"problem": str(error.context.get("problem", "")), "command": command}
             self.tell(News(NewsKind.STORE_AWAY, None, error.reason_code, facts))

@@ -93,6 +93,10 @@ class LocalDynamo:
             problems.append(docker if isinstance(docker, str) else "")
         return "; ".join(problems) if all(problems) else None
 
+    def full_disk(self) -> str | None:
+        """Return the folder of its data if that has no room for more, which the store itself does not say."""
+        return str(self._folder.data) if self._folder.is_full() else None
+
     def log(self, lines: int) -> str:
         """Return the end of its log."""
         with translated(self._folder.log):

@@ -6,12 +6,13 @@ that answers.
 
 from __future__ import annotations
 
+import shlex
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 from aiflow.adapters.dynamo_client import ATTEMPTS, DynamoClient, bare_client
-from aiflow.errors import AiflowError
+from aiflow.errors import AiflowError, EnvironmentProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,15 @@ class LocalClient(DynamoClient):
         except AiflowError as error:
             if error.reason_code == "STORE_UNREACHABLE":
                 self._find_again(used)
+                self._look_at_disk()
             raise
+
+    def _look_at_disk(self) -> None:
+        """Name a full disk, of which the store tells only that something failed."""
+        folder = self._local.full_disk()
+        if folder is not None:
+            told = {"problem": f"no space left in {folder}", "start": f"df -h {shlex.quote(folder)}"}
+            raise EnvironmentProblemError(reason_code="DISK_FULL", path=folder, **told)
 
     def _find_again(self, used: object) -> None:
         """Look where the store is by now; one that nobody stopped and that is gone is started."""

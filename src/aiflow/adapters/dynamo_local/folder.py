@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 JAVA = "java"
 DOCKER = "docker"
 LARGE_LOG_BYTES = 1_000_000
+# With less than this a database cannot write even a little: it needs room for what it would undo.
+LEAST_FREE_BYTES = 500_000
 
 
 class Record(NamedTuple):
@@ -115,6 +117,14 @@ class StoreFolder:
     def write(self, record: Record) -> None:
         """Write down who runs the store."""
         replace_file(self._record, json.dumps(record._asdict()).encode(), self.path)
+
+    def is_full(self) -> bool:
+        """Tell whether the disk has no room for more data."""
+        try:
+            disk = os.statvfs(self.data)
+        except OSError:
+            return False
+        return disk.f_bavail * disk.f_frsize < LEAST_FREE_BYTES
 
     def rotate_log(self) -> None:
         """Put a large log aside; the one before that goes."""
