@@ -17,7 +17,7 @@ from aiflow.adapters.dynamo_queue.items import ready_partition
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.request import DEFAULT_PRIORITY, Priority
 from aiflow.domain.runner import RunnerStatus, Vigil
-from aiflow.domain.task import Checkout, TaskAction, TaskEnd, prompt_request_id, stamp, successor_of
+from aiflow.domain.task import Checkout, TaskAction, TaskEnd, place_key, prompt_request_id, stamp, successor_of
 from aiflow.errors import ConflictError, EnvironmentProblemError
 from aiflow.ports.tasks import Claimant
 from dynamo import Dynamo
@@ -308,6 +308,56 @@ def test_a_name_that_could_be_no_request_and_what_is_no_task_are_left_alone(
     assert queue.cancel("a b", "", NOW).status is TaskStatus.CANCELLED
     with pytest.raises(ConflictError, match="TASK_EXISTS"):
         queue.enqueue(a_task(1, namespace, task_id="settings"))
+
+
+@pytest.mark.spec("QUE-1", "QUE-5")
+def test_what_only_a_newer_version_can_do_is_not_claimed_and_holds_up_nobody(
+    client: DynamoClient, namespace: str
+) -> None:
+    ready = {"ready_pk": f"{namespace}#*", "ready_sk": "P0#2026-01-01T00:00:00.000000Z#TASK-0"}
+    put(client, namespace=namespace, task_id="TASK-0", status="QUEUED", action="dance", prompt="", **ready)
+    queue = DynamoStore(client, 0).queue(namespace)
+    queue.enqueue(a_task(1, namespace))
+    claimed = queue.claim(ME, NOW)
+    assert claimed is not None
+    assert claimed.task_id == "TASK-0001"
+    assert queue.claim(ME, NOW) is None
+    assert item(client, namespace, "TASK-0")["status"] == {"S": "QUEUED"}
+
+
+@pytest.mark.spec("QUE-1", "QUE-9")
+@pytest.mark.parametrize("fields", [{"prompt": "p" * 395_000}, {"prompt": "p", "notes": "n" * 409_450}], ids=["a", "b"])
+def test_a_foreign_task_that_leaves_no_room_is_left_alone_and_holds_up_nobody(
+    client: DynamoClient, namespace: str, fields: dict[str, str]
+) -> None:
+    put(client, namespace=namespace, task_id="large", status="QUEUED", created_at="2026-01-01T00:00:00Z", **fields)
+    put(client, namespace=namespace, task_id="small", status="QUEUED", created_at="2026-01-01T00:00:00Z", prompt="p")
+    queue = DynamoStore(client, 0).queue(namespace)
+    assert queue.adopt(NOW) == 1
+    claimed = queue.claim(ME, NOW)
+    assert claimed is not None
+    assert claimed.task_id == "small"
+    assert queue.claim(ME, NOW) is None
+
+
+@pytest.mark.spec("QUE-1")
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+09:00", "9999-12-31T23:59:59-09:00"])
+def test_a_time_at_the_end_of_all_times_stops_nobody(client: DynamoClient, namespace: str, at: str) -> None:
+    put(client, namespace=namespace, task_id="task-001", status="QUEUED", prompt="p", created_at=at, updated_at=at)
+    queue = DynamoStore(client, 0).queue(namespace)
+    assert [place_key(task) for page in queue.pages() for task in page.tasks]
+    assert queue.adopt(NOW) == 1
+    assert queue.claim(ME, NOW) is not None
+
+
+@pytest.mark.spec("QUE-9")
+def test_a_prompt_whose_rest_is_gone_is_not_done_by_half(dynamo: Dynamo) -> None:
+    queue, bare = DynamoStore(dynamo.connect()), dynamo.client()
+    queue.prepare()
+    task = queue.queue("shop").enqueue(a_task(1, "shop"), "p" * 5_000)
+    bare.delete_table(TableName="aiflow-prompts")
+    with pytest.raises(EnvironmentProblemError, match="PROMPT_LOST"):
+        queue.queue("shop").prompt(task)
 
 
 @pytest.mark.spec("QUE-1")

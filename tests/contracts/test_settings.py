@@ -63,6 +63,7 @@ def test_a_role_has_its_own_value_or_the_general_one(tmp_path: Path) -> None:
         ),
         ("[limits]\nstep_files = '20'\n", "aiflow.toml:2: limits.step_files: has to be a whole number, not '20'"),
         ("[limits]\nrole_attempts = 0\n", "aiflow.toml:2: limits.role_attempts: 0 is not in the range 1 … 1000000000"),
+        ("[queue]\npoll_ms = 1\n", "aiflow.toml:2: queue.poll_ms: 1 is not in the range 50 … 1000000000"),
         ("[server]\nport = 99999\n", "aiflow.toml:2: server.port: 99999 is not in the range 0 … 65535"),
         ("[worktree]\n\ncopy = [\n  1,\n]\n", "aiflow.toml:3: worktree.copy: has to be a list of texts, not [1]"),
         ("agent = 'codex'\n", "aiflow.toml:1: agent: is a section: write [agent]"),

@@ -531,6 +531,23 @@ def test_a_process_that_is_provably_gone_is_lost_at_once() -> None:
 
 
 @pytest.mark.spec("QUE-7")
+def test_a_task_that_cannot_be_ended_keeps_nobody_from_the_others() -> None:
+    def refuse() -> None:
+        raise EnvironmentProblemError(reason_code="STORE_REFUSED", problem="too large")
+
+    scene = Scene()
+    dead(scene)
+    scene.add("T-2", "RQ-2")
+    scene.claim("gone-2")
+    scene.records.real.save(scene.runner("gone-2", task_id="T-2"))
+    scene.queue.before["end_lost"] = refuse
+    with pytest.raises(EnvironmentProblemError, match="STORE_REFUSED"):
+        Reaper(replace(scene.desk, is_gone=lambda _runner: True), Clock()).look()
+    ended = [scene.task(task_id).reason_code for task_id in ("T-1", "T-2")]
+    assert ended == [None, "RUNNER_LOST"]
+
+
+@pytest.mark.spec("QUE-7")
 def test_a_poll_longer_than_the_timeout_does_not_keep_the_dead_alive() -> None:
     scene = Scene(timeout_seconds=0.3, poll_seconds=60)
     dead(scene)

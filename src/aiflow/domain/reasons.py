@@ -200,6 +200,7 @@ TASK_ID_INVALID          INPUT        422 BAD_INPUT   MEND        - -           
 REQUEST_QUEUED           QUEUE        409 CONFLICT    WAIT        - -                      yes
 PROMPT_TOO_LARGE         INPUT        413 BAD_INPUT   MEND        - -                      no
 PROMPT_EMPTY             INPUT        422 BAD_INPUT   MEND        - -                      no
+PROMPT_LOST              QUEUE        409 ENVIRONMENT MEND        - environment_failure    no
 NAMESPACE_INVALID        INPUT        422 BAD_INPUT   MEND        - -                      no
 ISSUE_RETRY_ONLY         QUEUE        409 CONFLICT    ISSUE_RETRY - retry_condition_unmet  no
 

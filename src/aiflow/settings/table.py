@@ -120,7 +120,7 @@ TABLE: tuple[Setting, ...] = (
     Setting("notify.timeout_seconds", 30, minimum=1),
     Setting("locks.ttl_seconds", 1800, minimum=1),
     Setting("queue.store", "local", form="store"),
-    Setting("queue.poll_ms", 1000, minimum=1),
+    Setting("queue.poll_ms", 1000, minimum=50),
     Setting("queue.heartbeat_timeout_seconds", 120, minimum=1),
     Setting("server.host", "127.0.0.1"),
     Setting("server.port", 4310, maximum=65535),

@@ -16,8 +16,9 @@ from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.runner import Vigil
 from aiflow.domain.task import RUNNER_LOST, TaskEnd, is_delivered_again, message_of, successor_id
+from aiflow.errors import AiflowError
 from aiflow.usecases.finish_task import deliver_again
-from aiflow.usecases.runner_desk import News, NewsKind
+from aiflow.usecases.runner_desk import TROUBLES, News, NewsKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,12 +50,24 @@ class Reaper:
         began = self._seconds()
         others = [each for each in desk.records.all() if each.runner_id != desk.runner.runner_id]
         self._vigil = self._vigil.look(others, self._seconds(), timeout_seconds)
+        trouble: AiflowError | None = None
         for runner in others:
-            if runner.is_at_rest:
-                if desk.engine.clock() - runner.last_heartbeat > FORGET_AFTER:
-                    desk.records.forget(runner)
-            elif self._vigil.is_lost(runner, began, timeout_seconds) or desk.is_gone(runner):
-                bury(desk, runner)
+            try:
+                self._see_to(runner, began)
+            except AiflowError as error:  # what is wrong with one's task keeps nobody from the others
+                if error.reason_code in TROUBLES:
+                    raise
+                trouble = trouble or error
+        if trouble is not None:
+            raise trouble
+
+    def _see_to(self, runner: Runner, began: float) -> None:
+        desk = self._desk
+        if runner.is_at_rest:
+            if desk.engine.clock() - runner.last_heartbeat > FORGET_AFTER:
+                desk.records.forget(runner)
+        elif self._vigil.is_lost(runner, began, desk.pace.timeout_seconds) or desk.is_gone(runner):
+            bury(desk, runner)
 
 
 def bury(desk: Desk, runner: Runner) -> None:

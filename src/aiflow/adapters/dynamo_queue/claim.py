@@ -18,7 +18,7 @@ from aiflow.adapters.dynamo_queue.calls import Change
 from aiflow.adapters.dynamo_queue.items import is_readable, ready_partition, task_of
 from aiflow.adapters.dynamo_queue.tables import READY_INDEX
 from aiflow.domain.lifecycle import TASK_TRANSITIONS, TaskEvent
-from aiflow.domain.task import Task, stamp
+from aiflow.domain.task import Task, TaskAction, stamp
 from aiflow.errors import AiflowError
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ TOKEN_BYTES = 8
 
 [_FROM] = [state for state, event in TASK_TRANSITIONS if event is TaskEvent.CLAIMED]
 _TO = TASK_TRANSITIONS[_FROM, TaskEvent.CLAIMED]
+# What a newer version put there, and we could not carry out, is left to its like.
+_KNOWN = {f"action_{action}": action for action in TaskAction}
+_CONDITION = f"#status = :from AND (attribute_not_exists(#action) OR #action IN ({', '.join(f':{n}' for n in _KNOWN)}))"
 
 
 class Candidate(NamedTuple):
@@ -183,7 +186,7 @@ class Claiming:
             "claim_token": attempt.token,
             "updated_at": stamp(now),
         }
-        change = Change("#status = :from", {"from": _FROM}, sets, ("ready_pk", "ready_sk"))
+        change = Change(_CONDITION, {"from": _FROM, **_KNOWN}, sets, ("ready_pk", "ready_sk"))
         try:
             return task_of(self.tasks.change(self.namespace, attempt.task_id, change))
         except ConditionFailedError:

@@ -13,8 +13,17 @@ from aiflow.adapters.dynamo_client import ConditionFailedError
 from aiflow.adapters.dynamo_queue.calls import Change
 from aiflow.adapters.dynamo_queue.items import LONG_AGO, is_readable, item_of, ready_keys, task_of
 from aiflow.domain.lifecycle import TaskStatus
-from aiflow.domain.task import INLINE_PROMPT_BYTES, Task, check_prompt, check_task_id, excerpt, message_of, stamp
-from aiflow.errors import BadInputError, ConflictError
+from aiflow.domain.task import (
+    INLINE_PROMPT_BYTES,
+    PROMPT_BYTES,
+    Task,
+    check_prompt,
+    check_task_id,
+    excerpt,
+    message_of,
+    stamp,
+)
+from aiflow.errors import BadInputError, ConflictError, EnvironmentProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,9 +180,10 @@ class Enqueueing:
 
     def _finish_for(self, item: Item, now: datetime) -> bool:
         """Finish the enqueueing of a task that stands in the queue where no runner looks."""
-        if not is_readable(item):
+        task = task_of(item) if is_readable(item) else None
+        # A larger prompt leaves no room for what we would have to write beside it.
+        if task is None or len(task.prompt.encode()) > PROMPT_BYTES:
             return False
-        task = task_of(item)
         try:
             if "action" not in item:
                 check_task_id(task.task_id)
@@ -187,6 +197,11 @@ class Enqueueing:
         try:
             self.tasks.change(task.namespace, task.task_id, Change(condition, {"queued": TaskStatus.QUEUED}, sets))
         except ConditionFailedError:
+            return False
+        except EnvironmentProblemError as error:
+            # Too large by what else its program keeps there: it must not keep runners from what is behind it.
+            if error.reason_code != "STORE_REFUSED":
+                raise
             return False
         return True
 

@@ -151,8 +151,8 @@ def runner_of(item: Item) -> Runner:
 def _moment(text: object) -> datetime:
     """Read a time that another program may have written anyhow."""
     try:
-        return moment(str(text))
-    except ValueError:
+        return moment(str(text)).astimezone(UTC)
+    except (ValueError, OverflowError):
         return LONG_AGO
 
 

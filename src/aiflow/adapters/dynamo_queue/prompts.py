@@ -9,6 +9,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from aiflow.errors import EnvironmentProblemError
+
 if TYPE_CHECKING:
     from aiflow.adapters.dynamo_queue.calls import Item, Table
 
@@ -27,11 +29,14 @@ class Prompts:
         return digest
 
     def get(self, task: Item) -> str:
-        """Return all of the prompt of a task's item."""
+        """Return all of the prompt of a task's item; PROMPT_LOST if only its beginning is there."""
         if "prompt_digest" not in task:
             return str(task.get("prompt", ""))
-        kept = self.table.get(self.namespace, f"{task['task_id']}#{task['prompt_digest']}") or {}
-        return str(kept.get("prompt", task.get("prompt", "")))
+        kept = self.table.get(self.namespace, f"{task['task_id']}#{task['prompt_digest']}")
+        if kept is None:
+            about = {"task_id": task["task_id"], "table": self.table.name}
+            raise EnvironmentProblemError(reason_code="PROMPT_LOST", **about)
+        return str(kept["prompt"])
 
 
 def digest_of(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,10 +12,15 @@ from aiflow.cli.progress import counting
 from aiflow.cli.queue_session import QueueSession, complete_task, hinting, namespace_option
 from aiflow.cli.session import Session, print_json
 from aiflow.cli.task_view import show_task
+from aiflow.errors import EnvironmentProblemError
 from aiflow.usecases.find_task import find_task
 from aiflow.usecases.find_ways import find_place, ways_after
 from aiflow.usecases.queue_desk import look_around, look_away
 from aiflow.usecases.task_shapes import task_shape
+
+if TYPE_CHECKING:
+    from aiflow.domain.task import Task
+    from aiflow.ports import TaskQueue
 
 
 @make_command("show", below="queue")
@@ -25,7 +31,7 @@ def command(session: Session, as_json: bool, task_id: str, namespace: str | None
     desk = QueueSession(session, namespace, is_quiet=as_json).desk()
     with counting(session.texts) as progress, hinting(session.texts):
         task = find_task(desk.queue, task_id)
-        prompt = desk.queue.prompt(task)
+        prompt = _prompt(desk.queue, task)
         scene = look_away(desk) if task.is_final else look_around(desk, progress)
         place = find_place(desk, task)
         ways = ways_after(session.project.sources, desk.checkout, [(task, place)])
@@ -34,3 +40,13 @@ def command(session: Session, as_json: bool, task_id: str, namespace: str | None
         print_json({**task_shape(task, scene), "prompt": prompt or None})
     else:
         show_task(task, prompt, scene, session.texts, place)
+
+
+def _prompt(queue: TaskQueue, task: Task) -> str:
+    """Return all of a task's prompt, or what is left of it."""
+    try:
+        return queue.prompt(task)
+    except EnvironmentProblemError as error:
+        if error.reason_code != "PROMPT_LOST":
+            raise
+        return f"{task.prompt}…"
