@@ -128,6 +128,7 @@ def test_every_setting_can_be_set_by_its_variable(tmp_path: Path) -> None:
     for row in TABLE:
         text = next(filter(None, row.choices)) if row.choices else samples[row.kind]
         text = "aws" if row.form == "store" else text
+        text = f"{row.minimum:g}" if text == "7" and row.minimum > 7 else text
         for variable in row.env_names:
             settings = load_settings(tmp_path, {variable: text})
             assert settings.sources[row.name] is Source.ENVIRONMENT, variable
