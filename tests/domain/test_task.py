@@ -150,6 +150,8 @@ def test_a_prompt_fits_or_is_refused() -> None:
         with pytest.raises(BadInputError) as caught:
             check_prompt(text)
         assert caught.value.reason_code == code
+    with pytest.raises(BadInputError, match="INPUT_INVALID"):
+        check_prompt("a\udcffb")  # what was not UTF-8
     with pytest.raises(BadInputError) as caught:
         check_prompt("語" * (PROMPT_BYTES // 2))
     assert caught.value.context == {"bytes": PROMPT_BYTES // 2 * 3, "most": PROMPT_BYTES}

@@ -174,7 +174,10 @@ def check_task_id(name: str) -> str:
 
 def check_prompt(text: str) -> str:
     """Return a prompt that fits into an item of the store, or raise PROMPT_TOO_LARGE."""
-    size = len(text.encode())
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise BadInputError(detail="a prompt is text in UTF-8") from None
     if size > PROMPT_BYTES:
         raise BadInputError(reason_code="PROMPT_TOO_LARGE", bytes=size, most=PROMPT_BYTES)
     if not text.strip():

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from aiflow.usecases.queue_desk import QueueDesk
 
 STDIN = "-"
+# Far more than a task can carry, which is then said; what never ends is not waited for.
+MOST_CHARACTERS = 16_000_000
 Made = TypeVar("Made")
 
 
@@ -51,7 +53,7 @@ Made = TypeVar("Made")
 def command(session: Session, as_json: bool, names: tuple[str, ...], namespace: str | None, **given: Any) -> None:  # noqa: FBT001
     """Hand work to a runner."""
     if given["prompt"] == STDIN:
-        given["prompt"] = sys.stdin.read()
+        given["prompt"] = sys.stdin.read(MOST_CHARACTERS)
     orders, refused = _attempt(orders_of(session, Given(names, **given)))
     # What is refused needs no store.
     desk = QueueSession(session, namespace, is_quiet=as_json, is_to_write=True).desk() if orders else None
