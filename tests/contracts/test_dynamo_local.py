@@ -136,7 +136,7 @@ def test_the_key_is_made_by_chance_kept_and_the_users_alone(tmp_path: Path) -> N
     assert len(key) >= 32
     assert folder.make_key() == folder.key() == key != other.make_key()
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "a").rglob("*")}
-    assert modes == {"aiflow": 0o700, "store": 0o700, "data": 0o700, "key": 0o600}
+    assert modes == {"aiflow": 0o700, "store": 0o700, "data": 0o700, "key": 0o600, "guard": 0o644}
     assert folder.exposed() == ()
     folder.path.chmod(0o755)
     (folder.path / "key").chmod(0o644)
@@ -144,6 +144,17 @@ def test_the_key_is_made_by_chance_kept_and_the_users_alone(tmp_path: Path) -> N
     folder.make()
     assert folder.make_key() == key
     assert folder.exposed() == ()
+
+
+@pytest.mark.spec("QUE-2a")
+def test_many_who_make_the_key_at_once_have_one(tmp_path: Path) -> None:
+    folder = StoreFolder({"XDG_DATA_HOME": str(tmp_path)})
+    folder.make()
+    with ThreadPoolExecutor(16) as pool:
+        for _ in range(20):
+            (folder.path / "key").unlink(missing_ok=True)
+            keys = [each.result() for each in [pool.submit(folder.make_key) for _ in range(16)]]
+            assert set(keys) == {folder.key()}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"how": "magic", "port": 1}', '{"how": "java", "port": "x"}'])

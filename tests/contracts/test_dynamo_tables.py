@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from aiflow.adapters.dynamo_client import DynamoClient
 from aiflow.adapters.dynamo_queue import DynamoStore
 from aiflow.errors import EnvironmentProblemError
 from dynamo import Dynamo
@@ -165,3 +166,30 @@ def test_many_who_prepare_at_once_make_the_tables_once(dynamo: Dynamo, is_there:
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(DynamoStore.prepare, stores))
     assert shapes(dynamo) == OURS
+
+
+class BusyClient(DynamoClient):
+    """Passes calls on to a real client; tables show as just being changed, as AWS shows them, and one index perhaps."""
+
+    def __init__(self, client: DynamoClient, index_status: str) -> None:
+        self.name, self.help, self.slow = client.name, {}, None
+        self.real, self.index_status = client, index_status
+
+    def call(self, operation: str, **params: Any) -> dict[str, Any]:
+        answer = self.real.call(operation, **params)
+        if operation == "describe_table":
+            answer["Table"]["TableStatus"] = "UPDATING"
+            for index in answer["Table"].get("GlobalSecondaryIndexes", ()):
+                index["IndexStatus"] = self.index_status
+        return answer
+
+
+@pytest.mark.spec("QUE-1")
+def test_tables_that_somebody_changes_are_used_and_indexes_that_are_being_made_are_waited_for(
+    dynamo: Dynamo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aiflow.adapters.dynamo_queue.tables.WAIT_SECONDS", 0.1)
+    DynamoStore(dynamo.connect()).prepare()
+    DynamoStore(BusyClient(dynamo.connect(), "UPDATING")).prepare()
+    with pytest.raises(EnvironmentProblemError, match="is not ready after"):
+        DynamoStore(BusyClient(dynamo.connect(), "CREATING")).prepare()

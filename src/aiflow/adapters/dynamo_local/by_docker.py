@@ -48,7 +48,7 @@ class DockerStore(NamedTuple):
         raise not_started(f"docker run: {problem[:300]}")
 
     def _answering(self, folder: StoreFolder, record: Record) -> Record:
-        key, until = folder.make_key(), time.monotonic() + START_SECONDS
+        key, until = folder.key() or "", time.monotonic() + START_SECONDS
         while (problem := problem_at(record.port, key)) is not None:
             if time.monotonic() > until or not self.is_running(record):
                 raise not_started(f"{problem}; {self.log(record, 1).strip()}"[:300])

@@ -82,7 +82,7 @@ class JavaStore(NamedTuple):
 
     def _is_up(self, folder: StoreFolder, process: subprocess.Popen[bytes], record: Record) -> bool:
         """Wait until it answers; False if it left."""
-        key, until = folder.make_key(), time.monotonic() + START_SECONDS
+        key, until = folder.key() or "", time.monotonic() + START_SECONDS
         problem: str | None = None
         while process.poll() is None and time.monotonic() < until:
             problem = problem_at(record.port, key)

@@ -10,7 +10,7 @@ import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiflow.adapters.atomic_files import create_file, read_regular, replace_file
+from aiflow.adapters.atomic_files import create_file, guarded, read_regular, replace_file
 from aiflow.adapters.file_system import is_network, kind_of
 from aiflow.adapters.processes.table import boot_id, facts_of
 from aiflow.adapters.user_folders import data_home, private_folder
@@ -86,9 +86,13 @@ class StoreFolder:
         """Return the access key, made up by chance the first time: who does not know it sees another database."""
         key = self.key()
         if key is None:
-            self._key.unlink(missing_ok=True)  # empty or damaged: no database was ever named by it
-            create_file(self._key, f"{os.urandom(20).hex()}\n".encode(), self.path)
-            self._key.chmod(0o600)
+            with guarded(
+                self.guard
+            ):  # or two at once each make one, and the first loses what it has begun with its own
+                if self.key() is None:
+                    self._key.unlink(missing_ok=True)  # empty or damaged: no database was ever named by it
+                    create_file(self._key, f"{os.urandom(20).hex()}\n".encode(), self.path)
+                    self._key.chmod(0o600)
             key = self.key()
             assert key is not None
         elif self._key.stat().st_mode & 0o077:

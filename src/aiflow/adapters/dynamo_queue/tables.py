@@ -103,7 +103,7 @@ def _settle(client: DynamoClient, shape: TableShape, found: dict[str, Any] | Non
         else:
             _check(client, shape, found)
             missing = [index for index in shape.indexes if index.name not in _indexes(found)]
-            if not missing and _is_active(found):
+            if not missing and _is_usable(shape, found):
                 return
             if missing and _is_active(found):
                 _add_index(client, shape, found, missing[0])
@@ -111,6 +111,8 @@ def _settle(client: DynamoClient, shape: TableShape, found: dict[str, Any] | Non
             problem = f"{shape.name} is not ready after {WAIT_SECONDS:.0f} s"
             told = {"endpoint": client.name, "problem": problem, **client.help}
             raise EnvironmentProblemError(reason_code="STORE_UNREACHABLE", **told)
+        if pause >= 1 and client.slow is not None:
+            client.slow()
         time.sleep(pause)
         found, pause = None, min(_LOOK_SECONDS, pause * 2)
 
@@ -191,6 +193,13 @@ def _check(client: DynamoClient, shape: TableShape, found: dict[str, Any]) -> No
 
 def _indexes(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {each["IndexName"]: each for each in found.get("GlobalSecondaryIndexes") or ()}
+
+
+def _is_usable(shape: TableShape, found: dict[str, Any]) -> bool:
+    """Tell whether a table and our indexes can be used, also while somebody changes it or adds an index of theirs."""
+    indexes = _indexes(found)
+    ours = [indexes[index.name].get("IndexStatus") for index in shape.indexes]
+    return {found.get("TableStatus"), *ours} <= {"ACTIVE", "UPDATING"}
 
 
 def _is_active(found: dict[str, Any]) -> bool:
