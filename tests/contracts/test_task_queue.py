@@ -509,6 +509,15 @@ def test_a_runners_record_is_there_as_it_was_saved(store: QueueStore, runners: R
 
 
 @pytest.mark.spec("QUE-7")
+def test_a_beat_that_comes_late_does_not_undo_the_last_word(runners: RunnerRecords, namespace: str) -> None:
+    last = a_runner(namespace=namespace, beats=4, status=RunnerStatus.STOPPED)
+    for runner in (replace(last, beats=2, status=RunnerStatus.RUNNING), last, last):
+        runners.save(runner)
+    runners.save(replace(last, beats=3, status=RunnerStatus.RUNNING, task_id="TASK-0001"))
+    assert runners.all() == (last,)
+
+
+@pytest.mark.spec("QUE-7")
 def test_a_dead_runner_is_put_to_rest_and_forgotten(runners: RunnerRecords, namespace: str) -> None:
     runner = a_runner(namespace=namespace, beats=3, task_id="TASK-0001")
     runners.save(runner)

@@ -233,7 +233,9 @@ class MemoryRunners:
     def save(self, runner: Runner) -> None:
         """Write a runner's own record."""
         with self.store.lock:
-            self.store.records[self.namespace, runner.runner_id] = runner
+            before = self.store.records.get((self.namespace, runner.runner_id))
+            if before is None or before.beats <= runner.beats:
+                self.store.records[self.namespace, runner.runner_id] = runner
 
     def all(self) -> tuple[Runner, ...]:
         """Return every runner's record."""

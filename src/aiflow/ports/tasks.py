@@ -85,7 +85,7 @@ class RunnerRecords(Protocol):
     """The runners of one namespace (QUE-7)."""
 
     def save(self, runner: Runner) -> None:
-        """Write a runner's own record: its heartbeat, what it works on, that it stops."""
+        """Write a runner's own record: its heartbeat, what it works on, that it stops; an older one changes nothing."""
 
     def all(self) -> tuple[Runner, ...]:
         """Return every runner's record, read consistently."""

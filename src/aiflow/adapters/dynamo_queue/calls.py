@@ -59,9 +59,9 @@ class Table:
             return None
         return unpacked(answer["Item"]) if answer.get("Item") else None
 
-    def put(self, item: Item, condition: str | None = None) -> None:
-        """Write a whole item."""
-        params = {} if condition is None else _expressed({"ConditionExpression": condition}, {})
+    def put(self, item: Item, condition: str | None = None, values: Mapping[str, Any] | None = None) -> None:
+        """Write a whole item; `values` are the condition's."""
+        params = {} if condition is None else _expressed({"ConditionExpression": condition}, values or {})
         self._write("put_item", Item=packed(item), **params)
 
     def change(self, namespace: str, key: str, change: Change) -> Item:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,10 @@ class DynamoRunners:
 
     def save(self, runner: Runner) -> None:
         """Write a runner's own record: its heartbeat, what it works on, that it stops."""
-        self.table.put(item_of_runner(runner))
+        # A beat that a store took long over must not undo the runner's last word.
+        condition = "attribute_not_exists(#beats) OR #beats <= :beats"
+        with contextlib.suppress(ConditionFailedError):
+            self.table.put(item_of_runner(runner), condition, {"beats": runner.beats})
 
     def all(self) -> tuple[Runner, ...]:
         """Return every runner's record, read consistently."""
