@@ -21,7 +21,7 @@ from aiflow.usecases.heartbeat import Heartbeat
 from aiflow.usecases.queue_recoveries import queue_recoveries
 from aiflow.usecases.reap_runners import Reaper, end_strays
 from aiflow.usecases.recover_runs import reclaim_locks
-from aiflow.usecases.runner_desk import TROUBLES, Answer, News, NewsKind
+from aiflow.usecases.runner_desk import EAR_SECONDS, TROUBLES, Answer, News, NewsKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,6 +96,10 @@ class _Worker:
     def turn(self, *, is_once: bool) -> bool:
         """Work on the next task, or wait for one; False if there is none and nothing is waited for."""
         self._tidy()
+        if self._heartbeat.is_cut_off:  # others may think us dead: what we claimed now would be theirs soon
+            self._heartbeat.beat_now()
+            self._desk.wait(EAR_SECONDS)
+            return True
         task = None
         why = self._why_not()
         if why is None:
