@@ -44,7 +44,7 @@ def record_task(
     with at_post(desk) as heartbeat:
         hold = heartbeat.take(_claim(desk, errand))
         try:
-            result = work(watched(desk.engine, heartbeat))
+            result = work(watched(desk.engine, heartbeat, hold.task))
         except Exception as error:
             _finish(desk, heartbeat, hold, end_for_error(hold, error))
             raise

@@ -13,7 +13,7 @@ from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_events import cancelled, crashed, recovered
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.usecases.check_health import require_health
-from aiflow.usecases.lock_run import holder_shape, take_lock
+from aiflow.usecases.lock_run import owned, take_lock
 from aiflow.usecases.notify import tell_waiting
 from aiflow.usecases.replace_run import close_replaced
 from aiflow.usecases.run_report import add_lines, end_run, keep_unfinished, record
@@ -109,16 +109,16 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
             )
         )
         refused = engine.source.claim(RequestId(run.request_id), run.run_id)
-        owned = replace(current, lock=holder_shape(lease.lock))
+        mine = owned(engine, lease, current)
         keep_interrupted(work)
         if run.replaces:  # the crash may have come before the old run was closed
             close_replaced(engine, lease, run.request_id, run.replaces, run.run_id)
         if refused is not None:
-            end_run(work, crashed(owned, engine.clock()))
+            end_run(work, crashed(mine, engine.clock()))
         elif engine.control.is_cancelled(run.run_id):  # its process died before it could obey
-            end_run(work, cancelled(owned, engine.clock()))
+            end_run(work, cancelled(mine, engine.clock()))
         else:
-            again = recovered(owned, engine.limits, engine.clock())
+            again = recovered(mine, engine.limits, engine.clock())
             again = again if work.workspace.is_intact(again.place) else replace(again, is_prepared=False)
             record(work, again)
     return work
