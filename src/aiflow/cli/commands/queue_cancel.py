@@ -17,8 +17,9 @@ from aiflow.cli.session import Session, print_json
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.reasons import exit_code
 from aiflow.errors import AiflowError
-from aiflow.usecases.cancel_task import cancel_task, holder_of
+from aiflow.usecases.cancel_task import cancel_task, holder_of, live_delivery
 from aiflow.usecases.find_task import find_task
+from aiflow.usecases.obey_cancels import stop_interrupted_of
 from aiflow.usecases.shapes import error_shape
 from aiflow.usecases.task_shapes import task_shape
 
@@ -68,18 +69,24 @@ def _cancel(
 ) -> tuple[Task, bool]:
     """Cancel one task and wait until its runner has let it go; tells whether it has."""
     texts = session.texts
-    before = find_task(desk.queue, task_id)
+    before = live_delivery(desk, find_task(desk.queue, task_id))
     is_running = before.status is TaskStatus.RUNNING
     if is_running and not flags["yes"] and not as_json and sys.stdin.isatty():
-        click.confirm(texts("queue.confirm", task_id=task_id, runner=before.claimed_by), abort=True)
-    task = cancel_task(desk, task_id, f"by {_user()} on {desk.checkout.host}")
+        click.confirm(texts("queue.confirm", task_id=before.task_id, runner=before.claimed_by), abort=True)
+    engine = session.engine()
+    task = cancel_task(desk, engine, task_id, f"by {_user()} on {desk.checkout.host}")
     if not as_json:
+        if task.task_id != task_id:
+            click.echo(texts("queue.followed", task_id=task_id, successor=task.task_id))
         key = "queue.cancelling" if is_running else "queue.cancelled"
-        click.echo(texts(key, task_id=task_id, runner=task.claimed_by))
+        click.echo(texts(key, task_id=task.task_id, runner=task.claimed_by))
     is_released = not is_running or (not flags["no_wait"] and _wait(desk, task))
     if is_running and not flags["no_wait"] and not as_json:
         key = "queue.let_go" if is_released else "queue.not_yet"
-        click.echo(texts(key, task_id=task_id, runner=task.claimed_by))
+        click.echo(texts(key, task_id=task.task_id, runner=task.claimed_by))
+    for run in stop_interrupted_of(engine, task, desk.checkout):
+        if not as_json:
+            click.echo(texts("queue.run_stopped", run_id=run.run_id, command=f"aiflow resume {run.request_id}"))
     return task, is_released
 
 
