@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
@@ -27,7 +29,8 @@ from aiflow.usecases.record_task import Errand, record_task
 from aiflow.usecases.recover_runs import mark_crashed, stop_interrupted
 from aiflow.usecases.start_run import start_run
 from aiflow.wiring import now
-from e2e.bench import Bench
+from e2e.bench import Bench, wait_for
+from e2e.test_quota_inside import quota, soon
 from e2e.test_work_inside import Office
 
 RQ = RequestId("RQ-1")
@@ -202,6 +205,28 @@ def test_a_run_names_whoever_took_it_up_last(scene: Scene) -> None:
     assert scene.run().task == TaskRef("app", scene.task_id)
     start_run(scene.engine, RQ)
     assert scene.run().task is None
+
+
+@pytest.mark.spec("RUN-13", "RUN-12", "QUE-8")
+@pytest.mark.parametrize("action", ["start", "auto_run"])
+def test_a_wait_for_a_quota_ends_when_its_task_is_cancelled(bench: Bench, action: str) -> None:
+    office = Office(bench)
+    bench.add_request("RQ-2")
+    office.night.answers["RQ-1"] = office.night.answers["RQ-2"] = quota(1, lambda: soon(3600))
+    task_id, heard = office.add(action), []
+
+    def cancel() -> None:
+        wait_for(lambda: bench.run_ids() and bench.stage()["quota"] is not None)
+        heard.append(time.monotonic())
+        office.queue.cancel(task_id, "", now())
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    office.work()
+    thread.join()
+    assert time.monotonic() - heard[0] < 3
+    assert (office.task(task_id).status, bench.errors()["reason_code"]) == ("CANCELLED", "CANCELLED")
+    assert (bench.status(), bench.run_ids("RQ-2")) == ("blocked", [])
 
 
 # A store that takes calls and never answers must not be asked.
