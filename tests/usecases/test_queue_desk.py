@@ -24,10 +24,11 @@ from aiflow.usecases.cancel_task import cancel_task, holder_of
 from aiflow.usecases.engine import Engine
 from aiflow.usecases.enqueue_work import Order, enqueue_work
 from aiflow.usecases.find_task import close_match, find_task
-from aiflow.usecases.list_tasks import Listing, Wanted, list_tasks, merge_listings
+from aiflow.usecases.list_tasks import Wanted, list_tasks, merge_listings, starts_of
 from aiflow.usecases.queue_desk import LINE_PAGES, QueueDesk, look_around
 from aiflow.usecases.task_shapes import namespaces_shape, runner_state, task_shape
 from builders import request_lock
+from task_builders import a_task
 
 HERE = Checkout("vm", "/shop")
 ME = Claimant("R-1", HERE)
@@ -271,10 +272,38 @@ def test_a_list_ends_where_it_was_to_end_and_goes_on_from_there(yard: Yard) -> N
     assert seen[-1] == 1
 
 
-def test_lists_of_several_namespaces_are_put_together_by_time(yard: Yard) -> None:
-    a, b, c = (yard.add(name) for name in ("A", "B", "C"))
-    merged = merge_listings([Listing((c, a)), Listing((b,), "more")], 2)
-    assert merged == Listing((c, b))
+@pytest.mark.spec("QUE-9")
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 9])
+def test_lists_of_several_namespaces_are_one_list_in_parts_that_join(yard: Yard, limit: int) -> None:
+    ids = {"a": ["T-1", "T-3", "same"], "a/b": ["T-2", "same"], "b": ["Own", "T-2", "same", "same!"]}
+    for namespace, own in ids.items():
+        for task_id in own:
+            yard.store.queue(namespace).enqueue(a_task(1, namespace, task_id=task_id, request_id=task_id))
+    listed: list[tuple[str, str]] = []
+    start, parts = None, 0
+    while parts == 0 or start is not None:
+        starts = starts_of(start, ids)
+        found = [list_tasks(yard.store.queue(name), Wanted(limit=limit, start=starts[name])) for name in ids]
+        merged = merge_listings(found, limit)
+        listed += [(task.task_id, task.namespace) for task in merged.tasks]
+        start, parts = merged.next_start, parts + 1
+    assert listed == [
+        ("same!", "b"),
+        ("same", "a"),
+        ("same", "a/b"),
+        ("same", "b"),
+        ("T-3", "a"),
+        ("T-2", "a/b"),
+        ("T-2", "b"),
+        ("T-1", "a"),
+        ("Own", "b"),
+    ]
+    assert parts == -(-9 // limit)
+
+
+def test_a_list_of_all_namespaces_may_start_at_any_id() -> None:
+    assert starts_of("T-5", ["a", "b"]) == {"a": "T-5", "b": "T-5"}
+    assert starts_of(None, ["a"]) == {"a": None}
 
 
 def test_what_is_around_a_task_is_who_works_what_waits_and_who_runs_here(yard: Yard) -> None:
