@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from aiflow.ports import Lease
 from aiflow.ports.tasks import Claimant
 from aiflow.usecases.cancel_run import ask_to_cancel
 from aiflow.usecases.cancel_task import cancel_task
-from aiflow.usecases.obey_cancels import mark_interrupted, stop_interrupted_of
+from aiflow.usecases.obey_cancels import mark_interrupted, stop_runs_of
 from aiflow.usecases.queue_desk import QueueDesk
 from aiflow.usecases.record_task import Errand, record_task
 from aiflow.usecases.recover_runs import mark_crashed, stop_interrupted
@@ -98,12 +99,12 @@ def scene(bench: Bench) -> Scene:
 @pytest.mark.spec("RUN-12", "QUE-8")
 def test_the_interrupted_run_of_a_cancelled_task_stops_at_once_and_stays_so(scene: Scene) -> None:
     task = cancel_task(scene.queue_desk(), scene.engine, scene.task_id, "by mika on vm")
-    assert [run.run_id for run in stop_interrupted_of(scene.engine, task, scene.checkout)] == scene.bench.run_ids()
+    assert [run.run_id for run in stop_runs_of(scene.engine, task, scene.checkout)] == scene.bench.run_ids()
     assert (task.status, scene.ended(), scene.marks()) == ("CANCELLED", STOPPED, [])
     scene.night.auto()
     scene.work()
     assert (scene.ended(), scene.night.ran) == (STOPPED, ["RQ-1"]), "planned once, and never taken up again"
-    assert stop_interrupted_of(scene.engine, task, scene.checkout) == ()
+    assert stop_runs_of(scene.engine, task, scene.checkout) == ()
 
 
 @pytest.mark.spec("RUN-12", "QUE-6")
@@ -121,6 +122,18 @@ def test_a_kill_before_the_store_has_heard_of_it_leaves_a_cancel_that_everybody_
     scene.queue.enqueue(successor_of(scene.queue.end_lost(scene.claimed, lost, now()), now()))
     scene.work()
     assert (scene.task(f"{scene.task_id}.2").status, scene.ended()) == ("CANCELLED", STOPPED)
+
+
+@pytest.mark.spec("QUE-8")
+def test_a_mark_that_cannot_be_left_does_not_keep_the_task_from_being_cancelled(scene: Scene) -> None:
+    folder = scene.bench.root / ".aiflow/control"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.write_text("in the way")
+    task = cancel_task(scene.queue_desk(), scene.engine, scene.task_id, "")
+    assert (task.status, scene.ended()[0]) == ("CANCELLED", "IMPLEMENTING")
+    folder.unlink()
+    scene.work()
+    assert scene.ended() == STOPPED, "who recovers asks the store"
 
 
 @pytest.mark.spec("RUN-12", "QUE-6")
@@ -185,7 +198,7 @@ def test_what_nobody_works_on_is_cancelled_beside_another_run(scene: Scene, by: 
         assert not ask_to_cancel(scene.engine, scene.run())
     else:
         task = cancel_task(scene.queue_desk(), scene.engine, scene.task_id, "")
-        assert stop_interrupted_of(scene.engine, task, scene.checkout)
+        assert stop_runs_of(scene.engine, task, scene.checkout)
     assert (scene.ended(), scene.marks()) == (STOPPED, [])
     lease.release()
 
@@ -198,6 +211,24 @@ def test_a_run_that_came_to_its_end_meanwhile_is_left_as_it_is(scene: Scene) -> 
     lease = cast(Lease, scene.engine.locks.acquire_request(RQ, seen.run_id))
     assert stop_interrupted(scene.engine, lease, seen, cancelled).state == "DONE"
     assert (scene.marks(), scene.engine.locks.held()[0]) == ([], {})
+
+
+@pytest.mark.spec("QUE-7", "QUE-8", "RUN-12")
+def test_a_run_that_its_runner_stopped_does_not_say_that_it_goes_on_when_its_task_is_cancelled(scene: Scene) -> None:
+    cut = cancelled(scene.run(), now())
+    assert cut.error is not None
+    scene.engine.runs.save(replace(cut, error=replace(cut.error, reason_code="RUNNER_STOPPED")))
+    handed_on = TaskEnd(TaskEvent.FAILED, "RUNNER_STOPPED", cut.run_id, f"{scene.task_id}.2")
+    scene.queue.enqueue(successor_of(scene.queue.finish(scene.claimed, handed_on, now()), now()))
+    other = replace(scene.task(f"{scene.task_id}.2"), task_id="T-99", action=TaskAction.RESUME)
+    assert stop_runs_of(scene.engine, other, scene.checkout) == ()
+    task = cancel_task(scene.queue_desk(), scene.engine, scene.task_id, "")
+    assert (task.task_id, task.status) == (f"{scene.task_id}.2", "CANCELLED")
+    [run] = stop_runs_of(scene.engine, task, scene.checkout)
+    assert (run, scene.ended()[:2]) == (scene.run(), STOPPED[:2])
+    assert (scene.bench.errors()["reason_code"], run.history[-1].reason_code) == ("CANCELLED", "CANCELLED")
+    assert "NEEDS_INPUT: CANCELLED" in (scene.engine.runs.report(run) or "")
+    assert stop_runs_of(scene.engine, task, scene.checkout) == (), "once"
 
 
 @pytest.mark.spec("QUE-3")

@@ -17,7 +17,7 @@ from aiflow.domain.runner import Runner, RunnerStatus
 from aiflow.domain.task import Checkout, TaskEnd, successor_of
 from aiflow.ports.tasks import Claimant
 from dynamo import Dynamo
-from e2e.bench import Bench, is_alive, wait_for
+from e2e.bench import Bench, git, is_alive, wait_for
 from runner_yard import NAMESPACE, SHORT, TIMEOUT_SECONDS, Yard, now
 
 HANG = "write('half.txt', 'half\\n'); (HERE / 'pid').write_text(str(os.getpid())); time.sleep(600)"
@@ -214,6 +214,26 @@ def test_what_is_cancelled_while_its_runner_is_dead_does_not_come_back(yard: Yar
     again = yard.add("resume")
     yard.work()
     assert (yard.task(again).status, yard.bench.stage()["state"]) == ("COMPLETE", "DONE")
+
+
+@pytest.mark.faults
+@pytest.mark.spec("QUE-8", "RUN-12")
+def test_a_cancel_from_another_checkout_of_the_machine_stops_the_run_too(yard: Yard, tmp_path: Path) -> None:
+    yard.bench.agent.does("implementer", HANG)
+    task_id = yard.add()
+    process = yard.runner()
+    hanging(yard)
+    process.kill()
+    process.communicate()
+    other = tmp_path / "other"
+    (other / "requests").mkdir(parents=True)
+    git(other, "init", "-q")
+    (other / "aiflow.toml").write_text('namespace = "other"\n')
+    said = yard.bench.aiflow("-C", str(other), "queue", "cancel", task_id, "--namespace", NAMESPACE).stdout
+    assert f"{yard.bench.run_ids()[0]}, on which nobody was at work any more" in said
+    assert (yard.bench.errors()["reason_code"], yard.bench.status()) == ("CANCELLED", "blocked")
+    assert not (other / "runs").exists()
+    assert yard.bench.aiflow.json("auto", env={"AIFLOW_QUEUE_STORE": "local"})["runs"] == 0
 
 
 @pytest.mark.faults

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from aiflow.domain.lifecycle import RunEvent
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.domain.retry import RUNNER_STOPS
+from aiflow.domain.run_events import noted
 from aiflow.domain.task import TaskAction, first_delivery
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from aiflow.domain.run import Run
     from aiflow.domain.task import Checkout, Task
 
@@ -86,6 +91,13 @@ def is_about(task: Task, run: Run, here: Checkout) -> bool:
     is_past = task.is_final and task.updated_at < run.changed_at
     is_start = task.action is TaskAction.START and task.request_id == run.request_id
     return is_start and task.run_id in (None, run.run_id) and not is_past
+
+
+def called_off(run: Run, now: datetime) -> Run:
+    """A run that its runner stopped does not go on by itself any more: what was to go on with it was cancelled."""
+    assert run.error is not None, run.run_id
+    why = replace(run.error, reason_code="CANCELLED", summary="")
+    return replace(noted(run, RunEvent.NEEDS_INPUT, now, "CANCELLED"), error=why)
 
 
 def _line(namespace: str, task_id: str) -> tuple[str, str]:

@@ -8,11 +8,12 @@ from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.runner import is_fresh
 from aiflow.domain.task import TaskAction
-from aiflow.errors import ConflictError, NotFoundError
+from aiflow.errors import AiflowError, ConflictError, NotFoundError
 from aiflow.usecases.find_task import find_task, not_found
 from aiflow.usecases.obey_cancels import mark_interrupted
 
 if TYPE_CHECKING:
+    from aiflow.domain.run import Run
     from aiflow.domain.runner import Runner
     from aiflow.domain.task import Task
     from aiflow.usecases.engine import Engine
@@ -53,7 +54,7 @@ def _cancel(desk: QueueDesk, engine: Engine, named: Task, who: str) -> Task:
     while True:
         task = live_delivery(desk, named)
         is_over = task.is_final and task.status is not TaskStatus.CANCELLED
-        marked = () if is_over else mark_interrupted(engine, task, desk.checkout)
+        marked = () if is_over else _mark(desk, engine, task)
         try:
             return desk.queue.cancel(task.task_id, who, desk.clock())
         except NotFoundError as error:
@@ -64,6 +65,14 @@ def _cancel(desk: QueueDesk, engine: Engine, named: Task, who: str) -> Task:
             named = find_task(desk.queue, task.task_id)
             if live_delivery(desk, named).task_id == task.task_id:
                 raise
+
+
+def _mark(desk: QueueDesk, engine: Engine, task: Task) -> tuple[Run, ...]:
+    """Mark the interrupted runs of a task; that this cannot be done must not keep the task from being cancelled."""
+    try:
+        return mark_interrupted(engine, task, desk.checkout)
+    except AiflowError:  # a full disk, or somebody else's checkout
+        return ()
 
 
 def holder_of(desk: QueueDesk, task: Task) -> Runner | None:

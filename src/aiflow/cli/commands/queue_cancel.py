@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -19,12 +20,15 @@ from aiflow.domain.reasons import exit_code
 from aiflow.errors import AiflowError
 from aiflow.usecases.cancel_task import cancel_task, holder_of, live_delivery
 from aiflow.usecases.find_task import find_task
-from aiflow.usecases.obey_cancels import stop_interrupted_of
+from aiflow.usecases.find_ways import find_place
+from aiflow.usecases.obey_cancels import stop_runs_of
 from aiflow.usecases.shapes import error_shape
 from aiflow.usecases.task_shapes import task_shape
 
 if TYPE_CHECKING:
+    from aiflow.domain.run import Run
     from aiflow.domain.task import Task
+    from aiflow.usecases.engine import Engine
     from aiflow.usecases.queue_desk import QueueDesk
 
 WAIT_SECONDS = 30.0
@@ -73,7 +77,7 @@ def _cancel(
     is_running = before.status is TaskStatus.RUNNING
     if is_running and not flags["yes"] and not as_json and sys.stdin.isatty():
         click.confirm(texts("queue.confirm", task_id=before.task_id, runner=before.claimed_by), abort=True)
-    engine = session.engine()
+    desk, engine = _at_the_runs(session, desk, before)
     task = cancel_task(desk, engine, task_id, f"by {_user()} on {desk.checkout.host}")
     if not as_json:
         if task.task_id != task_id:
@@ -84,10 +88,33 @@ def _cancel(
     if is_running and not flags["no_wait"] and not as_json:
         key = "queue.let_go" if is_released else "queue.not_yet"
         click.echo(texts(key, task_id=task.task_id, runner=task.claimed_by))
-    for run in stop_interrupted_of(engine, task, desk.checkout):
+    for run in _stop_runs(desk, engine, task):
         if not as_json:
             click.echo(texts("queue.run_stopped", run_id=run.run_id, command=f"aiflow resume {run.request_id}"))
     return task, is_released
+
+
+def _at_the_runs(session: Session, desk: QueueDesk, task: Task) -> tuple[QueueDesk, Engine]:
+    """Stand in the checkout that has a task's runs, if that is another one of this machine and can be worked in."""
+    place = find_place(desk, task)
+    if place is None or place == desk.checkout or place.host != desk.checkout.host:
+        return desk, session.engine()
+    there = Session(place.root, session.flags, session.texts)
+    there.is_lenient = True
+    try:
+        return replace(desk, checkout=place), there.engine()
+    except AiflowError:  # it is gone, or somebody else's
+        return desk, session.engine()
+
+
+def _stop_runs(desk: QueueDesk, engine: Engine, task: Task) -> tuple[Run, ...]:
+    """Stop what nobody works on any more; that this did not work is said, and does not undo the cancel."""
+    try:
+        return stop_runs_of(engine, task, desk.checkout)
+    except AiflowError as error:
+        message = engine.texts.message(error.reason_code, dict(error.context))
+        engine.warn(f"{error.reason_code}: {message.title}")
+        return ()
 
 
 def _wait(desk: QueueDesk, task: Task) -> bool:
