@@ -70,3 +70,36 @@ def as_read(text: str) -> str:
 @pytest.mark.parametrize("what", BLANKS)
 def test_blanks_follow_one_rule(what: str) -> None:
     assert [(where, text) for where, text in texts() if BLANKS[what].search(as_read(text))] == []
+
+
+def other_words() -> set[str]:
+    """The words that the glossary's Japanese table tells us not to use."""
+    page = (ROOT / "docs/glossary.md").read_text(encoding="utf-8").partition("\n## In Japanese\n")[2]
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| ")][1:]
+    return {word.strip() for row in rows for word in row[3].split(",") if word.strip()}
+
+
+@pytest.mark.spec("ERR-1")
+def test_there_is_one_word_for_each_thing() -> None:
+    words = other_words()
+    assert {"ワークツリー", "Task"} <= words
+    latin = "|".join(word for word in words if word.isascii())
+    other = "|".join(word for word in words if not word.isascii())
+    not_used = rf"\b(?:{latin})(?= {LETTER})|(?<![ァ-ヺー])(?:{other})(?![ァ-ヺー])"
+    # A term of ours has a capital; a command, an option and a key of a file are code or stand alone.
+    small = rf"(?<![\w./'-])(?:request|run|step|runner|id|report)(?= {LETTER}|[、。（）])"
+    old = r"既に|フォルダ(?!ー)|エディタ(?!ー)|サーバ(?!ー)"
+    found = re.compile(f"{not_used}|{small}|{old}")
+    assert [(where, hit[0]) for where, text in texts() if (hit := found.search(as_read(text)))] == []
+
+
+@pytest.mark.spec("ERR-1")
+def test_help_speaks_politely_and_actions_plainly() -> None:
+    plain = re.compile(r"(?<![まで])[うくすつぬむるぐぶ]。$|ない。$")
+    assert [
+        (where, text) for where, text in texts() if where.startswith(("cli.", "option.")) and plain.search(text)
+    ] == []
+    polite = re.compile(r"(?:ます|です|ません|ください|ました)$")
+    messages = json.loads((ROOT / "src/aiflow/messages/messages.v1.ja.json").read_text(encoding="utf-8"))
+    actions = {code: list(strings(entry["actions"])) for code, entry in messages.items()}
+    assert [(code, text) for code in actions for text in actions[code] if polite.search(text)] == []
