@@ -88,7 +88,7 @@ def test_next_is_null_when_nothing_is_runnable(repository: Path, aiflow: Program
     write_request(repository, "RQ-1", status="draft")
     assert aiflow.json("next") == {"next": None, "stats": {"total": 1, "ready": 0, "runnable": 0}, "excluded": []}
     assert "Nothing is runnable." in aiflow("next").stdout
-    assert "実行可能な request はありません。" in aiflow("next", "--lang", "ja").stdout
+    assert "実行可能な Request はありません。" in aiflow("next", "--lang", "ja").stdout
 
 
 @pytest.mark.spec("SEL-1", "SEL-3")
