@@ -95,7 +95,7 @@ def _show_runs(session: Session, request: Request, runs: Sequence[RunSummary]) -
         when = ago(run.changed_at, session.now(), texts) if run.changed_at else ""
         _fact(texts("column.run"), "  ".join(filter(None, (run.run_id, run.state, run.reason_code, when))))
     if task := task_fact(session, runs[0].task):
-        _fact(texts("fact.task"), task)
+        _fact(texts("fact.of_task"), task)
     show_way_on(session, request, runs[0])
 
 
