@@ -14,7 +14,7 @@ import pytest
 from aiflow.adapters.memory import MemoryJournal
 from aiflow.adapters.memory_queue import MemoryStore
 from aiflow.domain.auto_run import StopRequest
-from aiflow.domain.delivery import FORCE, SET, STEP_ID, Way, goal_of, way_of
+from aiflow.domain.delivery import FORCE, SET, STEP_ID, Way, goal_of, is_called_off, way_of
 from aiflow.domain.lifecycle import RunState, TaskEvent, TaskStatus
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.domain.run import Run
@@ -705,7 +705,12 @@ def delivery(number: int = 2, action: TaskAction = TaskAction.START, since: floa
     return Task("app", f"T-1.{number}", action, "RQ-1", at(0), at(0), at(since), predecessor=predecessor, **more)
 
 
+def held_by(task_id: str, run: Run) -> Run:
+    return replace(run, lock={"pid": 7, "task_id": task_id})
+
+
 CUT = replace(in_step(), state=RunState.NEEDS_INPUT, error=why("RUNNER_STOPPED"))
+STOPPED = replace(in_step(), state=RunState.NEEDS_INPUT, error=why("UNIT_TEST_FAILED"))
 LATER = 100_000
 
 
@@ -726,12 +731,59 @@ LATER = 100_000
         # A clock elsewhere may be ahead: a run that is named, or of this very prompt, is known all the same.
         (delivery(since=LATER, run_id=CUT.run_id), CUT, False, Way.RESUME),
         (delivery(action=TaskAction.PROMPT, since=LATER), CUT, False, Way.RESUME),
+        # Nor need the clock be asked where the run says whose it was: set back, it would let a step be done twice,
+        # set forward, call a task done that nobody began.
+        (delivery(action=TaskAction.RETRY_STEP, since=LATER), held_by("T-1", CUT), False, Way.RESUME),
+        (delivery(3, action=TaskAction.RETRY_STEP, since=LATER), held_by("T-1.2", STOPPED), False, Way.OVER),
+        (delivery(since=LATER), held_by("T-1", in_step()), False, Way.RECOVER),
+        (delivery(), held_by("T-0", done()), False, Way.BEGIN),
+        (delivery(action=TaskAction.RESUME), held_by("T-0", CUT), False, Way.BEGIN),
     ],
 )
 def test_a_later_delivery_goes_on_with_what_an_earlier_one_left(
     task: Task, run: Run | None, is_ready: bool, way: Way
 ) -> None:
     assert way_of(task, run, is_ready=is_ready) is way
+
+
+def cancelled(task_id: str = "T-1", action: TaskAction = TaskAction.START, **more: Any) -> Task:
+    """A task that was cancelled long before its run changed, if one believes the clocks."""
+    known = Task("app", task_id, action, in_step().request_id, at(0), in_step().changed_at - HOUR, at(0), fence=1)
+    return replace(known, **({"claimed_by": "r1"} | more))
+
+
+HOUR = timedelta(hours=1)
+RUN_ID = in_step().run_id
+
+
+@pytest.mark.spec("QUE-6", "RUN-12")
+@pytest.mark.parametrize(
+    ("task", "holder", "is_off"),
+    [
+        # The task in whose hands the run was, or another delivery of its work, whatever the clock said.
+        (cancelled(), "T-1", True),
+        (cancelled("T-1.2", claimed_by=None, predecessor="T-1", fence=2), "T-1", True),
+        (cancelled("T-1.2", claimed_by=None, predecessor="T-1", fence=2, run_id=RUN_ID), "T-1.2", True),
+        (cancelled(request_id=".auto-run:here:/app"), "T-1", True),
+        # What came for it since, in the order of the request's guard.
+        (cancelled("T-9", fence=2, run_id=RUN_ID, claimed_by=None), "T-1", True),
+        (cancelled("T-9", fence=2, claimed_by=None, action=TaskAction.RESUME, run_id=RUN_ID), "T-1", False),
+        (cancelled("T-0", fence=1, run_id=RUN_ID), "T-2", False),
+        (cancelled("T-0", fence=1, run_id=RUN_ID, updated_at=in_step().changed_at + HOUR), "T-2", False),
+        (cancelled("T-9", fence=3, run_id="RUN-20260101-000000-000000"), "T-2", False),
+        (cancelled("T-9", fence=3, request_id="RQ-OTHER"), "T-2", False),
+        # A run that names no task (in a terminal, or of an older version) has but the clock.
+        (cancelled(run_id=RUN_ID), None, False),
+        (cancelled(run_id=RUN_ID, updated_at=in_step().changed_at), None, True),
+    ],
+)
+def test_a_run_whose_task_was_cancelled_is_not_taken_up_again_whatever_the_clocks_say(
+    task: Task, holder: str | None, is_off: bool
+) -> None:
+    fence = {"T-1": 1, "T-1.2": 2, "T-2": 2}
+    own = replace(cancelled(holder), status=TaskStatus.RUNNING, fence=fence[holder]) if holder else None
+    run = held_by(holder, in_step()) if holder else in_step()
+    assert is_called_off(run, task, own) is is_off
 
 
 def test_a_tasks_options_are_the_persons_wish() -> None:

@@ -207,6 +207,12 @@ class Run:
         return (self.work.commit if self.work.is_done else None) or self.step_base
 
     @property
+    def task_id(self) -> str | None:
+        """The task of the queue in whose hands it was last; None in a terminal without one, and in older runs."""
+        found = self.lock.get("task_id")
+        return found if isinstance(found, str) else None
+
+    @property
     def changed_at(self) -> datetime:
         """When something last happened to it."""
         return self.history[-1].at if self.history else self.created_at

@@ -39,7 +39,8 @@ class Engine:
 
     `interrupted` tells of a signal, `stop_code` what a run that ends for it stops with. `observe` is told of every
     saved change of a run, `warn` of what did not work beside it. `session` is what the auto-run a run belongs to has
-    used in earlier runs, and its ceilings; `minutes_left` is how long that may still wait for anything.
+    used in earlier runs, and its ceilings; `minutes_left` is how long that may still wait for anything. `task_id`
+    is the task of the queue that is carried out, where it is one.
     """
 
     backlog: BacklogSources
@@ -66,6 +67,7 @@ class Engine:
     mask: Callable[[str], str] = str
     session: Callable[[], tuple[Usage, Ceilings]] = lambda: (Usage(), Ceilings())
     minutes_left: Callable[[], float | None] = lambda: None
+    task_id: str | None = None
 
     @property
     def limits(self) -> RunLimits:

@@ -28,11 +28,12 @@ def in_progress(holder: Lock) -> ConflictError:
     )
 
 
-def holder_shape(lock: Lock) -> dict[str, object]:
-    """Write a lock's holder as `stage.json` records it (LCK-6)."""
+def holder_shape(engine: Engine, lock: Lock) -> dict[str, object]:
+    """Write a lock's holder, and the task it works on, as `stage.json` records them (LCK-6)."""
     return {
         "pid": lock.pid,
         "host": lock.host,
         "fence": lock.fence,
         "created_at": lock.created_at.isoformat() if lock.created_at else None,
+        "task_id": engine.task_id,
     }

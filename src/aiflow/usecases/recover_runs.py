@@ -109,7 +109,7 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
             )
         )
         refused = engine.source.claim(RequestId(run.request_id), run.run_id)
-        owned = replace(current, lock=holder_shape(lease.lock))
+        owned = replace(current, lock=holder_shape(engine, lease.lock))
         keep_interrupted(work)
         if run.replaces:  # the crash may have come before the old run was closed
             close_replaced(engine, lease, run.request_id, run.replaces, run.run_id)

@@ -159,7 +159,7 @@ def _go_on(engine: Engine, lease: Lease, run: Run, way: GoOn, wish: Wish) -> Wor
         claim(engine, run)
         if run.agent != engine.agent_name:  # the settings, or a flag, name another one now
             engine.warn(engine.texts("run.other_agent", before=run.agent, now=engine.agent_name))
-        again = replace(again, lock=holder_shape(lease.lock), agent=engine.agent_name)
+        again = replace(again, lock=holder_shape(engine, lease.lock), agent=engine.agent_name)
         work.save(resumed(again, way, wish.answer, engine.clock()))
     return work
 

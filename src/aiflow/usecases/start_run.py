@@ -168,7 +168,7 @@ def begin(engine: Engine, lease: Lease, run: Run) -> Work:
     request_id = RequestId(run.request_id)
     request = engine.source.load(request_id)
     brief = Brief(run.request_id, request.title, engine.source.body(request_id), request.priority, request.labels)
-    known = replace(run, lock=holder_shape(lease.lock))
+    known = replace(run, lock=holder_shape(engine, lease.lock))
     with lease.writing():
         engine.runs.create(known, brief)
     engine.source.claim(request_id, run.run_id)

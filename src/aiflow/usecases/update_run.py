@@ -54,7 +54,7 @@ def _merge_base(engine: Engine, lease: Lease, run: Run) -> Work:
     assert step is not None, run.run_id
     work = Work(engine, lease, run)
     claim(engine, run)
-    again = replace(updated(run, step, update, engine.clock()), lock=holder_shape(lease.lock))
+    again = replace(updated(run, step, update, engine.clock()), lock=holder_shape(engine, lease.lock))
     engine.runs.write_planning(again)
     work.save(again)
     return work
