@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import subprocess
@@ -25,14 +24,11 @@ from aiflow.domain.process import Liveness
 from aiflow.domain.request import RequestId
 from aiflow.domain.runner import Runner
 from aiflow.errors import ConflictError
+from containers import way_in
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 RQ, RUN = RequestId("RQ-1"), "RUN-20261116-010203-abcdef"
 TTL = 1800.0
-WAYS = (
-    ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc"),
-    ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"),
-)
 # Does what it is asked to and says what came of it, like a shell in a container.
 INSIDE = """
 import json, sys
@@ -48,26 +44,11 @@ for line in sys.stdin:
 """
 
 
-@functools.cache
-def way_in() -> tuple[str, ...] | None:
-    """Return how a program is put into a pid namespace of its own here, None if that is not allowed."""
-    for way in WAYS:
-        try:
-            if subprocess.run([*way, "true"], check=False, capture_output=True, timeout=10).returncode == 0:
-                return way
-        except OSError:
-            return None
-    return None
-
-
 class Container:
     """A process with the checkout and the host name of this one, and process numbers of its own."""
 
     def __init__(self, root: Path) -> None:
-        way = way_in()
-        if way is None:
-            pytest.skip("no pid namespaces to be had here")
-        command = [*way, sys.executable, "-c", INSIDE, str(root)]
+        command = [*way_in(), sys.executable, "-c", INSIDE, str(root)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def says(self, expression: str) -> object:
@@ -155,6 +136,29 @@ def test_in_a_container_nothing_but_this_boot_and_namespace_names_the_machine(co
         assert Path("/etc/machine-id").read_text().strip() not in json.dumps(item_of_runner(there))
 
 
+HIDDEN = """
+import os, subprocess, sys
+from aiflow.adapters.processes.table import facts_of
+there = subprocess.Popen(["sleep", "60"])
+facts_of(there.pid)  # what Python has yet to import for it, it can read only now
+subprocess.run(["mount", "-o", "remount,hidepid=2", "/proc"], check=True)
+os.setgid(65534)
+os.setuid(65534)
+for pid in (there.pid, 99_999, 2**31 + 1):
+    facts = facts_of(pid)
+    print(facts.process_started_at, facts.is_hidden)
+"""
+
+
+@pytest.mark.spec("LCK-4", "QUE-7")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can hide processes")
+def test_a_process_that_is_hidden_from_us_is_not_taken_for_dead() -> None:
+    done = subprocess.run(
+        [*way_in(), sys.executable, "-c", HIDDEN], check=False, capture_output=True, text=True, timeout=30
+    )
+    assert done.stdout.splitlines() == ["None True", "None False", "None False"], done.stderr
+
+
 @pytest.mark.spec("LCK-4")
 def test_a_lock_of_another_container_is_held_for_as_long_as_its_holder_lives(
     tmp_path: Path, container: Container
@@ -204,7 +208,7 @@ def test_a_lock_stays_while_its_agents_guard_is_at_work_out_of_reach(
     guards.mkdir(parents=True)
     container.says(f"bool(kept.append(LockTaking(root, {TTL}).acquire_request({RQ!r}, {RUN!r})))")
     outside = subprocess.Popen(
-        [*(way_in() or ()), "flock", str(guards / f"{RUN}.1.guard"), "sh", "-c", "echo; exec sleep 60"],
+        [*way_in(), "flock", str(guards / f"{RUN}.1.guard"), "sh", "-c", "echo; exec sleep 60"],
         stdout=subprocess.PIPE,
     )
     assert outside.stdout is not None

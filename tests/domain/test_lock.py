@@ -77,6 +77,9 @@ ALIVE, DEAD, UNKNOWN = Liveness.ALIVE, Liveness.DEAD, Liveness.UNKNOWN
         ({"pid_namespace": "1", "boot_id": "boot-0"}, {"pid_namespace": "2"}, DEAD),
         ({"pid_namespace": "1"}, {"process_started_at": None}, DEAD),
         ({}, {"pid_namespace": "2", "process_started_at": None}, DEAD),
+        # somebody has the number, and we may not know who
+        ({}, {"process_started_at": None, "is_hidden": True}, UNKNOWN),
+        ({"boot_id": "boot-0"}, {"process_started_at": None, "is_hidden": True}, DEAD),
         # this machine cannot tell its boot
         ({}, {"boot_id": None}, ALIVE),
         ({}, {"boot_id": None, "process_started_at": 101.0}, DEAD),

@@ -38,12 +38,16 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class OwnerFacts:
-    """What this machine knows about itself, and about the process that has a number now."""
+    """What this machine knows about itself, and about the process that has a number now.
+
+    A hidden one is there, and somebody else's: more than that we may not know.
+    """
 
     host: str
     boot_id: str | None
     process_started_at: float | None
     is_zombie: bool = False
+    is_hidden: bool = False
     pid_namespace: str | None = None
     machine_id: str | None = None
 
@@ -57,7 +61,7 @@ def liveness(process: Process, facts: OwnerFacts) -> Liveness:
         return Liveness.UNKNOWN
     if _differ(process.boot_id, facts.boot_id):
         return Liveness.UNKNOWN if _differ(process.machine_id, facts.machine_id) else Liveness.DEAD
-    if _differ(process.pid_namespace, facts.pid_namespace):
+    if _differ(process.pid_namespace, facts.pid_namespace) or facts.is_hidden:
         return Liveness.UNKNOWN
     if facts.process_started_at is None or facts.is_zombie:
         return Liveness.DEAD

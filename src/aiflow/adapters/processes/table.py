@@ -105,9 +105,21 @@ def facts_of(pid: int | None) -> OwnerFacts:
         boot_id=boot_id(),
         process_started_at=known.started_at if known else None,
         is_zombie=known is not None and known.is_zombie,
+        is_hidden=known is None and pid is not None and _is_hidden(pid),
         pid_namespace=pid_namespace(),
         machine_id=machine_id(),
     )
+
+
+def _is_hidden(pid: int) -> bool:
+    """Tell whether a process that cannot be looked at is there all the same: another user's, kept from us (hidepid)."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def started_at(pid: int) -> float | None:
