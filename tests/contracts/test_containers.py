@@ -213,6 +213,8 @@ def test_a_lock_stays_while_its_agents_guard_is_at_work_out_of_reach(
     )
     assert outside.stdout is not None
     outside.stdout.readline()
+    path = tmp_path / ".aiflow/locks/request.RQ-1.lock.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "host": "c0ffee"}))
     container.kill()
     locks = LockTaking(str(tmp_path), TTL)
     assert survey(tmp_path) == [(Liveness.DEAD, Verdict.STALE_DEAD)]

@@ -192,6 +192,7 @@ def test_what_is_cancelled_while_its_runner_is_dead_does_not_come_back(yard: Yar
     hanging(yard)
     process.kill()
     process.communicate()
+    assert yard.bench.stage()["lock"]["task_id"] == task_id  # by this, not by clocks, is the cancel known to be its own
     began = time.monotonic()
     [cancelled] = yard.bench.aiflow.json("queue", "cancel", task_id)["tasks"]
     assert (cancelled["status"], cancelled["is_released"]) == ("CANCELLED", True)
@@ -202,6 +203,17 @@ def test_what_is_cancelled_while_its_runner_is_dead_does_not_come_back(yard: Yar
     again = yard.add("resume")
     yard.work()
     assert (yard.task(again).status, yard.bench.stage()["state"]) == ("COMPLETE", "DONE")
+
+
+@pytest.mark.faults
+@pytest.mark.spec("QUE-7")
+def test_a_task_whose_runner_was_forgotten_is_ended_and_goes_on(yard: Yard) -> None:
+    task_id = yard.add()
+    assert yard.queue.claim(Claimant("forgotten", yard.checkout), now()) is not None
+    yard.runner(**SHORT)
+    assert yard.ended(task_id).error_message == "RUNNER_LOST: forgotten"
+    wait_for(lambda: yard.queue.get(f"{task_id}.2"))
+    assert yard.ended(f"{task_id}.2").status == "COMPLETE"
 
 
 @pytest.mark.faults
