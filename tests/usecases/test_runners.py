@@ -14,10 +14,11 @@ import pytest
 from aiflow.adapters.memory import MemoryJournal
 from aiflow.adapters.memory_queue import MemoryStore
 from aiflow.domain.auto_run import StopRequest
-from aiflow.domain.delivery import FORCE, SET, STEP_ID, Way, goal_of, is_called_off, way_of
+from aiflow.domain.delivery import FORCE, SET, STEP_ID, Way, goal_of, is_about, way_of
 from aiflow.domain.lifecycle import RunState, TaskEvent, TaskStatus
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.domain.run import Run
+from aiflow.domain.run_summary import TaskRef
 from aiflow.domain.runner import Runner, RunnerStatus
 from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd
 from aiflow.errors import AiflowError, EnvironmentProblemError
@@ -706,7 +707,7 @@ def delivery(number: int = 2, action: TaskAction = TaskAction.START, since: floa
 
 
 def held_by(task_id: str, run: Run) -> Run:
-    return replace(run, lock={"pid": 7, "task_id": task_id})
+    return replace(run, task=TaskRef("app", task_id))
 
 
 CUT = replace(in_step(), state=RunState.NEEDS_INPUT, error=why("RUNNER_STOPPED"))
@@ -746,44 +747,35 @@ def test_a_later_delivery_goes_on_with_what_an_earlier_one_left(
     assert way_of(task, run, is_ready=is_ready) is way
 
 
-def cancelled(task_id: str = "T-1", action: TaskAction = TaskAction.START, **more: Any) -> Task:
-    """A task that was cancelled long before its run changed, if one believes the clocks."""
-    known = Task("app", task_id, action, in_step().request_id, at(0), in_step().changed_at - HOUR, at(0), fence=1)
-    return replace(known, **({"claimed_by": "r1"} | more))
-
-
-HOUR = timedelta(hours=1)
-RUN_ID = in_step().run_id
+OF_T1 = replace(in_step(), task=TaskRef("app", "T-1"))
+OVER = {"status": TaskStatus.CANCELLED, "updated_at": at(-1)}
 
 
 @pytest.mark.spec("QUE-6", "RUN-12")
 @pytest.mark.parametrize(
-    ("task", "holder", "is_off"),
+    ("changes", "run", "is_so"),
     [
-        # The task in whose hands the run was, or another delivery of its work, whatever the clock said.
-        (cancelled(), "T-1", True),
-        (cancelled("T-1.2", claimed_by=None, predecessor="T-1", fence=2), "T-1", True),
-        (cancelled("T-1.2", claimed_by=None, predecessor="T-1", fence=2, run_id=RUN_ID), "T-1.2", True),
-        (cancelled(request_id=".auto-run:here:/app"), "T-1", True),
-        # What came for it since, in the order of the request's guard.
-        (cancelled("T-9", fence=2, run_id=RUN_ID, claimed_by=None), "T-1", True),
-        (cancelled("T-9", fence=2, claimed_by=None, action=TaskAction.RESUME, run_id=RUN_ID), "T-1", False),
-        (cancelled("T-0", fence=1, run_id=RUN_ID), "T-2", False),
-        (cancelled("T-0", fence=1, run_id=RUN_ID, updated_at=in_step().changed_at + HOUR), "T-2", False),
-        (cancelled("T-9", fence=3, run_id="RUN-20260101-000000-000000"), "T-2", False),
-        (cancelled("T-9", fence=3, request_id="RQ-OTHER"), "T-2", False),
-        # A run that names no task (in a terminal, or of an older version) has but the clock.
-        (cancelled(run_id=RUN_ID), None, False),
-        (cancelled(run_id=RUN_ID, updated_at=in_step().changed_at), None, True),
+        # The run names its task; that, or what goes on with it, is what was cancelled.
+        ({}, OF_T1, True),
+        (OVER, OF_T1, True),
+        ({"task_id": "T-1.3", "action": TaskAction.RESUME}, OF_T1, True),
+        ({"action": TaskAction.AUTO_RUN, "request_id": ".auto-run"}, OF_T1, True),
+        ({"namespace": "other", "run_id": "RUN-1"}, OF_T1, False),
+        ({"checkout": THERE}, OF_T1, False),
+        ({"checkout": None}, OF_T1, True),
+        # A start that was queued since would go on with it.
+        ({"task_id": "T-9"}, in_step(), True),
+        ({"task_id": "T-9", "run_id": in_step().run_id}, OF_T1, True),
+        ({"task_id": "T-9", "run_id": "RUN-1"}, OF_T1, False),
+        ({"task_id": "T-9", "request_id": "RQ-9"}, OF_T1, False),
+        ({"task_id": "T-9", "action": TaskAction.RESUME, "run_id": in_step().run_id}, OF_T1, False),
+        ({"task_id": "T-9", **OVER}, OF_T1, False),
+        ({"task_id": "T-9", **OVER, "updated_at": at(LATER)}, OF_T1, True),
     ],
 )
-def test_a_run_whose_task_was_cancelled_is_not_taken_up_again_whatever_the_clocks_say(
-    task: Task, holder: str | None, is_off: bool
-) -> None:
-    fence = {"T-1": 1, "T-1.2": 2, "T-2": 2}
-    own = replace(cancelled(holder), status=TaskStatus.RUNNING, fence=fence[holder]) if holder else None
-    run = held_by(holder, in_step()) if holder else in_step()
-    assert is_called_off(run, task, own) is is_off
+def test_a_cancelled_task_is_about_the_run_it_had_in_its_hands(changes: dict[str, Any], run: Run, is_so: bool) -> None:
+    task = Task("app", "T-1", TaskAction.START, "RQ-1", at(0), at(0), at(0), checkout=HERE)
+    assert is_about(replace(task, **changes), run, HERE) is is_so
 
 
 def test_a_tasks_options_are_the_persons_wish() -> None:

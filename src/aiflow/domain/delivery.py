@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from aiflow.domain.lifecycle import RunEvent
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.domain.retry import RUNNER_STOPS
+from aiflow.domain.run_events import noted
 from aiflow.domain.task import TaskAction, first_delivery
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from aiflow.domain.run import Run
-    from aiflow.domain.task import Task
+    from aiflow.domain.run_summary import TaskRef
+    from aiflow.domain.task import Checkout, Task
 
 # The names of a task's options; a flag is there with this value, or not at all.
 STEP_ID = "step_id"
@@ -75,24 +81,31 @@ def is_made_by(task: Task, run: Run) -> bool:
     is_named = task.action is TaskAction.START and run.run_id == task.run_id
     if task.action is TaskAction.PROMPT or is_named:
         return True
-    return _is_same_work(task.task_id, run.task_id) if run.task_id else run.changed_at >= task.place_at
+    return run.changed_at >= task.place_at if run.task is None else _is_same_work(task, run.task)
 
 
-def is_called_off(run: Run, cancelled: Task, own: Task | None) -> bool:
-    """Tell whether an interrupted run is not to go on: the task in whose hands it was, or one that came for it since,
-    was cancelled. `own` is that task, as far as the queue still has it.
+def is_about(task: Task, run: Run, here: Checkout) -> bool:
+    """Tell whether a task had an interrupted run of this checkout in its hands, or was queued to go on with it.
+
+    A run names the task it was last worked on for, and whoever takes it up writes its own there. Beside that a start
+    of its request goes on with it; one that was over before the run was at work has nothing to do with it.
     """
-    if run.task_id and _is_same_work(cancelled.task_id, run.task_id):
-        return True
-    # One whose runner died at once has not named its run yet.
-    is_named = cancelled.run_id == run.run_id or (cancelled.run_id is None and cancelled.request_id == run.request_id)
-    had_it = cancelled.claimed_by or cancelled.predecessor or cancelled.action is TaskAction.START
-    if not is_named or not had_it:
+    if task.checkout not in (None, here):
         return False
-    if own is not None and own.request_id == cancelled.request_id:
-        return cancelled.fence > own.fence  # in the order of their request's guard, whatever the clocks said
-    return cancelled.updated_at >= run.changed_at
+    if run.task is not None and _is_same_work(task, run.task):
+        return True
+    is_past = task.is_final and task.updated_at < run.changed_at
+    is_start = task.action is TaskAction.START and task.request_id == run.request_id
+    return is_start and task.run_id in (None, run.run_id) and not is_past
 
 
-def _is_same_work(task_id: str, other_id: str) -> bool:
-    return first_delivery(task_id) == first_delivery(other_id)
+def called_off(run: Run, now: datetime) -> Run:
+    """A run that its runner stopped does not go on by itself any more: what was to go on with it was cancelled."""
+    assert run.error is not None, run.run_id
+    why = replace(run.error, reason_code="CANCELLED", summary="")
+    return replace(noted(run, RunEvent.NEEDS_INPUT, now, "CANCELLED"), error=why)
+
+
+def _is_same_work(task: Task, named: TaskRef) -> bool:
+    """Tell whether a task is a delivery of the work that a run names."""
+    return (task.namespace, first_delivery(task.task_id)) == (named.namespace, first_delivery(named.task_id))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aiflow.domain.plan import PlanStep
     from aiflow.domain.quota import QuotaWait
     from aiflow.domain.retry import StepStop
+    from aiflow.domain.run_summary import TaskRef
 
 STAGE_VERSION = "1.0"
 
@@ -169,6 +170,8 @@ class Run:
     # The base branch's commit that brought it in; a DONE run with an `error` was not accepted for that reason.
     accepted_as: str | None = None
     lock: Mapping[str, object] = field(default_factory=dict)
+    # None where its owner works, or worked last, for no task.
+    task: TaskRef | None = None
 
     @property
     def is_active(self) -> bool:
@@ -205,12 +208,6 @@ class Run:
     def tip(self) -> str:
         """The commit at which the run's branch should stand."""
         return (self.work.commit if self.work.is_done else None) or self.step_base
-
-    @property
-    def task_id(self) -> str | None:
-        """The task of the queue in whose hands it was last; None in a terminal without one, and in older runs."""
-        found = self.lock.get("task_id")
-        return found if isinstance(found, str) else None
 
     @property
     def changed_at(self) -> datetime:

@@ -81,11 +81,6 @@ class Heartbeat:
         self._hold = None
         self._beside.poke()
 
-    @property
-    def task_id(self) -> str | None:
-        """The task it has at work."""
-        return self._hold.task.task_id if self._hold else None
-
     def note_run(self, run: Run) -> None:
         """Name the run that works on the task; the store hears of it at once, but nobody waits for that."""
         hold = self._hold

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiflow.domain.delivery import is_called_off
-from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.request import DEFAULT_PRIORITY
-from aiflow.domain.run_events import cancelled
 from aiflow.domain.task import Task, TaskAction
 from aiflow.errors import ConflictError
 from aiflow.usecases.find_interrupted import with_interrupted
+from aiflow.usecases.obey_cancels import obeys_cancel
 from aiflow.usecases.read_backlog import read_backlog
-from aiflow.usecases.recover_runs import mark_crashed, reclaim_locks
+from aiflow.usecases.recover_runs import reclaim_locks
 from aiflow.usecases.runner_desk import News, NewsKind
 
 if TYPE_CHECKING:
-    from aiflow.domain.request import Request, RequestId
+    from aiflow.domain.request import Request
     from aiflow.usecases.runner_desk import Desk
 
 
@@ -36,21 +34,9 @@ def queue_recoveries(desk: Desk, known: set[str]) -> None:
         name = run.run_id if run else request_id
         if name in known:
             continue
-        if run is not None and _is_cancelled(desk, request_id, run.run_id):
-            mark_crashed(engine, request_id, cancelled)
-        else:
+        if not obeys_cancel(desk, request_id):
             _enqueue(desk, backlog.by_id[request_id], run.run_id if run else None)
         known.add(name)
-
-
-def _is_cancelled(desk: Desk, request_id: RequestId, run_id: str) -> bool:
-    """Tell whether the task of an interrupted run, or what was to go on with it, was cancelled since the run's end."""
-    run = desk.engine.runs.load(request_id, run_id)
-    if run is None:
-        return False
-    own = desk.queue.get(run.task_id) if run.task_id else None
-    ended = (task for page in desk.queue.pages([TaskStatus.CANCELLED]) for task in page.tasks)
-    return any(is_called_off(run, task, own) for task in ended)
 
 
 def _enqueue(desk: Desk, request: Request, run_id: str | None) -> None:
