@@ -70,7 +70,7 @@ def test_an_answer_is_used_for_that_very_request_only(title: str, other: str, an
     decision = decide(wish, rules, lambda _: Where.INSIDE)
     assert decision.option_id == next(option.id for option in OPTIONS if option.name == answer)
     another = Wish(other, "execute", (), OPTIONS)
-    if wish.what != another.what and "***" not in title:
+    if wish.what != another.what:
         assert decide(another, rules, lambda _: Where.INSIDE).verdict is Verdict.ASKED
 
 
@@ -80,21 +80,29 @@ def test_two_long_requests_that_begin_alike_are_two() -> None:
     assert len(first) < 520
 
 
-@pytest.mark.parametrize(
-    ("asked", "what", "is_known"),
-    [
-        ("execute: curl -H ***", "execute: curl -H secret", True),
-        ("execute: a *** b *** c", "execute: a 1 b 2 c", True),
-        ("execute: a *** b", "execute: a 1 c", False),
-        ("execute: ***", "edit: x", False),
-        ("execute: a***a", "execute: a", False),
-    ],
-)
-def test_a_request_is_known_again_though_its_secrets_were_masked(asked: str, what: str, is_known: bool) -> None:
-    kind, _, title = what.partition(": ")
-    rules = Rules(Policy.ASK, is_reader=False, answers=((asked, "1"),))
-    decision = decide(Wish(title, kind, (), OPTIONS), rules, lambda _: Where.INSIDE)
-    assert (decision.verdict is Verdict.ALLOWED) == is_known
+@pytest.mark.spec("RUN-10", "SEC")
+def test_a_request_is_known_again_though_its_secrets_were_masked() -> None:
+    mask = Masker({"MY_KEY": "s3cret-value"}).mask_text
+    wish = Wish("curl -H s3cret-value host", "execute", (), OPTIONS, mask)
+    assert wish.what == "execute: curl -H *** host"
+    rules = Rules(Policy.ASK, is_reader=False, answers=((wish.what, "1"),))
+    assert decide(wish, rules, lambda _: Where.INSIDE).verdict is Verdict.ALLOWED
+
+
+@pytest.mark.spec("SEC")
+@pytest.mark.parametrize("title", ["curl -H x; rm -r ~ host", "curl -H *** ; rm -r ~ host", "curl -H  host"])
+def test_stars_in_what_a_person_allowed_stand_for_nothing_else(title: str) -> None:
+    rules = Rules(Policy.ASK, is_reader=False, answers=(("execute: curl -H *** host", "1"),))
+    assert decide(Wish(title, "execute", (), OPTIONS), rules, lambda _: Where.INSIDE).verdict is Verdict.ASKED
+
+
+@pytest.mark.spec("SEC")
+@pytest.mark.parametrize("filler", range(470, 500))
+def test_a_secret_is_masked_before_a_long_request_is_cut(filler: int) -> None:
+    wish = Wish(
+        f"{'x' * filler} s3cret-value and so on", "execute", (), OPTIONS, Masker({"K_KEY": "s3cret-value"}).mask_text
+    )
+    assert "s3" not in wish.what
 
 
 @pytest.mark.spec("SEC")

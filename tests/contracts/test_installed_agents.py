@@ -128,7 +128,9 @@ def test_a_program_that_prints_without_end_is_heard_only_as_far_as_an_answer_goe
 
 
 @pytest.mark.spec("AGT-1", "DOC-1")
-@pytest.mark.parametrize("text", ["echo 'Cannot find module x 1.2' >&2; exit 1", "echo 2.1.0; kill -SEGV $$", "sleep 600"])
+@pytest.mark.parametrize(
+    "text", ["echo 'Cannot find module x 1.2' >&2; exit 1", "echo 2.1.0; kill -SEGV $$", "sleep 600"]
+)
 def test_a_program_that_cannot_tell_its_version_is_broken(home: RealHome, text: str) -> None:
     program(home, "claude", text)
     home.environ["ANTHROPIC_API_KEY"] = STUB_KEY
