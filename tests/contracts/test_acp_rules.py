@@ -160,6 +160,8 @@ WORDS = {
         "You have hit your usage limit. Upgrade or try again at 3:05 PM.",
         "RESOURCE_EXHAUSTED: Quota exceeded for quota metric",
         "Overloaded",
+        "You've hit your session limit · resets 4pm (Asia/Tokyo)",
+        "Weekly limit reached",
         '{"type":"error","error":{"type":"overloaded_error"}} 529',
         "You exceeded your current quota, please check your plan and billing details. Please retry in 34.07s.",
     ],

@@ -20,6 +20,7 @@ from aiflow.domain.usage import Usage
 
 FOLDER = Path(__file__).parents[1] / "fixtures/agents/claude-code"
 CWD = "/state/work"
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 READ_ONLY = {"planned", "no_tool"}
 GOOD = {"done", "worked", "planned", "no_tool", "garbled", "only_words"}
 
@@ -30,7 +31,7 @@ def lines_of(name: str) -> list[bytes]:
 
 def read(lines: Iterable[bytes], errors: Iterable[bytes] = (), role: Role = Role.IMPLEMENTER) -> tuple[Told, list[str]]:
     """Read a stream: what it told, and what the log shows."""
-    events = ClaudeEvents(role, CWD)
+    events = ClaudeEvents(role, CWD, lambda: NOW)
     shown = [*map(events.read, lines), *map(events.read_error, errors)]
     return events.told, [text for text in shown if text]
 
@@ -135,6 +136,17 @@ def test_a_used_up_quota_says_when_it_is_there_again() -> None:
     old, _ = read([end(is_error=True, result=words)])
     assert old.trouble is not None
     assert (old.trouble.reason_code, old.trouble.retry_at) == ("AGENT_QUOTA", told.trouble.retry_at)
+
+
+@pytest.mark.spec("RUN-13")
+@pytest.mark.parametrize(
+    "words", ["You've hit your limit · resets at 1:00 PM UTC", "5-hour limit reached ∙ resets 1pm"]
+)
+@pytest.mark.parametrize("status", [{}, {"api_error_status": 429}])
+def test_a_time_that_is_only_told_in_words_is_one(words: str, status: dict[str, int]) -> None:
+    trouble = read([end(is_error=True, result=words, **status)])[0].trouble
+    assert trouble is not None
+    assert (trouble.reason_code, trouble.retry_at) == ("AGENT_QUOTA", NOW.replace(hour=13, minute=1))
 
 
 @pytest.mark.parametrize("when", [-1, 0, 1e300, "soon", None, True, 10**400])

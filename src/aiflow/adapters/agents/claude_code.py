@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.claude_arguments import Terms, arguments
@@ -56,7 +57,7 @@ class ClaudeDriver:
 
     def events(self, call: AgentCall) -> ClaudeEvents:
         """Give a reader of the call's events."""
-        return ClaudeEvents(call.role, call.cwd)
+        return ClaudeEvents(call.role, call.cwd, lambda: datetime.now().astimezone())
 
     def _terms(self, call: AgentCall, scratch: str, variables: dict[str, str]) -> Terms:
         is_known = call.session_id is not None and SESSION_ID.fullmatch(call.session_id)

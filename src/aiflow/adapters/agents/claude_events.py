@@ -30,6 +30,7 @@ from aiflow.domain.answers import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from aiflow.adapters.agents.json_fields import Fields
 
@@ -38,11 +39,12 @@ MAX_DENIED = 5
 
 
 class ClaudeEvents:
-    """Reads the events of one call."""
+    """Reads the events of one call; `now` tells the time at which words that name another one are read."""
 
-    def __init__(self, role: Role, cwd: str) -> None:
+    def __init__(self, role: Role, cwd: str, now: Callable[[], datetime]) -> None:
         self._role = role
         self._cwd = cwd
+        self._now = now
         self._told = Told()
         self._signals = Signals()
         self._meter = Meter()
@@ -115,7 +117,7 @@ class ClaudeEvents:
         denied = [
             tool_use(text_of(one, "tool_name"), part_of(one, "tool_input"), self._cwd) for one in _denials(result)
         ]
-        trouble = trouble_at_end(result, self._signals) or self._trouble_of(denied)
+        trouble = trouble_at_end(result, self._signals, self._now()) or self._trouble_of(denied)
         known = self._told.trouble if self._told.is_closed else None
         self._told = replace(
             self._told,
