@@ -126,6 +126,27 @@ def test_denials_fail_whoever_writes_and_only_show_for_whoever_reads() -> None:
     assert trouble.detail == "denied: Bash echo 0; Bash echo 1; Bash echo 2; Bash echo 3; Bash echo 4 and 4 more"
 
 
+@pytest.mark.spec("AGT-4")
+@pytest.mark.parametrize(
+    "ending",
+    [
+        *(
+            {"terminal_reason": reason}
+            for reason in ("aborted_tools", "aborted_streaming", "tool_deferred", "new", 1, [])
+        ),
+        {"terminal_reason": "completed", "interrupted_by_shutdown": True},
+    ],
+)
+def test_a_success_whose_turn_did_not_come_to_its_own_end_is_none(ending: dict[str, Any]) -> None:
+    told, _ = read([end(**ending)])
+    assert (told.is_closed, told.answer) == (True, None)
+    assert told.trouble is not None
+    assert told.trouble.reason_code == "AGENT_FAILED"
+    assert told.trouble.detail.startswith("its turn did not come to its end: ")
+    assert read([end(terminal_reason="completed")])[0].trouble is None
+    assert read([end(terminal_reason=None)])[0].trouble is None
+
+
 @pytest.mark.spec("RUN-13")
 def test_a_used_up_quota_says_when_it_is_there_again() -> None:
     told, shown = recorded("quota")

@@ -68,12 +68,23 @@ def trouble_at_end(result: Fields, signals: Signals, now: datetime) -> Trouble |
     When a quota is there again is read from its words where no number tells it: `resets 4pm (Asia/Tokyo)`.
     """
     is_well = result.get("is_error") is False and result.get("subtype") == "success"
-    if is_well and not result.get("api_error_status") and not result.get("api_error"):
+    is_well = is_well and not result.get("api_error_status") and not result.get("api_error")
+    if is_well and (cut_short := _cut_short(result)):
+        return Trouble("AGENT_FAILED", f"its turn did not come to its end: {cut_short}")
+    if is_well:
         return None
     words = words_of(result)
     reset = signals.resets_at or _reset_in(words) or retry_time(words, now)
     code = _code_of(result, signals.kind, words)
     return Trouble(code, words, reset if code == "AGENT_QUOTA" else None)
+
+
+def _cut_short(result: Fields) -> str:
+    """Say what ended a turn that claude calls a success, if that was not its own end; older programs do not tell."""
+    reason = result.get("terminal_reason", "completed")
+    if result.get("interrupted_by_shutdown"):
+        return "interrupted by shutdown"
+    return "" if reason in ("completed", None) else cut(str(reason).replace("_", " "))
 
 
 def trouble_in_words(text: str) -> Trouble | None:
