@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aiflow.adapters.agents.claude_events import ClaudeEvents
+from aiflow.adapters.agents.claude_session import Session, session_of
 from aiflow.adapters.agents.stream import Told
 from aiflow.domain.answers import Asked, Implemented, Planned, Role, Spoiled, read_answer
 from aiflow.domain.usage import Usage
@@ -103,7 +104,8 @@ def test_a_call_that_ended_well_gives_its_answer(name: str, answer: object) -> N
     assert (told.is_closed, told.trouble) == (True, None)
     got = read_answer(Role.IMPLEMENTER, told.answer)
     assert got == answer or (isinstance(got, Spoiled) and isinstance(answer, Spoiled))
-    assert told.session_id == "00000000-0000-4000-8000-000000000001"
+    millionths = round(told.usage.cost_usd * 1_000_000)
+    assert told.session_id == f"00000000-0000-4000-8000-000000000001+{millionths}"
 
 
 def test_a_planner_that_tried_what_it_has_no_tool_for_has_planned_all_the_same() -> None:
@@ -130,10 +132,11 @@ def test_denials_fail_whoever_writes_and_only_show_for_whoever_reads() -> None:
 @pytest.mark.parametrize(
     "ending",
     [
-        *(
-            {"terminal_reason": reason}
-            for reason in ("aborted_tools", "aborted_streaming", "tool_deferred", "new", 1, [])
-        ),
+        {"terminal_reason": "aborted_tools"},
+        {"terminal_reason": "aborted_streaming"},
+        {"terminal_reason": "tool_deferred"},
+        {"terminal_reason": "something new"},
+        {"terminal_reason": []},
         {"terminal_reason": "completed", "interrupted_by_shutdown": True},
     ],
 )
@@ -266,6 +269,34 @@ def test_a_resumed_session_is_not_paid_for_twice() -> None:
     assert told.usage == Usage(input_tokens=43, cached_tokens=40, output_tokens=2, cost_usd=1.5)
     old, _ = read([end(total_cost_usd=2, usage={"input_tokens": 5, "output_tokens": 1})])
     assert old.usage == Usage(input_tokens=5, output_tokens=1, cost_usd=2)
+
+
+@pytest.mark.spec("AGT-4")
+@pytest.mark.parametrize(
+    ("paid", "total", "cost"),
+    [
+        ("", 1.5, 0.5),  # begins a session: whatever the total is, it is this call's
+        ("+1000000", 1.5, 0.5),  # all that came before is counted
+        ("+1000000", 3.25, 2.25),  # a call before was killed, and could not tell its 1.75
+        ("+0", 2.0, 2.0),
+        ("+9000000", 1.5, 0.5),
+        ("+1000000", None, 0.5),
+    ],
+)
+def test_what_a_killed_call_cost_is_told_by_the_next_in_its_session(
+    paid: str, total: float | None, cost: float
+) -> None:
+    events = ClaudeEvents(Role.QA, CWD, lambda: NOW, session_of(f"abc{paid}") if paid else None)
+    events.read(end(session_id="abc", total_cost_usd=total, model_usage_since_last_result={"a": {"costUSD": 0.5}}))
+    assert events.told.usage.cost_usd == cost
+    before = session_of(f"abc{paid}")
+    assert before is not None
+    assert session_of(events.told.session_id) == Session("abc", before.paid_usd + cost)
+
+
+@pytest.mark.parametrize("name", ["", None, "-p", "a b", "a+", "a+x", "a+-1", "a+1+2", "--resume", "x" * 101, "é"])
+def test_what_is_no_session_is_never_resumed(name: str | None) -> None:
+    assert session_of(name) is None
 
 
 @pytest.mark.parametrize("name", sorted(GOOD | {*TROUBLES} | UNCLOSED))

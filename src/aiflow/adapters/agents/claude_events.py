@@ -7,7 +7,6 @@ words and what came before count for nothing, and an error that was told once st
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,7 @@ from aiflow.adapters.agents.claude_log import (
     shown_system,
     tool_use,
 )
+from aiflow.adapters.agents.claude_session import Session, is_id, named
 from aiflow.adapters.agents.claude_troubles import Signals, reset_of, trouble_at_end, trouble_in_words
 from aiflow.adapters.agents.claude_usage import Meter
 from aiflow.adapters.agents.json_fields import part_of, parts_of, read_object, text_of
@@ -34,20 +34,21 @@ if TYPE_CHECKING:
 
     from aiflow.adapters.agents.json_fields import Fields
 
-SESSION_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 MAX_DENIED = 5
 
 
 class ClaudeEvents:
     """Reads the events of one call; `now` tells the time at which words that name another one are read."""
 
-    def __init__(self, role: Role, cwd: str, now: Callable[[], datetime]) -> None:
+    def __init__(self, role: Role, cwd: str, now: Callable[[], datetime], session: Session | None = None) -> None:
         self._role = role
         self._cwd = cwd
         self._now = now
+        self._session_id = ""
+        self._paid_usd = session.paid_usd if session else 0.0
         self._told = Told()
         self._signals = Signals()
-        self._meter = Meter()
+        self._meter = Meter(session.paid_usd if session else None)
         self._tools: dict[str, str] = {}
         self._readers: Mapping[str, Callable[[Fields], str | None]] = {
             "system": shown_system,
@@ -61,16 +62,17 @@ class ClaudeEvents:
     @property
     def told(self) -> Told:
         """What is known by now."""
-        return replace(self._told, usage=self._meter.usage)
+        usage = self._meter.usage
+        session = Session(self._session_id, self._paid_usd + usage.cost_usd)
+        return replace(self._told, usage=usage, session_id=named(session) if session.id else None)
 
     def read(self, line: bytes) -> str | None:
         """Take a line of standard output; return what the log shows of it."""
         event = read_object(line)
         if event is None:
             return shown_noise(line)
-        session_id = text_of(event, "session_id")
-        if SESSION_ID.fullmatch(session_id):
-            self._told = replace(self._told, session_id=session_id)
+        if is_id(session_id := text_of(event, "session_id")):
+            self._session_id = session_id
         reader = self._readers.get(text_of(event, "type"))
         return reader(event) if reader else None
 
