@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -288,6 +289,20 @@ def test_any_bytes_can_come_in_any_pieces(lines: list[bytes], size: int) -> None
     assert {"id": 1, "result": {}} in asyncio.run(receive())
 
 
+def test_a_message_of_many_megabytes_is_searched_once() -> None:
+    data = json.dumps({"id": 1, "result": "x" * 30_000_000}).encode() + b"\n"
+
+    async def receive() -> Any:
+        reader = asyncio.StreamReader()
+        reader.feed_data(data)
+        reader.feed_eof()
+        return await Wire(reader, None, lambda _: None, lambda _: None).receive()  # type: ignore[arg-type]
+
+    began = time.monotonic()
+    assert len(asyncio.run(receive())["result"]) == 30_000_000
+    assert time.monotonic() - began < 5, "it took 10 s where every piece was searched from the line's begin"
+
+
 # --- the driver
 
 
@@ -311,7 +326,7 @@ def test_a_call_is_started_through_our_client(tmp_path: Path) -> None:
     home = {"HOME": str(tmp_path / "home")}
     asked = tuple(Texts(language)("run.may_agent", what="execute: make") for language in ("en", "ja"))
     answers = ((asked[0], "Reject"), ("Which colour?", "Blue"), (asked[1], "Allow once"))
-    started, order = start(("opencode", "acp"), home, tmp_path, answers=answers, session_id="s")
+    started, order = start(("opencode", "acp"), home, tmp_path, answers=answers, session_id="s+5")
     assert started.argv[1:] == ("-P", "-m", "aiflow.adapters.agents.acp.client")
     assert started.shown == ("opencode", "acp")
     assert started.writable is not None

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aiflow.adapters.agents.claude_events import ClaudeEvents
-from aiflow.adapters.agents.claude_session import Session, session_of
+from aiflow.adapters.agents.paid_session import Session, named, session_of
 from aiflow.adapters.agents.stream import Told
 from aiflow.domain.answers import Asked, Implemented, Planned, Role, Spoiled, read_answer
 from aiflow.domain.usage import Usage
@@ -294,9 +294,11 @@ def test_what_a_killed_call_cost_is_told_by_the_next_in_its_session(
     assert session_of(events.told.session_id) == Session("abc", before.paid_usd + cost)
 
 
-@pytest.mark.parametrize("name", ["", None, "-p", "a b", "a+", "a+x", "a+-1", "a+1+2", "--resume", "x" * 101, "é"])
-def test_what_is_no_session_is_never_resumed(name: str | None) -> None:
-    assert session_of(name) is None
+def test_a_session_is_read_as_it_was_written() -> None:
+    for session in (Session("abc", 0.00054), Session("a+1", 2.0), Session("é b\n", 0.0)):
+        assert session_of(named(session)) == session
+    assert session_of("bare") == Session("bare")
+    assert session_of("") is session_of(None) is None
 
 
 @pytest.mark.parametrize("name", sorted(GOOD | {*TROUBLES} | UNCLOSED))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.claude_arguments import Terms, arguments
 from aiflow.adapters.agents.claude_environment import VARIABLES, env_names, hidden_names
-from aiflow.adapters.agents.claude_events import ClaudeEvents
-from aiflow.adapters.agents.claude_session import session_of
+from aiflow.adapters.agents.claude_events import SESSION_ID, ClaudeEvents
 from aiflow.adapters.agents.fence import HIDDEN, SHELL_PREFIX, work_paths, wrapper_of, write_wrapper
 from aiflow.adapters.agents.own_folders import own_folders
+from aiflow.adapters.agents.paid_session import session_of
 from aiflow.adapters.agents.prompts import prompt_for
 from aiflow.adapters.agents.stream import Start
 from aiflow.adapters.atomic_files import read_regular
@@ -65,7 +65,7 @@ class ClaudeDriver:
         return Terms(
             role=call.role,
             model=self._launch.model,
-            session_id=session.id if session else None,
+            session_id=session.id if session and SESSION_ID.fullmatch(session.id) else None,
             max_turns=self._launch.max_turns,
             cost_usd=call.budget.cost_usd,
             tools=self._launch.tools,

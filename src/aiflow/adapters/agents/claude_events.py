@@ -7,6 +7,7 @@ words and what came before count for nothing, and an error that was told once st
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,10 +22,10 @@ from aiflow.adapters.agents.claude_log import (
     shown_system,
     tool_use,
 )
-from aiflow.adapters.agents.claude_session import Session, is_id, named
 from aiflow.adapters.agents.claude_troubles import Signals, reset_of, trouble_at_end, trouble_in_words
 from aiflow.adapters.agents.claude_usage import Meter
 from aiflow.adapters.agents.json_fields import part_of, parts_of, read_object, text_of
+from aiflow.adapters.agents.paid_session import Session, named
 from aiflow.adapters.agents.stream import Told, Trouble
 from aiflow.domain.answers import Role
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
     from aiflow.adapters.agents.json_fields import Fields
 
+# It goes into an argument vector: nothing but an id may.
+SESSION_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 MAX_DENIED = 5
 
 
@@ -71,7 +74,8 @@ class ClaudeEvents:
         event = read_object(line)
         if event is None:
             return shown_noise(line)
-        if is_id(session_id := text_of(event, "session_id")):
+        session_id = text_of(event, "session_id")
+        if SESSION_ID.fullmatch(session_id):
             self._session_id = session_id
         reader = self._readers.get(text_of(event, "type"))
         return reader(event) if reader else None
