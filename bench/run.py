@@ -18,6 +18,7 @@ import claims
 import locks
 import night
 import runs
+import store
 import waking
 from backlog import make_backlog
 
@@ -148,7 +149,7 @@ def measure_night(scratch: Path) -> list[Goal]:
 
 def measure_queue(scratch: Path) -> list[Goal]:
     """Measure what claiming tasks costs: in calls, in capacity and in time."""
-    with claims.server() as endpoint:
+    with store.server() as endpoint:
         turn = claims.measure_turns(endpoint)
         races = claims.measure_races(endpoint)
         woken = waking.measure(scratch, endpoint)

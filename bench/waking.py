@@ -15,8 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-import claims
 import runs
+import store
 from aiflow.adapters.runner_process import checkout_at
 from aiflow.adapters.wake_pipes import WakePipes
 from aiflow.domain.task import Checkout
@@ -62,8 +62,8 @@ def measure(scratch: Path, endpoint: str) -> Waking:
     runs.make_repository(folder, 10)
     environ = {name: value for name, value in os.environ.items() if not name.startswith("AIFLOW")}
     environ |= {"AIFLOW_QUEUE_STORE": endpoint, "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": key}
-    environ |= {"AWS_REGION": claims.REGION, "AIFLOW_NAMESPACE": claims.OWN, "XDG_DATA_HOME": str(data)}
-    database, wake, chance = claims.Database(endpoint, key), WakePipes(str(data / "aiflow/wake")), random.Random(4)
+    environ |= {"AWS_REGION": store.REGION, "AIFLOW_NAMESPACE": store.OWN, "XDG_DATA_HOME": str(data)}
+    database, wake, chance = store.Database(endpoint, key), WakePipes(str(data / "aiflow/wake")), random.Random(4)
     whose: list[Checkout | None] = [checkout_at(str(folder)), None]
     times: dict[Checkout | None, list[float]] = {each: [] for each in whose}
     runner = Runner(folder, environ)
@@ -71,10 +71,10 @@ def measure(scratch: Path, endpoint: str) -> Waking:
         for number in range(TASKS):
             runner.wait_for("waiting")
             time.sleep(chance.uniform(0.1, 1.1))
-            task = claims.task_number(number, checkout=whose[number % 2])
+            task = store.task_number(number, checkout=whose[number % 2])
             begin = time.perf_counter()
             database.queue.enqueue(task)
-            wake.poke(claims.OWN, task.task_id)
+            wake.poke(store.OWN, task.task_id)
             runner.wait_for("claimed")
             times[task.checkout].append(time.perf_counter() - begin)
     finally:

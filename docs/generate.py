@@ -5,32 +5,27 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
 from aiflow.cli.main import COMMANDS, cli
 from aiflow.cli.session import current_texts, use_texts
-from aiflow.domain import lifecycle, reasons
+from aiflow.domain.reasons import ExitCode
 from aiflow.messages import Texts
 from aiflow.settings import ENV_PREFIX, ROLES, TABLE, Kind, Setting
 from aiflow.usecases.init_project import to_toml
 from json_reference import INTRO as JSON_INTRO
 from json_reference import sections as json_sections
+from lifecycle_reference import lifecycle_page
+from page_parts import code, page, prose, table
+from reason_reference import reasons_page
 
 DOCS = Path(__file__).resolve().parent
-ENGLISH, JAPANESE = Texts("en"), Texts("ja")
-NOTE = "<!-- Written by docs/generate.py (`make docs`): change the code, not this page. -->\n"
-NONE = "–"
-
-State = TypeVar("State", bound=StrEnum)
-Event = TypeVar("Event", bound=StrEnum)
+ENGLISH = Texts("en")
 
 
 def pages() -> dict[str, str]:
@@ -77,28 +72,6 @@ def _in_english() -> Iterator[None]:
         use_texts(before)
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a Markdown table."""
-    lines = [headers, ["---"] * len(headers), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
-
-
-def page(title: str, intro: str, *sections: str) -> str:
-    """Put a page together."""
-    return "\n".join([NOTE, f"# {title}\n", f"{intro.strip()}\n", *sections])
-
-
-def code(text: object) -> str:
-    """Write a value as code; nothing at all as a dash."""
-    return f"`{text}`" if text not in (None, "") else NONE
-
-
-def prose(text: str) -> str:
-    """Keep Markdown from taking `<id>` in a sentence for HTML; in code it stands as it is."""
-    parts = " ".join(text.split()).split("`")
-    return "`".join(part if index % 2 else part.replace("<", "\\<") for index, part in enumerate(parts))
-
-
 # --- commands --------------------------------------------------------------------------------------------------------
 
 CLI_INTRO = """
@@ -133,7 +106,7 @@ def cli_page() -> str:
         command = cli.get_command(root, name)
         assert command is not None, name
         sections += _commands(f"aiflow {name}", command, root)
-    exits = [[str(int(exit_code)), EXIT_MEANINGS[exit_code.name]] for exit_code in reasons.ExitCode]
+    exits = [[str(int(exit_code)), EXIT_MEANINGS[exit_code.name]] for exit_code in ExitCode]
     exits.append(["130", "Interrupted (Ctrl-C)."])
     return page("Commands", CLI_INTRO, "## Exit codes\n", table(["code", "meaning"], exits), *sections)
 
@@ -213,117 +186,6 @@ def _allowed(row: Setting) -> str:
         return "any"
     is_open = row.maximum == float("inf")
     return f"{row.minimum:g} or more" if is_open else f"{row.minimum:g} to {row.maximum:g}"
-
-
-# --- reason codes ----------------------------------------------------------------------------------------------------
-
-REASONS_INTRO = """
-Every stop, refusal and exclusion has a reason code. The code is the same everywhere and in both languages: on the
-terminal and in `--json`. A name in angle brackets stands for a fact that is filled in when the message is shown.
-"""
-WAYS_INTRO = "What aiflow recommends after a stop, and the command that takes that way, where there is one.\n"
-
-
-def reasons_page() -> str:
-    """Return the catalogue of reason codes."""
-    headers = ["code", "category", "HTTP", "exit", "stops a run as", "way on", "retryable", "blocked reason (issues)"]
-    overview = table(headers, map(_reason_row, reasons.CATALOGUE.values()))
-    commands = {way: command.format(request_id="<ID>") for way, command in reasons.COMMANDS.items()}
-    ways = table(["way on", "command"], ([code(way), code(commands.get(way))] for way in reasons.WayOn))
-    details = [_reason_detail(reason) for reason in reasons.CATALOGUE.values()]
-    return page(
-        "Reason codes",
-        REASONS_INTRO + _missing_commands(),
-        "## Overview\n",
-        overview,
-        "## Ways on\n",
-        WAYS_INTRO,
-        ways,
-        "## What each one says\n",
-        *details,
-    )
-
-
-def _missing_commands() -> str:
-    """Say which commands the messages name that this version does not have yet."""
-    said = [action for reason in reasons.CATALOGUE for action in ENGLISH.message(reason, {}).actions]
-    said += [f"`{command}`" for command in reasons.COMMANDS.values()]
-    named = set(re.findall(r"`aiflow ([a-z-]+)", "\n".join(said)))
-    missing = sorted(named - set(COMMANDS))
-    if not missing:
-        return ""
-    return f"\nThe catalogue is ahead of the program. Commands named here that come later: {', '.join(missing)}.\n"
-
-
-def _reason_row(reason: reasons.Reason) -> list[str]:
-    return [
-        f"[{reason.code}](#{reason.code.lower()})",
-        reason.category,
-        str(reason.http_status),
-        str(int(reason.exit_code)),
-        reason.stops_as or NONE,
-        reason.way_on if reason.way_on is not reasons.WayOn.NONE else NONE,
-        "yes" if reason.is_retryable else "no",
-        reason.blocked_reason or NONE,
-    ]
-
-
-def _reason_detail(reason: reasons.Reason) -> str:
-    """Write what a reason code says in both languages."""
-    lines = [f"### {reason.code}\n"]
-    for texts in (ENGLISH, JAPANESE):
-        title, summary, actions = texts.message(reason.code, {})
-        lines += [f"**{prose(title)}**: {prose(summary)}\n", *(f"- {prose(action)}" for action in actions), ""]
-    return "\n".join(lines)
-
-
-# --- lifecycle -------------------------------------------------------------------------------------------------------
-
-LIFECYCLE_INTRO = """
-All states and all transitions. A transition that is not in these tables does not exist: aiflow refuses it
-(TRANSITION_NOT_ALLOWED). States that no row leads out of are final.
-
-Requests, runs, auto-run and tasks follow these tables today. That of issues is decided and tested, and goes to work
-with the issues.
-"""
-
-
-def lifecycle_page() -> str:
-    """Return the tables of `domain/lifecycle.py`."""
-    people = lifecycle.PERSON_EVENTS.items()
-    outcomes = lifecycle.PROJECTIONS.items()
-    return page(
-        "Lifecycle",
-        LIFECYCLE_INTRO,
-        _machine("Request, by aiflow", lifecycle.ENGINE_TRANSITIONS, has_end=False),
-        "## Request, by a person\n",
-        "With `aiflow set` or in the file, from any status to one of these; only a run makes a request `running`.\n",
-        table(["to", "event"], ([code(status), code(event)] for status, event in people)),
-        _machine("Run", lifecycle.RUN_TRANSITIONS),
-        _machine("Task in the queue store", lifecycle.TASK_TRANSITIONS),
-        _machine("Label of an issue", lifecycle.ISSUE_TRANSITIONS),
-        _machine("Auto-run", lifecycle.AUTO_RUN_TRANSITIONS),
-        "## How a run shows elsewhere\n",
-        "What a run means to the request, the task and the issue it belongs to. Nothing else translates.\n",
-        table(
-            ["outcome of the run", "request", "task", "label"],
-            ([code(name), code(shown.request), code(shown.task), _state(shown.label)] for name, shown in outcomes),
-        ),
-    )
-
-
-def _machine(title: str, transitions: Mapping[tuple[State, Event], State], *, has_end: bool = True) -> str:
-    """Write one machine: a row per transition, grouped by the state it leaves, and the final states."""
-    order = list(dict.fromkeys(state for state, _ in transitions))
-    rows = sorted(transitions.items(), key=lambda row: order.index(row[0][0]))
-    lines = table(["from", "event", "to"], ([_state(a), code(event), _state(b)] for (a, event), b in rows))
-    final = ", ".join(sorted(map(_state, lifecycle.final_states(transitions))))
-    ending = f"\nFinal: {final or 'none'}.\n" if has_end else ""
-    return f"## {title}\n\n{lines}{ending}"
-
-
-def _state(state: StrEnum) -> str:
-    return code(state) if state.value else "no label"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """`python -m aiflow`."""
 
-from aiflow.cli.main import main
+from aiflow.cli.entry import main
 
 main()

@@ -122,7 +122,7 @@ def test_a_person_is_asked_before_unmerged_work_goes_and_told_what_brings_it_bac
     assert "not both" in bench.aiflow("clean", "--now", "--days", "3", code=2).stderr
     assert bench.aiflow.json("clean", "RQ-11", code=2)["error"]["reason_code"] == "REQUEST_NOT_FOUND"
     assert bench.aiflow("clean", "--days", "3", "--lang", "ja").stdout == (
-        "片付けるものはありません。\n3 日以内に変更された Run: 1 件（--days N または --now で対象になります）\n"
+        "片付けるものはありません。\n3日以内に変更された Run: 1件（--days N または --now で対象になります）\n"
     )
     code, shown = type_into(bench, "n\n", "clean", "--now", "--unmerged")
     assert (code, ours(bench)) == (130, before)

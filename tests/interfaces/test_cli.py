@@ -10,6 +10,7 @@ import random
 import re
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -87,7 +88,7 @@ def test_next_is_null_when_nothing_is_runnable(repository: Path, aiflow: Program
     write_request(repository, "RQ-1", status="draft")
     assert aiflow.json("next") == {"next": None, "stats": {"total": 1, "ready": 0, "runnable": 0}, "excluded": []}
     assert "Nothing is runnable." in aiflow("next").stdout
-    assert "実行可能な request はありません。" in aiflow("next", "--lang", "ja").stdout
+    assert "実行可能な Request はありません。" in aiflow("next", "--lang", "ja").stdout
 
 
 @pytest.mark.spec("SEL-1", "SEL-3")
@@ -870,3 +871,29 @@ def test_a_defect_of_our_own_is_reported_as_such(repository: Path, aiflow: Progr
     assert done.stderr.startswith("INTERNAL_ERROR: ")
     assert "ZeroDivisionError" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.spec("ERR-3")
+@pytest.mark.parametrize("call", [["-m", "aiflow"], [str(Path(sys.executable).parent / "aiflow")]])
+def test_ctrl_c_while_it_still_imports_just_ends_it(aiflow: Program, tmp_path: Path, call: list[str]) -> None:
+    (tmp_path / "click.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(60)\n")
+    environ = {**aiflow.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, *call, "next"]
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=10) == ("", "")
+    assert process.returncode == -signal.SIGINT
+
+
+@pytest.mark.spec("ERR-3")
+def test_ctrl_c_before_its_command_has_begun_is_said_in_a_line(repository: Path, aiflow: Program) -> None:
+    script = (
+        "import os, signal, sys\nsignal.signal(signal.SIGINT, signal.SIG_DFL)\nimport aiflow.cli.main as main\n"
+        "main._require_platform = lambda: os.kill(os.getpid(), signal.SIGINT)\nmain.main(['next'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=repository, env=aiflow.environ, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Aborted.\n")

@@ -96,6 +96,7 @@ def test_the_languages_are_not_mixed_up() -> None:
 
 @pytest.mark.spec("ERR-1")
 def test_the_seeds_own_words_are_kept() -> None:
+    assert load("messages", "ja")["RUN_IN_PROGRESS"]["title"] == "同一RequestのRunが実行中です"
     assert load("messages", "ja")["QUEUE_IN_PROGRESS"] == {
         "title": "キュー実行がすでに動作中です",
         "summary": "Auto-runは同時に1つのみ実行できます。",

@@ -554,7 +554,7 @@ def test_everything_is_said_in_japanese_too(shop: Shop) -> None:
     use_texts(Texts("ja"))
     translate_click("ja")
     try:
-        assert shop("queue", "add", "RQ-1").out.startswith("キューに入れました: 開始 RQ-1 (P1)")
+        assert shop("queue", "add", "RQ-1").out.startswith("キューに入れました: 開始 RQ-1（P1）")
         assert "Runner がありません" in shop("queue", "list").out
         assert "namespace" in shop("queue", "add", "--help").out
     finally:

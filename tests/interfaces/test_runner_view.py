@@ -81,7 +81,7 @@ def test_in_japanese_too(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys, *EVERYTHING, language="ja")
     assert (len(lines), lines[1], lines[11]) == (
         len(EVERYTHING),
-        "タスクを待っています …",
+        "タスクを待っています…",
         "✓ 開始 RQ-1  完了  → aiflow accept RQ-1",
     )
     assert not any("<" in line for line in lines)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.dynamo_client import LOCAL_REGION, StoreAddress
+from aiflow.settings.table import AWS_STORE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LOCAL = "local"
-AWS = "aws"
 # Everybody who names the same URL and no credentials of their own means the same database.
 COMMON_KEY = "aiflow"
 
@@ -24,7 +23,7 @@ def shared_address(store: str, environ: Mapping[str, str]) -> StoreAddress:
     """
     # Amazon's other tools read AWS_REGION; boto3 knows only the second name.
     region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or None
-    if store == AWS:
+    if store == AWS_STORE:
         return StoreAddress(region=region)
     key, secret = environ.get("AWS_ACCESS_KEY_ID"), environ.get("AWS_SECRET_ACCESS_KEY")
     region = region or LOCAL_REGION

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from aiflow.adapters.atomic_files import translated
+from aiflow.adapters.git_files import common_dir
 from aiflow.domain.markers import GIT_MARK
 from aiflow.errors import AiflowError, EnvironmentProblemError, as_problem
 
@@ -76,6 +77,11 @@ class Git:
     def inside(self, git_dir: str, path: str) -> Git:
         """Bind to a worktree by name: if its `.git` is lost, git must not find a repository further up instead."""
         return replace(self, cwd=path, where=(f"--git-dir={git_dir}", f"--work-tree={path}"))
+
+    def common_dir(self) -> str:
+        """Return the folder of the repository that all its worktrees share; its files mostly say it without git."""
+        asked = ("rev-parse", "--path-format=absolute", "--git-common-dir")
+        return common_dir(self.cwd) or self.run(*asked).word
 
     def run(
         self, *args: str, stdin: bytes = b"", ok: tuple[int, ...] = (0,), environ: Mapping[str, str] | None = None

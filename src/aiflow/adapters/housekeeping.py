@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.adapters.checkouts import find_uses, what_rewrites
 from aiflow.adapters.git_cli import Git
-from aiflow.adapters.git_files import clear_ref_lock, common_dir, read_ref
+from aiflow.adapters.git_files import clear_ref_lock, read_ref
 from aiflow.adapters.remains import GONE, RUN_ID, Places, find_remains
 from aiflow.adapters.unsaved_work import is_mounted_in, state_of
 from aiflow.adapters.worktree_making import forget_worktree, free_name, remove_tree
@@ -130,8 +130,7 @@ class LocalHousekeeping:
 
     @property
     def _common(self) -> str:
-        asked = ("rev-parse", "--path-format=absolute", "--git-common-dir")
-        return common_dir(self._git.cwd) or self._git.run(*asked).word
+        return self._git.common_dir()
 
 
 def _full_name(item: Item) -> str:

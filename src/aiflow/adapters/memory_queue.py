@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.lifecycle import TASK_TRANSITIONS, TaskEvent, TaskStatus
 from aiflow.domain.runner import Runner, RunnerStatus
-from aiflow.domain.task import check_prompt, excerpt, message_of, place_key
+from aiflow.domain.task import check_prompt, excerpt, lock_mismatch, message_of, place_key
 from aiflow.errors import ConflictError, NotFoundError
 from aiflow.ports.tasks import TaskPage
 
@@ -109,7 +109,7 @@ class MemoryQueue:
         with self.store.lock:
             there = self.get(task.task_id)
             if there is None or there.status is not TaskStatus.RUNNING or not _is_same_claim(there, task):
-                raise _mismatch(task, there)
+                raise lock_mismatch(task, there)
             self._save(replace(there, run_id=run_id, updated_at=now))
 
     def finish(self, task: Task, end: TaskEnd, now: datetime) -> Task:
@@ -117,7 +117,7 @@ class MemoryQueue:
         with self.store.lock:
             ended = self.end_lost(task, end, now)
             if ended is None:
-                raise _mismatch(task, self.get(task.task_id))
+                raise lock_mismatch(task, self.get(task.task_id))
             return ended
 
     def cancel(self, task_id: str, why: str, now: datetime) -> Task:
@@ -273,13 +273,3 @@ def _is_for(task: Task, claimant: Claimant) -> bool:
 def _is_same_claim(there: Task, task: Task) -> bool:
     is_same = there.claimed_by == task.claimed_by and there.claim_token == task.claim_token
     return is_same and there.fence == task.fence
-
-
-def _mismatch(task: Task, there: Task | None) -> ConflictError:
-    return ConflictError(
-        reason_code="LOCK_MISMATCH",
-        task_id=task.task_id,
-        request_id=task.request_id,
-        status=there.status if there else None,
-        claimed_by=there.claimed_by if there else None,
-    )

@@ -6,12 +6,13 @@ import errno
 import os
 import stat
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.base_moving import move_base
 from aiflow.adapters.commits import leads_to, make_commit, read_commit
 from aiflow.adapters.git_cli import Git
-from aiflow.adapters.git_files import clear_ref_lock, common_dir, find_checkout
+from aiflow.adapters.git_files import clear_ref_lock, find_checkout
 from aiflow.adapters.merge_trees import Side, merge_trees, without_label
 from aiflow.adapters.repository_facts import commit_of, readable
 from aiflow.adapters.staging import changed_beside, copied_paths, differing
@@ -33,7 +34,6 @@ class GitMerging:
 
     def __init__(self, root: str, *, hooks: bool = False, sign: bool = False) -> None:
         self._git = Git(root, hooks=hooks, sign=sign)
-        self._common_dir: str | None = None
 
     def merge(self, place: Place, message: str) -> Merge:
         """Merge a run's branch into the base branch as both stand now; nothing is moved."""
@@ -110,13 +110,9 @@ class GitMerging:
         root = os.fsencode(place.path)
         return tuple(path for path, name in names.items() if has_markers(_read_inside(root, name)))
 
-    @property
+    @cached_property
     def _common(self) -> str:
-        """The folder of the user's repository that all its worktrees share."""
-        if self._common_dir is None:
-            asked = ("rev-parse", "--path-format=absolute", "--git-common-dir")
-            self._common_dir = common_dir(self._git.cwd) or self._git.run(*asked).word
-        return self._common_dir
+        return self._git.common_dir()
 
     def _git_for(self, place: Place) -> Git:
         return replace(self._git, run_id=place.run_id)

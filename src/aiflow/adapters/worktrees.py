@@ -7,11 +7,12 @@ index that nobody touched since it matched a commit needs no reset.
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.commits import is_commit_of, keep, leads_to
 from aiflow.adapters.git_cli import Git
-from aiflow.adapters.git_files import Checkout, Signature, common_dir, find_checkout
+from aiflow.adapters.git_files import Checkout, Signature, find_checkout
 from aiflow.adapters.repository_facts import commit_of, look, readable, version_of
 from aiflow.adapters.staging import (
     back_to_index,
@@ -42,7 +43,6 @@ class GitWorkspaces:
 
     def __init__(self, root: str, run_id: str | None = None, *, hooks: bool = False, sign: bool = False) -> None:
         self._git = Git(root, run_id, hooks=hooks, sign=sign)
-        self._common_dir: str | None = None
         # By worktree: the commit its branch stands at; when the index was seen to match it; the index as collected.
         self._tips: dict[str, str] = {}
         self._matching: dict[str, tuple[str, Signature | None]] = {}
@@ -210,13 +210,9 @@ class GitWorkspaces:
         self._take_back(place, checkout, tip or commit)
         self._lay_out(place, checkout, commit)
 
-    @property
+    @cached_property
     def _common(self) -> str:
-        """The folder of the user's repository that all its worktrees share."""
-        if self._common_dir is None:
-            asked = ("rev-parse", "--path-format=absolute", "--git-common-dir")
-            self._common_dir = common_dir(self._git.cwd) or self._git.run(*asked).word
-        return self._common_dir
+        return self._git.common_dir()
 
     def _enter(self, place: Place) -> Checkout:
         """Return the worktree, freed of what a killed git left there."""

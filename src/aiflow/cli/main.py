@@ -10,6 +10,7 @@ import contextlib
 import gc
 import importlib
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -120,13 +121,14 @@ def run(argv: list[str]) -> int:
     """Run one command line and return its exit code."""
     is_json = "--json" in argv
     try:
+        _heed_ctrl_c()
         _require_platform()
         left = cli.main(argv, prog_name="aiflow", standalone_mode=False)
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as asked:
         click.echo(asked.format_message())
         return 0
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         click.echo(current_texts()("cli.aborted"), err=True)
         return 130
     except BrokenPipeError:
@@ -137,6 +139,12 @@ def run(argv: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the outermost loop: everything gets a reason code
         return _report(error, is_json=is_json)
     return left if isinstance(left, int) else 0  # click hands the code of an Exit over as the command's value
+
+
+def _heed_ctrl_c() -> None:
+    """Let Ctrl-C be an exception from here on; `entry.py` had it end the process."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _report(error: Exception, *, is_json: bool) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.cli.options import RequestIdType
 from aiflow.cli.running import find_run
-from aiflow.domain.delivery import FORCE, KEEP_CHANGES, SET, STEP_ID, UPDATE, WATCH
+from aiflow.domain.delivery import FORCE, KEEP_CHANGES, MODES, SET, STEP_ID, UPDATE, WATCH
 from aiflow.domain.request import Priority, RequestId
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.domain.task import TaskAction, check_prompt, check_task_id
@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 # Hiragana and the marks of a sentence: hardly an id is without a request and has these.
 _JAPANESE = re.compile("[\u3041-\u3096、。！？]")
-ACTIONS = {
-    ResumeMode.RESUME: TaskAction.RESUME,
-    ResumeMode.RETRY_STEP: TaskAction.RETRY_STEP,
-    ResumeMode.REPLAN: TaskAction.REPLAN,
-}
+_ACTIONS = {mode: action for action, mode in MODES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +130,7 @@ def _go_on(engine: Engine, name: RequestId, given: Given) -> Order:
     require_resumable(engine, run, wish, updates=given.update)
     priority = Priority(given.priority) if given.priority else engine.source.load(RequestId(run.request_id)).priority
     return Order(
-        ACTIONS[given.mode],
+        _ACTIONS[given.mode],
         run.request_id,
         run.run_id,
         prompt=given.answer or "",

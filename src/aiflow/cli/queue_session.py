@@ -12,6 +12,7 @@ from aiflow.cli.options import F, option
 from aiflow.cli.store_progress import open_queue_store
 from aiflow.domain.namespace import check_namespace
 from aiflow.errors import NotFoundError
+from aiflow.settings.table import LOCAL_STORE
 from aiflow.usecases.queue_desk import QueueDesk
 
 if TYPE_CHECKING:
@@ -110,4 +111,4 @@ def _answers(session: Session) -> bool:
     """Tell whether the store can be asked without starting one."""
     from aiflow.wiring import local_store
 
-    return session.settings.text("queue.store") != "local" or local_store(os.environ).status().is_running
+    return session.settings.text("queue.store") != LOCAL_STORE or local_store(os.environ).status().is_running

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from aiflow.errors import ConflictError
+from aiflow.settings.table import LOCAL_STORE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-LOCAL = "local"
-
 
 def recorded(
     session: Session,
@@ -33,7 +32,7 @@ def recorded(
     end_of: Callable[[Hold, Result], TaskEnd],
 ) -> Result:
     """Do something, as a task of our own where the queue is shared; `end_of` says how that ends."""
-    if session.settings.text("queue.store") == LOCAL:
+    if session.settings.text("queue.store") == LOCAL_STORE:
         return work(engine)
     from aiflow.cli.store_progress import open_queue_store
     from aiflow.usecases.record_task import record_task

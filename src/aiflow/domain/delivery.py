@@ -21,7 +21,7 @@ UPDATE = "update"
 WATCH = "watch"
 SET = "1"
 
-_MODES = {
+MODES = {
     TaskAction.RESUME: ResumeMode.RESUME,
     TaskAction.RETRY_STEP: ResumeMode.RETRY_STEP,
     TaskAction.REPLAN: ResumeMode.REPLAN,
@@ -39,7 +39,7 @@ class Way(StrEnum):
 
 def goal_of(task: Task) -> Goal:
     """Return how a task wants a stopped run to go on."""
-    return Goal(_MODES[task.action], task.options.get(STEP_ID), is_forced=is_set(task, FORCE))
+    return Goal(MODES[task.action], task.options.get(STEP_ID), is_forced=is_set(task, FORCE))
 
 
 def is_set(task: Task, option: str) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.lifecycle import PROJECTIONS, TASK_TRANSITIONS, RunOutcome, TaskEvent, TaskStatus, final_states
 from aiflow.domain.request import DEFAULT_PRIORITY, Priority
-from aiflow.errors import BadInputError
+from aiflow.errors import BadInputError, ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -224,6 +224,17 @@ def delivery_number(task_id: str) -> int:
     """Return which delivery of the work a task is, from 1."""
     found = _DELIVERY.fullmatch(task_id)
     return int(found[2]) if found else 1
+
+
+def lock_mismatch(task: Task, there: Task | None) -> ConflictError:
+    """Name what became of a task that is no longer ours (QUE-6)."""
+    return ConflictError(
+        reason_code="LOCK_MISMATCH",
+        task_id=task.task_id,
+        request_id=task.request_id,
+        status=there.status if there else None,
+        claimed_by=there.claimed_by if there else None,
+    )
 
 
 def successor_id(task_id: str) -> str:

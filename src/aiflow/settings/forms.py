@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-STORE_NAMES = ("local", "aws")
+from aiflow.settings.table import AWS_STORE, LOCAL_STORE
 
 
 def is_store(value: str) -> bool:
     """Tell whether a text names a queue store: this machine's, AWS, or a URL without a user's name in it (QUE-2)."""
-    if value in STORE_NAMES:
+    if value in (LOCAL_STORE, AWS_STORE):
         return True
     from urllib.parse import urlsplit
 

@@ -19,6 +19,10 @@ FILE_NAME = SETTINGS_FILE
 ENV_PREFIX = "AIFLOW_"
 ROLES = ("planner", "implementer", "qa")
 
+# The queue stores that have a name (QUE-2): this machine's own, and DynamoDB on AWS. Any other is a URL.
+LOCAL_STORE = "local"
+AWS_STORE = "aws"
+
 
 class Kind(StrEnum):
     """What a setting's value is."""
@@ -119,7 +123,7 @@ TABLE: tuple[Setting, ...] = (
     Setting("notify.command", ""),
     Setting("notify.timeout_seconds", 30, minimum=1),
     Setting("locks.ttl_seconds", 1800, minimum=1),
-    Setting("queue.store", "local", form="store"),
+    Setting("queue.store", LOCAL_STORE, form="store"),
     Setting("queue.poll_ms", 1000, minimum=1),
     Setting("queue.heartbeat_timeout_seconds", 120, minimum=1),
     Setting("server.host", "127.0.0.1"),

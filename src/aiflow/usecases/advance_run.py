@@ -24,6 +24,7 @@ from aiflow.domain.run_events import (
     testing,
 )
 from aiflow.errors import AiflowError, as_problem
+from aiflow.settings.table import LOCAL_STORE
 from aiflow.usecases.call_role import call_role, collect, fail, limit_code
 from aiflow.usecases.run_report import end_run, finish_run
 from aiflow.usecases.run_work import SECONDS_OVER, LostLockError, Work, end_of, trailers_of, with_trailers
@@ -76,7 +77,7 @@ def _stop_from_outside(work: Work) -> None:
     why = failure(work.run, work.stop_code, "")
     if why.reason_code == "STORE_UNREACHABLE":
         store = work.engine.settings.text("queue.store")
-        mending = (("start", "aiflow store start"),) if store == "local" else ()
+        mending = (("start", "aiflow store start"),) if store == LOCAL_STORE else ()
         why = replace(why, summary="no heartbeat was taken", facts=(("endpoint", store), *mending))
     end_run(work, stopped(work.run, why, work.engine.clock()))
 

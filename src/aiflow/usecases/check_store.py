@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.health import Finding, Health
 from aiflow.errors import AiflowError
+from aiflow.settings.table import LOCAL_STORE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +33,7 @@ class StoreLook(NamedTuple):
 def check_store(settings: Settings, look: StoreLook) -> Iterator[Finding]:
     """Check the store that the settings name; the one of this machine only if it runs, or should: none is started."""
     name = settings.text("queue.store")
-    if name != "local":
+    if name != LOCAL_STORE:
         yield from _check_shared(name, look)
         return
     try:

@@ -6,6 +6,8 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
+from aiflow.settings.table import LOCAL_STORE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -45,14 +47,14 @@ def open_store(
 
     Just to look, in somebody's account perhaps, no table is made: a missing one reads as empty.
     """
-    from aiflow.adapters.dynamo_address import LOCAL, shared_address
+    from aiflow.adapters.dynamo_address import shared_address
     from aiflow.adapters.dynamo_client import connect
     from aiflow.adapters.dynamo_local import LocalDynamo
     from aiflow.adapters.dynamo_local.client import LocalClient
     from aiflow.adapters.dynamo_queue import DynamoStore
 
     name = settings.text("queue.store")
-    local = LocalClient(LocalDynamo(environ), progress) if name == LOCAL else None
+    local = LocalClient(LocalDynamo(environ), progress) if name == LOCAL_STORE else None
     store = DynamoStore(local or connect(shared_address(name, environ)), settings.number("queue.poll_ms") / 1000)
     if is_to_write:
         store.prepare()

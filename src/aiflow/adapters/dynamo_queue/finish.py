@@ -13,7 +13,7 @@ from aiflow.adapters.dynamo_client import ConditionFailedError
 from aiflow.adapters.dynamo_queue.calls import Change
 from aiflow.adapters.dynamo_queue.items import is_readable, task_of
 from aiflow.domain.lifecycle import TASK_TRANSITIONS, TaskEvent, TaskStatus
-from aiflow.domain.task import message_of, stamp
+from aiflow.domain.task import lock_mismatch, message_of, stamp
 from aiflow.errors import ConflictError, NotFoundError
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ class Finishing:
         try:
             self._write_claimed(task, {"session_id": run_id, "updated_at": stamp(now)})
         except ConditionFailedError:
-            raise self._mismatch(task) from None
+            raise lock_mismatch(task, self._read(task.task_id)) from None
 
     def finish(self, task: Task, end: TaskEnd, now: datetime) -> Task:
         """End a claimed task."""
         ended = self.end(task, end, now)
         if ended is None:
-            raise self._mismatch(task)
+            raise lock_mismatch(task, self._read(task.task_id))
         return ended
 
     def end(self, task: Task, end: TaskEnd, now: datetime) -> Task | None:
@@ -103,17 +103,6 @@ class Finishing:
     def _read(self, task_id: str) -> Task | None:
         item = self.tasks.get(self.guards.namespace, task_id) or {}
         return task_of(item) if is_readable(item) else None
-
-    def _mismatch(self, task: Task) -> ConflictError:
-        """Name what became of a task that is no longer ours."""
-        there = self._read(task.task_id)
-        return ConflictError(
-            reason_code="LOCK_MISMATCH",
-            task_id=task.task_id,
-            request_id=task.request_id,
-            status=there.status if there else None,
-            claimed_by=there.claimed_by if there else None,
-        )
 
 
 def _is_so(there: Task, task: Task, end: TaskEnd, status: TaskStatus) -> bool:

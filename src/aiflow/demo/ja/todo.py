@@ -19,7 +19,7 @@ FILE = Path("todo.json")
 def add(things: list[dict], given: argparse.Namespace) -> str:
     """やることを追加する。"""
     things.append({"text": " ".join(given.text), "done": False})
-    return f"{len(things)} 番に追加しました。"
+    return f"{len(things)}番に追加しました。"
 
 
 def tick_off(things: list[dict], given: argparse.Namespace) -> str:

@@ -6,7 +6,7 @@ class ListTest(TodoCase):
         self.assertEqual(self.call("list"), "やることはありません。\n")
 
     def test_things_are_listed_as_they_were_added(self):
-        self.assertEqual(self.call("add", "牛乳を", "買う"), "1 番に追加しました。\n")
+        self.assertEqual(self.call("add", "牛乳を", "買う"), "1番に追加しました。\n")
         self.call("add", "花に水をやる")
         self.assertIn(" 1 [ ] 牛乳を 買う\n 2 [ ] 花に水をやる\n", self.call("list"))
 

@@ -1,0 +1,15 @@
+"""Where the program begins, before anything of it is imported: Ctrl-C in that moment just ends it."""
+
+from __future__ import annotations
+
+import signal
+from typing import NoReturn
+
+
+def main() -> NoReturn:
+    """Run the program; until it can say something itself, it ends at Ctrl-C as any other program does."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is to be ignored, as behind `nohup`
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from aiflow.cli.main import main as run
+
+    run()
