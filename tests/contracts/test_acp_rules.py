@@ -185,6 +185,8 @@ WORDS = {
         "500 Internal Server Error",
         "Cannot connect to API: The socket connection was closed unexpectedly.",
         "listening on port 4290, took 401.5 ms",
+        "You have reached your maximum output token limit",
+        "You've hit your context window limit",
         "",
     ],
 }
