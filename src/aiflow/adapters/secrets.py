@@ -21,6 +21,14 @@ _HARMLESS_NAME = re.compile(
     r"(_SOCK|_PATH|_FILE|_DIR|_HOME|_ENV|_ID|_TYPE|_CLASS|_DESKTOP)$|^(XDG|DBUS|SSH_AUTH)_"
     r"|^(DESKTOP_SESSION|GDMSESSION|SESSION_MANAGER|XAUTHORITY)$"
 )
+# Values that everybody knows: a development machine's passwords, and words for how something is done. To mask them
+# would keep no secret, and take a word such as "database" out of every plan and answer.
+_KNOWN_VALUES = """
+password postgres changeme changeit database localhost disabled required optional external internal standard
+keycloak firebase supabase undefined anonymous development production
+"""
+# An address alone (NEXTAUTH_URL=http://localhost:3000): no user in it, no path, no query.
+_ADDRESS = re.compile(r"https?://[^\s/@?#]+/?")
 _TOKENS = re.compile(
     # Inside JSON a line's end is a letter: `\\nghp_…` begins no word.
     rb"(?:\b|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{20,}"
@@ -40,7 +48,7 @@ class Masker:
         values = {
             form
             for name, value in environ.items()
-            if is_secret_name(name)
+            if is_secret_name(name) and not _is_known(value)
             for form in _forms_of(value)
             if len(form) >= LEAST_SECRET
         }
@@ -66,6 +74,11 @@ class Masker:
     def mask_text(self, text: str) -> str:
         """The same for a text."""
         return self.mask(text.encode("utf-8", "backslashreplace")).decode("utf-8", "replace")
+
+
+def _is_known(value: str) -> bool:
+    """Tell a value that cannot be a secret, whatever its variable is called."""
+    return value.casefold() in _KNOWN_VALUES.split() or _ADDRESS.fullmatch(value) is not None
 
 
 def _forms_of(value: str) -> Iterator[str]:
