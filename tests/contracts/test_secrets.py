@@ -105,7 +105,7 @@ def test_a_secret_that_is_no_utf_8_is_masked_too() -> None:
 
 TOKENS = [
     "ghp_" + "a1" * 18,
-    "ghs_" + "a1" * 18,
+    *(f"gh{kind}_" + "a1" * 18 for kind in "ours"),
     "github_pat_" + "a1_" * 20,
     "glpat-" + "a1-_" * 6,
     "sk-ant-api03-" + "a1-_" * 20,
