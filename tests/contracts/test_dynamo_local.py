@@ -18,7 +18,8 @@ from aiflow.adapters.dynamo_local.folder import JAVA, Record, StoreFolder
 from aiflow.adapters.dynamo_local.health import problem_at
 from aiflow.adapters.dynamo_local.java import Java, find_java
 from aiflow.adapters.dynamo_local.log_file import follow_log, log_end
-from aiflow.adapters.processes.table import boot_id, started_at
+from aiflow.adapters.processes.machine import boot_id, pid_namespace
+from aiflow.adapters.processes.table import started_at
 from aiflow.errors import EnvironmentProblemError
 from store_home import Registry, npm_environ, pack, package_of, program
 
@@ -176,6 +177,8 @@ def test_a_process_counts_only_if_it_is_the_very_one(tmp_path: Path) -> None:
     assert not me._replace(started_at=1.0).is_process_alive()
     assert not me._replace(boot_id="another").is_process_alive()
     assert not me._replace(pid=None).is_process_alive()
+    assert me._replace(pid_namespace=pid_namespace()).is_process_alive()
+    assert not me._replace(pid_namespace="1").is_process_alive()
     assert Record(JAVA, 1).is_stopped
 
 

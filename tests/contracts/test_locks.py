@@ -25,8 +25,10 @@ from aiflow.adapters.atomic_files import guarded
 from aiflow.adapters.lock_files import LockFiles
 from aiflow.adapters.lock_lease import LockLease
 from aiflow.adapters.lock_taking import LockTaking
-from aiflow.adapters.processes.table import boot_id, facts_of, host_name
-from aiflow.domain.lock import Liveness, Lock, LockType, Verdict
+from aiflow.adapters.processes.machine import boot_id, host_name, pid_namespace
+from aiflow.adapters.processes.table import facts_of
+from aiflow.domain.lock import Lock, LockType, Verdict
+from aiflow.domain.process import Liveness
 from aiflow.domain.request import RequestId, parse_instant
 from aiflow.errors import ConflictError, EnvironmentProblemError
 from aiflow.ports import Locks
@@ -180,7 +182,7 @@ def test_a_lock_file_has_the_seeds_fields_and_ours(tmp_path: Path, take: Callabl
     assert list(fields)[:8] == [
         "version", "lock_type", "request_id", "run_id", "pid", "host", "created_at", "expires_at",
     ]  # fmt: skip
-    assert list(fields)[8:] == ["token", "fence", "boot_id", "process_started_at"]
+    assert list(fields)[8:] == ["token", "fence", "boot_id", "process_started_at", "pid_namespace"]
     assert (fields["version"], fields["lock_type"], fields["request_id"]) == ("1.0", "request", "RQ-1")
     assert (fields["run_id"], fields["pid"], fields["host"]) == (RUN, os.getpid(), socket.gethostname())
     assert all(re.fullmatch(r".+T.+[+-]\d\d:\d\d", fields[name]) for name in ("created_at", "expires_at"))
@@ -191,6 +193,7 @@ def test_a_lock_file_has_the_seeds_fields_and_ours(tmp_path: Path, take: Callabl
     assert (fields["token"], fields["fence"]) == (lease.lock.token, lease.lock.fence)
     assert len(fields["token"]) == 32
     assert fields["boot_id"] == boot_id()
+    assert fields["pid_namespace"] == pid_namespace()
     assert fields["process_started_at"] == facts_of(os.getpid()).process_started_at
     of_queue = content(tmp_path, None)
     assert list(of_queue) == list(fields)
@@ -292,7 +295,7 @@ while not os.path.exists(stop):
             continue
         seen += 1
         try:
-            bad += len(json.loads(data)) != 12
+            bad += len(json.loads(data)) != 13
         except ValueError:
             bad += 1
 print(seen, bad)

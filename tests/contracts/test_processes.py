@@ -19,11 +19,11 @@ from pathlib import Path
 
 import pytest
 
-from aiflow.adapters.processes import guard, leftovers, table, with_ps
+from aiflow.adapters.processes import guard, leftovers, machine, table, with_ps
 from aiflow.adapters.processes.launch import GuardedProcesses
 from aiflow.adapters.processes.table import Known, ProcTable, PsutilTable, Table
-from aiflow.domain.lock import Liveness, Lock, LockType, liveness
 from aiflow.domain.markers import GIT_MARK, GUARD_MARK, RUN_MARK
+from aiflow.domain.process import Liveness, Process, liveness
 from aiflow.domain.programs import End, Ended, Program
 from aiflow.errors import EnvironmentProblemError
 
@@ -566,8 +566,9 @@ def test_a_guard_holds_its_liveness_file_and_nobody_else_does(stage: Stage) -> N
     until(stage.has_said(b"ready"))
     [path] = leftovers.liveness_files(str(stage.folder), stage.run_id)
     assert leftovers.liveness_files(str(stage.folder), stage.run_id[:-1]) == []
-    pid, started_at = Path(path).read_text().split()
+    pid, started_at, where = Path(path).read_text().split()
     assert (int(pid), float(started_at)) == (stage.guard_pid(), table.started_at(stage.guard_pid()))
+    assert where == machine.pid_namespace()
     inode = str(os.stat(path).st_ino)
     holders = [line.split()[4] for line in Path("/proc/locks").read_text().splitlines() if f":{inode} " in line]
     assert len(holders) == 1
@@ -764,20 +765,15 @@ def test_nobody_sweeps_itself_or_who_started_it() -> None:
 def test_facts_tell_a_living_holder_from_a_dead_one() -> None:
     with subprocess.Popen(["sleep", "30"]) as process:
         facts = table.facts_of(process.pid)
-        assert facts.host == table.host_name()
-        assert facts.boot_id == table.boot_id()
-        lock = Lock(
-            LockType.REQUEST,
-            pid=process.pid,
-            host=facts.host,
-            boot_id=facts.boot_id,
-            process_started_at=facts.process_started_at,
-        )
-        assert liveness(lock, table.facts_of(process.pid)) is Liveness.ALIVE
-        assert liveness(lock, table.facts_of(os.getpid())) is Liveness.DEAD  # the number is somebody else's
+        assert facts.host == machine.host_name()
+        assert facts.boot_id == machine.boot_id()
+        assert facts.pid_namespace == machine.pid_namespace() == os.readlink("/proc/self/ns/pid")[5:-1]
+        named = Process(facts.host, process.pid, facts.boot_id, facts.pid_namespace, facts.process_started_at)
+        assert liveness(named, table.facts_of(process.pid)) is Liveness.ALIVE
+        assert liveness(named, table.facts_of(os.getpid())) is Liveness.DEAD  # the number is somebody else's
         process.kill()
         until(lambda: table.facts_of(process.pid).is_zombie)
-        assert liveness(lock, table.facts_of(process.pid)) is Liveness.DEAD
+        assert liveness(named, table.facts_of(process.pid)) is Liveness.DEAD
     assert table.facts_of(process.pid).process_started_at is None
     assert table.started_at(process.pid) is None
 
@@ -786,7 +782,7 @@ def test_a_start_is_counted_from_the_boot_so_that_setting_the_clock_changes_noth
     uptime = float(Path("/proc/uptime").read_text().split()[0])
     with subprocess.Popen(["sleep", "0.1"]) as process:
         assert abs((table.started_at(process.pid) or 0) - uptime) < 1
-    assert len(table.boot_id() or "") == 36
+    assert len(machine.boot_id() or "") == 36
 
 
 @pytest.mark.spec("AGT-5")

@@ -108,3 +108,47 @@ def test_those_that_listen_are_counted_in_every_namespace_and_hear_nothing_of_it
     assert (count_listeners(str(tmp_path)), runner.wait(0)) == (2, ())
     other.close()
     assert (count_listeners(str(tmp_path)), count_listeners(str(tmp_path / "none"))) == (1, 0)
+
+
+def test_a_pipe_that_was_taken_away_is_made_again(tmp_path: Path, runner: WakePipes) -> None:
+    """Who pokes before the runner has opened its pipe takes it away; so does whoever cleans the folder up."""
+    for _ in range(2):
+        (tmp_path / "app/r1").unlink()
+        assert runner.poke("app", "TASK-1") == 0
+        assert runner.wait(0) == ()
+        assert runner.poke("app", "TASK-2") == 1
+        assert runner.wait(0) == ("TASK-2",)
+    (tmp_path / "app/r1").unlink()
+    (tmp_path / "app").rmdir()
+    assert runner.wait(0) == ()
+    assert runner.poke("app", "TASK-3") == 1
+    open_files = os.listdir("/proc/self/fd")
+    assert runner.wait(0) == ("TASK-3",)
+    assert len(os.listdir("/proc/self/fd")) == len(open_files)
+
+
+def test_a_pipe_that_another_runner_of_its_name_has_made_is_not_ours(tmp_path: Path, runner: WakePipes) -> None:
+    (tmp_path / "app/r1").unlink()
+    os.mkfifo(tmp_path / "app/r1")
+    assert runner.wait(0) == ()
+    assert runner.poke("app", "TASK-1") == 1
+    assert runner.wait(0) == ("TASK-1",)
+
+
+def test_pokers_and_a_runner_that_begins_to_listen_come_together(tmp_path: Path) -> None:
+    is_over = threading.Event()
+
+    def poke() -> None:
+        while not is_over.is_set():
+            WakePipes(str(tmp_path)).poke("app", "TASK-1")
+
+    poking = threading.Thread(target=poke)
+    poking.start()
+    try:
+        for number in range(200):
+            runner = WakePipes(str(tmp_path), "app", f"r{number}")
+            assert any(runner.wait(0.25) for _ in range(20))
+            runner.close()
+    finally:
+        is_over.set()
+        poking.join()

@@ -10,17 +10,15 @@ import pytest
 
 from aiflow.domain.lock import (
     LOCK_VERSION,
-    Liveness,
     Lock,
     LockType,
-    OwnerFacts,
     Verdict,
     heartbeat_seconds,
     judge,
-    liveness,
     may_write,
     renewed_until,
 )
+from aiflow.domain.process import Liveness, OwnerFacts, liveness
 from builders import NOW
 
 TTL = 1800.0
@@ -71,20 +69,31 @@ ALIVE, DEAD, UNKNOWN = Liveness.ALIVE, Liveness.DEAD, Liveness.UNKNOWN
         ({"boot_id": None, "process_started_at": None}, {"process_started_at": None}, DEAD),
         ({"boot_id": None}, {"process_started_at": 101.0}, DEAD),
         ({"process_started_at": None}, {"process_started_at": 101.0}, ALIVE),
+        # another container of this machine: its processes cannot be seen from here
+        ({"pid_namespace": "1"}, {"pid_namespace": "1"}, ALIVE),
+        ({"pid_namespace": "1"}, {"pid_namespace": "1", "process_started_at": None}, DEAD),
+        ({"pid_namespace": "1"}, {"pid_namespace": "2"}, UNKNOWN),
+        ({"pid_namespace": "1"}, {"pid_namespace": "2", "process_started_at": None}, UNKNOWN),
+        ({"pid_namespace": "1", "boot_id": "boot-0"}, {"pid_namespace": "2"}, DEAD),
+        ({"pid_namespace": "1"}, {"process_started_at": None}, DEAD),
+        ({}, {"pid_namespace": "2", "process_started_at": None}, DEAD),
+        # somebody has the number, and we may not know who
+        ({}, {"process_started_at": None, "is_hidden": True}, UNKNOWN),
+        ({"boot_id": "boot-0"}, {"process_started_at": None, "is_hidden": True}, DEAD),
         # this machine cannot tell its boot
         ({}, {"boot_id": None}, ALIVE),
         ({}, {"boot_id": None, "process_started_at": 101.0}, DEAD),
     ],
 )
 def test_whether_the_holder_lives(written: dict[str, Any], found: dict[str, Any], expected: Liveness) -> None:
-    assert liveness(lock(**written), facts(**found)) is expected
+    assert liveness(lock(**written).holder, facts(**found)) is expected
 
 
 @pytest.mark.spec("LCK-1", "LCK-4")
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
 def test_a_lock_that_names_the_host_as_d39_does_is_of_this_machine(host: str) -> None:
-    assert liveness(lock(host=host), facts()) is ALIVE
-    assert liveness(lock(host=host), facts(process_started_at=None)) is DEAD
+    assert liveness(lock(host=host).holder, facts()) is ALIVE
+    assert liveness(lock(host=host).holder, facts(process_started_at=None)) is DEAD
 
 
 # --- may it be reclaimed ---------------------------------------------------------------------------------------------
@@ -144,9 +153,9 @@ def test_exactly_the_stale_verdicts_allow_a_takeover() -> None:
 @pytest.mark.spec("LCK-4")
 def test_a_closed_lid_is_not_a_crash_and_a_crash_is_noticed_before_the_ttl() -> None:
     asleep = lock(expires_at=NOW - timedelta(days=2))
-    assert not judge(asleep, liveness(asleep, facts()), NOW, TTL).is_stale
+    assert not judge(asleep, liveness(asleep.holder, facts()), NOW, TTL).is_stale
     crashed = lock(expires_at=NOW + timedelta(minutes=29))
-    assert judge(crashed, liveness(crashed, facts(process_started_at=None)), NOW, TTL).is_stale
+    assert judge(crashed, liveness(crashed.holder, facts(process_started_at=None)), NOW, TTL).is_stale
 
 
 # --- writing under a lock --------------------------------------------------------------------------------------------

@@ -123,6 +123,24 @@ def test_a_run_that_waits_can_be_cancelled_at_once_and_shows_until_when_it_waits
     assert found[0].steps["S01"].calls["implementer"] == 0
 
 
+@pytest.mark.spec("RUN-13")
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_that_is_set_makes_no_wait_longer(night: Night, hours: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("aiflow.domain.quota.MARGIN", timedelta())
+    night.bench.add_request("RQ-1")
+    night.answers["RQ-1"] = quota(1, lambda: soon(1.5))
+    moved = [timedelta()]
+    engine = replace(night.engine(), clock=lambda: soon(0) + moved[0])
+    found: list[Run] = []
+    thread = threading.Thread(target=lambda: found.append(start_run(engine, RequestId("RQ-1"))))
+    thread.start()
+    wait_for_stage(night, lambda stage: stage["quota"] is not None)
+    moved[0] = timedelta(hours=hours)
+    thread.join(15)
+    [run] = found
+    assert (run.state, run.steps["S01"].calls, run.usage.calls) == ("DONE", {"implementer": 1, "qa": 1}, 3)
+
+
 def wait_for_stage(night: Night, is_so: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     until = time.monotonic() + 20
     while time.monotonic() < until:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +202,7 @@ def test_what_is_cancelled_while_its_runner_is_dead_does_not_come_back(yard: Yar
     hanging(yard)
     process.kill()
     process.communicate()
+    assert yard.bench.stage()["task"]["task_id"] == task_id  # by this, not by clocks, is the cancel known to be its own
     began = time.monotonic()
     [cancelled] = yard.bench.aiflow.json("queue", "cancel", task_id)["tasks"]
     assert (cancelled["status"], cancelled["is_released"]) == ("CANCELLED", True)
@@ -251,7 +253,7 @@ def test_a_successor_that_is_cancelled_is_not_queued_again_as_a_recovery(yard: Y
     assert ended is not None
     yard.queue.enqueue(successor_of(ended, now()))
     yard.records.put_to_rest(runner)
-    yard.queue.cancel(f"{task_id}.2", "not needed", now())
+    yard.queue.cancel(f"{task_id}.2", "not needed", now() - timedelta(hours=1))  # by a clock that is behind
     assert events(yard.work()) == ["started", "stopped"]
     assert yard.bench.errors()["reason_code"] == "CANCELLED"
 

@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 from aiflow.adapters.dynamo_local import LocalDynamo
-from aiflow.adapters.processes.table import boot_id, started_at
+from aiflow.adapters.processes.machine import boot_id
+from aiflow.adapters.processes.table import started_at
 from aiflow.adapters.wake_pipes import WakePipes
 from aiflow.domain.health import Finding, Health
 from aiflow.errors import EnvironmentProblemError

@@ -577,9 +577,68 @@ def test_a_claim_that_arrived_behind_its_runners_burial_is_not_running_for_ever(
     for number, name in enumerate(("rests", "works"), 1):
         scene.add(f"T-{number}", f"RQ-{number}")
         scene.claim(name)
-    end_strays(scene.desk)
+    assert end_strays(scene.desk) == frozenset()
     assert (scene.task("T-1").reason_code, scene.task("T-1.2").status) == ("RUNNER_LOST", "QUEUED")
     assert scene.task("T-2").status is TaskStatus.RUNNING
+
+
+def watch(reaper: Reaper, clock: Clock, seconds: float) -> None:
+    """Let a reaper look for some time, as often as a runner does."""
+    for _ in range(round(seconds / 10)):
+        reaper.look()
+        clock.seconds += 10
+    reaper.look()
+
+
+@pytest.mark.spec("QUE-7")
+def test_a_task_whose_runner_was_forgotten_is_not_running_for_ever() -> None:
+    scene, clock = Scene(timeout_seconds=120), Clock()
+    scene.records.real.save(scene.runner("works", task_id="T-2"))
+    for number, name in enumerate(("forgotten", "works", "me"), 1):
+        scene.add(f"T-{number}", f"RQ-{number}")
+        scene.claim(name)
+    scene.records.real.save(scene.desk.runner)
+    scene.add("T-4", "RQ-4")
+    foreign = replace(scene.claim("another program's"), claim_token=None)
+    scene.store.tasks["app", "T-4"] = foreign
+    reaper = Reaper(scene.desk, clock)
+    strays = end_strays(scene.desk)
+    assert strays == {"forgotten"}
+    reaper.suspect(strays)
+    watch(reaper, clock, 110)
+    assert scene.task("T-1").status is TaskStatus.RUNNING
+    scene.records.real.save(scene.runner("works", task_id="T-2", beats=1))
+    watch(reaper, clock, 20)
+    assert (scene.task("T-1").error_message, scene.task("T-1.2").status) == ("RUNNER_LOST: forgotten", "QUEUED")
+    assert {scene.task(f"T-{number}").status for number in (2, 3, 4)} == {TaskStatus.RUNNING}
+    assert {each.runner_id for each in scene.records.real.all()} == {"works", "me"}
+    assert end_strays(scene.desk) == frozenset()
+
+
+@pytest.mark.spec("QUE-7")
+def test_who_had_no_record_and_shows_up_again_is_judged_by_that() -> None:
+    scene, clock = Scene(timeout_seconds=120), Clock()
+    scene.add()
+    scene.claim("back")
+    reaper = Reaper(scene.desk, clock)
+    reaper.suspect(end_strays(scene.desk))
+    watch(reaper, clock, 100)
+    for beats in range(1, 20):
+        scene.records.real.save(scene.runner("back", task_id="T-1", beats=beats))
+        watch(reaper, clock, 20)
+    assert scene.task().status is TaskStatus.RUNNING
+
+
+@pytest.mark.spec("QUE-7", "QUE-11")
+def test_a_prompt_of_a_forgotten_runner_is_begun_by_nobody_else() -> None:
+    scene, clock = Scene(timeout_seconds=120), Clock()
+    scene.add(action=TaskAction.PROMPT, checkout=None, prompt="Say hello")
+    scene.claim("forgotten", THERE)
+    reaper = Reaper(scene.desk, clock)
+    reaper.suspect(end_strays(scene.desk))
+    watch(reaper, clock, 130)
+    assert (scene.task().reason_code, scene.task().successor) == ("RUNNER_LOST", None)
+    assert scene.queue.real.get("T-1.2") is None
 
 
 @pytest.mark.spec("QUE-11", "QUE-7")
@@ -672,7 +731,12 @@ def delivery(number: int = 2, action: TaskAction = TaskAction.START, since: floa
     return Task("app", f"T-1.{number}", action, "RQ-1", at(0), at(0), at(since), predecessor=predecessor, **more)
 
 
+def held_by(task_id: str, run: Run) -> Run:
+    return replace(run, task=TaskRef("app", task_id))
+
+
 CUT = replace(in_step(), state=RunState.NEEDS_INPUT, error=why("RUNNER_STOPPED"))
+STOPPED = replace(in_step(), state=RunState.NEEDS_INPUT, error=why("UNIT_TEST_FAILED"))
 LATER = 100_000
 
 
@@ -693,6 +757,13 @@ LATER = 100_000
         # A clock elsewhere may be ahead: a run that is named, or of this very prompt, is known all the same.
         (delivery(since=LATER, run_id=CUT.run_id), CUT, False, Way.RESUME),
         (delivery(action=TaskAction.PROMPT, since=LATER), CUT, False, Way.RESUME),
+        # Nor need the clock be asked where the run says whose it was: set back, it would let a step be done twice,
+        # set forward, call a task done that nobody began.
+        (delivery(action=TaskAction.RETRY_STEP, since=LATER), held_by("T-1", CUT), False, Way.RESUME),
+        (delivery(3, action=TaskAction.RETRY_STEP, since=LATER), held_by("T-1.2", STOPPED), False, Way.OVER),
+        (delivery(since=LATER), held_by("T-1", in_step()), False, Way.RECOVER),
+        (delivery(), held_by("T-0", done()), False, Way.BEGIN),
+        (delivery(action=TaskAction.RESUME), held_by("T-0", CUT), False, Way.BEGIN),
     ],
 )
 def test_a_later_delivery_goes_on_with_what_an_earlier_one_left(

@@ -79,6 +79,23 @@ def guarded(guard: Path | str) -> Iterator[int]:
             os.close(fd)
 
 
+def is_held(path: Path | str) -> bool:
+    """Tell whether somebody, in whatever container of this machine, has a file locked as `guarded` does."""
+    import fcntl
+
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
 def _is_at(path: Path | str, fd: int) -> bool:
     """Tell whether an open file is still the one that its path names."""
     try:

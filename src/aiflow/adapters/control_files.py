@@ -9,8 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.atomic_files import STATE_DIR, create_file, state_dir, translated
-from aiflow.adapters.processes.table import started_at
+from aiflow.adapters.atomic_files import STATE_DIR, create_file, guarded, is_held, state_dir, translated
 from aiflow.domain.auto_run import StopRequest
 from aiflow.errors import AiflowError, NotFoundError
 
@@ -62,12 +61,15 @@ class ControlFiles:
     @contextlib.contextmanager
     def waiting_for_turn(self) -> Iterator[None]:
         """Let it be known that a person waits for their turn in this checkout."""
-        path = f"{self._folder}/{TURN}{os.getpid()}.json"
-        self._ask(path)
-        try:
+        path = f"{self._folder}/{TURN}{os.getpid()}-{os.urandom(4).hex()}.json"
+        with contextlib.ExitStack() as stack:
+            with translated(path):
+                state_dir(Path(self._root), FOLDER)
+                # Held for as long as we wait: who waits is told from who died, in whatever container.
+                fd = stack.enter_context(guarded(path))
+                stack.callback(self._forget, path)
+                os.write(fd, _wish())
             yield
-        finally:
-            self._forget(path)
 
     def is_turn_wanted(self) -> bool:
         """Tell whether somebody who is alive waits for their turn; what the dead left is forgotten."""
@@ -76,21 +78,19 @@ class ControlFiles:
         except OSError:
             return False
         wanted = False
-        for name in names:
-            pid = name.removeprefix(TURN).removesuffix(".json")
-            if pid.isdigit() and started_at(int(pid)) is not None:
-                wanted = True
-            else:
-                with contextlib.suppress(AiflowError):
-                    self._forget(f"{self._folder}/{name}")
+        for path in (f"{self._folder}/{name}" for name in names):
+            with contextlib.suppress(AiflowError, OSError):
+                if is_held(path):
+                    wanted = True
+                else:
+                    self._forget(path)
         return wanted
 
     def _ask(self, path: str) -> None:
         """Write a wish down, with who had it; whoever asked first is kept."""
-        asked = {"at": datetime.now().astimezone().isoformat(), "pid": os.getpid(), "by": _user()}
         with translated(path):
             state_dir(Path(self._root), FOLDER)
-            create_file(Path(path), f"{json.dumps(asked)}\n".encode(), state_dir(Path(self._root), "tmp"))
+            create_file(Path(path), _wish(), state_dir(Path(self._root), "tmp"))
 
     @staticmethod
     def _forget(path: str) -> None:
@@ -102,6 +102,12 @@ class ControlFiles:
 
     def _stop_path(self, request: StopRequest) -> str:
         return f"{self._folder}/stop.{request.value}.json"
+
+
+def _wish() -> bytes:
+    """Say who has a wish, and since when."""
+    asked = {"at": datetime.now().astimezone().isoformat(), "pid": os.getpid(), "by": _user()}
+    return f"{json.dumps(asked)}\n".encode()
 
 
 def _written_at(path: str) -> float:

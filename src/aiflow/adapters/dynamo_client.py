@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import random
+import re
 import threading
 import time
 from dataclasses import dataclass
@@ -43,6 +44,9 @@ _REFUSED = frozenset(
         *("IncompleteSignatureException", "SignatureDoesNotMatch", "NotAuthorized", "OptInRequired"),
     )
 )
+# AWS accepts what is signed a few minutes ago or ahead.
+_CLOCK_CODES = frozenset({"RequestExpired", "RequestTimeTooSkewed", "RequestInTheFuture"})
+_CLOCK_TEXT = re.compile(r"Signature (expired|not yet current)\b")
 
 
 class ConditionFailedError(Exception):
@@ -161,6 +165,9 @@ class DynamoClient:
         problem = f"{code}: {text}" if text else code
         if code in _THROTTLED:
             return self._problem("STORE_THROTTLED", problem)
+        if code in _CLOCK_CODES or (code in _REFUSED and _CLOCK_TEXT.match(text)):
+            # We slept between signing and sending, or the clock was set: it passes, like a store that is away.
+            return self._problem("STORE_UNREACHABLE", f"it does not agree with the clock of this machine ({problem})")
         if code in _REFUSED:
             return self._problem("STORE_REFUSED", problem)
         status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))

@@ -115,6 +115,7 @@ def _parse(fields: dict[str, Any], lock_type: LockType, request_id: str | None, 
         boot_id=text("boot_id"),
         process_started_at=_as_float(started),
         written_at=written_at,
+        pid_namespace=text("pid_namespace"),
     )
 
 

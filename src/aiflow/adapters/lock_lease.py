@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.atomic_files import guarded, replace_file, translated
+from aiflow.adapters.lock_life import can_keep, keep, let_go
 from aiflow.domain.lock import LOCK_VERSION, Lock, heartbeat_seconds, may_write, renewed_until
 from aiflow.errors import ConflictError
 
@@ -29,7 +30,7 @@ class Guard:
     """The permanent guard file of all locks; a thread that is inside may enter once more."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        self.path = path
         self._threads = threading.RLock()
         self._fd: int | None = None
 
@@ -40,7 +41,7 @@ class Guard:
             if self._fd is not None:
                 yield self._fd
                 return
-            with guarded(self._path) as fd:
+            with guarded(self.path) as fd:
                 self._fd = fd
                 try:
                     yield fd
@@ -76,6 +77,7 @@ class LockLease:
         self._site = site
         self._name = name
         self._is_lost = False
+        self._life: int | None = None
         self._released = threading.Event()
         self._heartbeat = threading.Thread(target=self._beat, name=f"heartbeat of {name}", daemon=True)
         self.allow(site.ttl_seconds)
@@ -84,6 +86,11 @@ class LockLease:
     def is_lost(self) -> bool:
         """Whether somebody else has taken the lock: then nothing may be written any more."""
         return self._is_lost
+
+    def live(self) -> None:
+        """Let every container of this machine know that we live; before the lock is seen."""
+        if can_keep():
+            self._life = keep(self._site.guard.path, self.lock.fence or 0)
 
     def start(self) -> None:
         """Start the heartbeat."""
@@ -112,6 +119,9 @@ class LockLease:
                 if is_ours:
                     self._site.remove(self._name)
         finally:
+            life, self._life = self._life, None
+            if life is not None:
+                let_go(life, self.lock.fence or 0)
             if self._heartbeat.is_alive():
                 self._heartbeat.join(timeout=1)  # not for ever: it may wait at the guard that our caller holds
 
@@ -177,5 +187,6 @@ def to_bytes(lock: Lock) -> bytes:
         "fence": lock.fence,
         "boot_id": lock.boot_id,
         "process_started_at": lock.process_started_at,
+        "pid_namespace": lock.pid_namespace,
     }
     return f"{json.dumps(fields, ensure_ascii=False, indent=2)}\n".encode("utf-8", "surrogateescape")

@@ -20,10 +20,14 @@ from typing import TYPE_CHECKING
 from aiflow.adapters.atomic_files import STATE_DIR, create_file, guarded, state_dir, translated
 from aiflow.adapters.lock_files import FOLDER, QUEUE_NAME, LockFiles
 from aiflow.adapters.lock_lease import Guard, LockLease, LockSite, to_bytes
-from aiflow.adapters.processes.leftovers import end_leftovers, liveness_files
-from aiflow.adapters.processes.table import boot_id, facts_of, host_name
-from aiflow.domain.lock import LOOPBACK_HOSTS, Lock, LockStatus, LockType, OwnerFacts, judge, liveness, renewed_until
+from aiflow.adapters.lock_life import is_kept
+from aiflow.adapters.processes.leftovers import are_guards_at_work, end_leftovers, liveness_files
+from aiflow.adapters.processes.machine import boot_id, host_name, pid_namespace
+from aiflow.adapters.processes.table import facts_of
+from aiflow.domain.lock import Lock, LockStatus, LockType, judge, renewed_until
+from aiflow.domain.process import LOOPBACK_HOSTS, Liveness, liveness
 from aiflow.domain.request import normalize_id
+from aiflow.errors import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -47,6 +51,7 @@ class LockTaking(LockFiles):
     def __init__(self, root: str, ttl_seconds: float, clock: Callable[[], datetime] = _now) -> None:
         super().__init__(root)
         self._root = root
+        self._guards = f"{root}/{STATE_DIR}/{GUARDS_FOLDER}"
         self._site = LockSite(self._folder, self, Guard(f"{self._folder}/{GUARD}"), ttl_seconds, clock)
 
     def acquire_request(self, request_id: RequestId, run_id: str, *, beside_others: bool = False) -> LockLease | Lock:
@@ -60,13 +65,18 @@ class LockTaking(LockFiles):
 
     def _end_before(self, lease: LockLease, run_id: str) -> None:
         """Wait for what the last holder of a run still has at work: behind a lock that a person broke it may live."""
-        guards = f"{self._root}/{STATE_DIR}/{GUARDS_FOLDER}"
         try:
-            if liveness_files(guards, run_id):
-                end_leftovers(guards, run_id, None)
+            if liveness_files(self._guards, run_id):
+                end_leftovers(self._guards, run_id, None)
+                self._require_ended(lease.lock, run_id)
         except BaseException:
             lease.release()
             raise
+
+    def _require_ended(self, lock: Lock, run_id: str) -> None:
+        """Raise RUN_IN_PROGRESS if an agent is still at work where we cannot end it: in another container, paused."""
+        if are_guards_at_work(self._guards, run_id):
+            raise ConflictError(reason_code="RUN_IN_PROGRESS", request_id=lock.request_id, run_id=run_id)
 
     def acquire_queue(self) -> LockLease | Lock:
         """Take the queue lock, or return its holder's lock."""
@@ -125,6 +135,7 @@ class LockTaking(LockFiles):
 
     def _create(self, path: str, lease: LockLease) -> LockLease:
         try:
+            lease.live()
             is_made = create_file(Path(path), to_bytes(lease.lock), Path(self._folder))
             if is_made:
                 lease.start()
@@ -147,6 +158,7 @@ class LockTaking(LockFiles):
             fence=fence,
             boot_id=boot_id(),
             process_started_at=facts_of(pid).process_started_at,
+            pid_namespace=pid_namespace(),
         )
 
     def _remove_torn(self) -> None:
@@ -156,17 +168,25 @@ class LockTaking(LockFiles):
                 os.unlink(f"{self._folder}/{name}")
 
     def _status(self, lock: Lock) -> LockStatus:
-        facts = OwnerFacts(host_name(), boot_id(), None) if lock.pid is None else facts_of(lock.pid)
-        alive = liveness(lock, facts)
+        alive = self._liveness(lock)
         return LockStatus(lock, alive, judge(lock, alive, self._site.clock(), self._site.ttl_seconds))
+
+    def _liveness(self, lock: Lock) -> Liveness:
+        """Tell whether a holder lives: by its process, or by what the kernel says of one in another container."""
+        alive = liveness(lock.holder, facts_of(lock.pid))
+        if alive is not Liveness.UNKNOWN or lock.fence is None or not _is_in_container(lock):
+            return alive
+        return Liveness.ALIVE if is_kept(self._site.guard.path, lock.fence) else Liveness.DEAD
 
     def _reclaim(self, name: str, lock: Lock) -> LockStatus | None:
         """Remove one lock if it is stale, and still the same and stale once its holder's leftovers are ended."""
         if not self._status(lock).verdict.is_stale:
             return None
-        if lock.run_id is not None and lock.host in {host_name(), *LOOPBACK_HOSTS}:
+        if lock.run_id is not None and (lock.host in {host_name(), *LOOPBACK_HOSTS} or _is_in_container(lock)):
             since = lock.process_started_at if lock.boot_id == boot_id() else None
-            end_leftovers(f"{self._root}/{STATE_DIR}/{GUARDS_FOLDER}", lock.run_id, since)
+            end_leftovers(self._guards, lock.run_id, since)
+            if are_guards_at_work(self._guards, lock.run_id):
+                return None  # its agent is still at work where we cannot end it: in another container, paused
         with self._site.guard.entered():
             current = dict(self.files()).get(name)
             if current is None or not _is_same(lock, current):
@@ -176,6 +196,11 @@ class LockTaking(LockFiles):
                 return None
             self._site.remove(name)
             return status
+
+
+def _is_in_container(lock: Lock) -> bool:
+    """Tell whether a lock's holder is under our very kernel, and lets it be known that it lives (`lock_life`)."""
+    return lock.pid_namespace is not None and lock.boot_id is not None and lock.boot_id == boot_id()
 
 
 def _is_same(one: Lock, other: Lock) -> bool:

@@ -7,8 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 from aiflow import __version__
-from aiflow.adapters.processes.table import boot_id, facts_of, host_name, started_at
-from aiflow.domain.lock import Liveness, Lock, LockType, liveness
+from aiflow.adapters.processes.machine import boot_id, host_name, machine_id, pid_namespace
+from aiflow.adapters.processes.table import facts_of, started_at
+from aiflow.domain.process import Liveness, liveness
 from aiflow.domain.runner import Runner
 from aiflow.domain.task import Checkout, new_task_id
 
@@ -35,6 +36,8 @@ def new_runner(root: str, namespace: str, at: datetime) -> Runner:
         last_heartbeat=at,
         pid=os.getpid(),
         boot_id=boot_id(),
+        pid_namespace=pid_namespace(),
+        machine_id=machine_id(),
         process_started_at=started_at(os.getpid()),
         version=__version__,
     )
@@ -46,15 +49,8 @@ def make_task_id(at: datetime) -> str:
 
 
 def is_gone(runner: Runner) -> bool:
-    """Tell whether a runner's process is provably dead; of another machine's nothing is known."""
+    """Tell whether a runner's process is provably dead; of another machine's or container's nothing is known."""
     if runner.pid is None:
         return False
     facts = facts_of(runner.pid)
-    named = Lock(
-        LockType.QUEUE,
-        pid=runner.pid,
-        host=runner.checkout.host,
-        boot_id=runner.boot_id,
-        process_started_at=runner.process_started_at,
-    )
-    return runner.checkout.host == facts.host and liveness(named, facts) is Liveness.DEAD
+    return runner.checkout.host == facts.host and liveness(runner.process, facts) is Liveness.DEAD

@@ -25,21 +25,39 @@ class WakePipes:
         self._path: str | None = None
         self._pipe: int | None = None
         if namespace is not None and runner_id is not None:
-            self._listen(f"{folder}/{namespace}", runner_id)
+            self._path = f"{folder}/{namespace}/{runner_id}"
+            self._listen()
 
-    def _listen(self, folder: str, runner_id: str) -> None:
-        """Make the pipe and open it; where that is not possible, the poll has to do."""
-        path = f"{folder}/{runner_id}"
+    def _listen(self) -> None:
+        """Make the pipe and open it, unless the open one is still to be found; where that fails, the poll has to do.
+
+        Who pokes between the two finds a pipe that nobody reads, and takes it away, be it a moment later: so this is
+        looked at again before every wait.
+        """
+        if self._path is None or self._is_found():
+            return
         with contextlib.suppress(OSError):
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
             with contextlib.suppress(FileExistsError):
-                os.mkfifo(path, 0o600)
+                os.mkfifo(self._path, 0o600)
             # Open for writing too: else its end would show whenever the last writer leaves.
-            self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-            self._path = path
+            pipe = os.open(self._path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            before, self._pipe = self._pipe, pipe
+            if before is not None:
+                os.close(before)
+
+    def _is_found(self) -> bool:
+        """Tell whether our open pipe is the one that our path names."""
+        if self._pipe is None or self._path is None:
+            return False
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self._pipe))
+        except OSError:
+            return False
 
     def wait(self, seconds: float) -> tuple[str, ...]:
         """Wait for news at most this long; returns the ids of tasks that were named, none if the time is over."""
+        self._listen()
         if self._pipe is None:
             time.sleep(max(0.0, seconds))
             return ()
@@ -64,11 +82,12 @@ class WakePipes:
 
     def close(self) -> None:
         """Be nobody to tell any more; twice does no harm."""
+        path, self._path = self._path, None
         pipe, self._pipe = self._pipe, None
-        if pipe is None or self._path is None:
+        if pipe is None or path is None:
             return
         with contextlib.suppress(OSError):
-            os.unlink(self._path)
+            os.unlink(path)
         os.close(pipe)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.domain.run import Run
+    from aiflow.domain.run_summary import TaskRef
     from aiflow.domain.task import Checkout, Task
 
 # The names of a task's options; a flag is there with this value, or not at all.
@@ -58,7 +59,7 @@ def way_of(task: Task, run: Run | None, *, is_ready: bool) -> Way:
     The first delivery does what the task says. A later one goes on with what an earlier one left: a run that was
     interrupted, or that its runner stopped; a run that came to its end is the end of the task as well.
     """
-    if task.predecessor is None or run is None or not _is_made_by(task, run):
+    if task.predecessor is None or run is None or not is_made_by(task, run):
         return Way.BEGIN
     if run.is_active:
         return Way.RECOVER
@@ -72,10 +73,15 @@ def is_cut(run: Run) -> bool:
     return run.error is not None and run.error.reason_code in RUNNER_STOPS
 
 
-def _is_made_by(task: Task, run: Run) -> bool:
-    """Tell whether a delivery of this work had its hands on a run: nobody else may have, while a task is live."""
+def is_made_by(task: Task, run: Run) -> bool:
+    """Tell whether a delivery of this work had its hands on a run: nobody else may have, while a task is live.
+
+    The run says whose it was. One that does not is told by the time, which clocks that disagree may get wrong.
+    """
     is_named = task.action is TaskAction.START and run.run_id == task.run_id
-    return task.action is TaskAction.PROMPT or is_named or run.changed_at >= task.place_at
+    if task.action is TaskAction.PROMPT or is_named:
+        return True
+    return run.changed_at >= task.place_at if run.task is None else _is_same_work(task, run.task)
 
 
 def is_about(task: Task, run: Run, here: Checkout) -> bool:
@@ -86,7 +92,7 @@ def is_about(task: Task, run: Run, here: Checkout) -> bool:
     """
     if task.checkout not in (None, here):
         return False
-    if run.task is not None and _line(run.task.namespace, run.task.task_id) == _line(task.namespace, task.task_id):
+    if run.task is not None and _is_same_work(task, run.task):
         return True
     is_past = task.is_final and task.updated_at < run.changed_at
     is_start = task.action is TaskAction.START and task.request_id == run.request_id
@@ -100,6 +106,6 @@ def called_off(run: Run, now: datetime) -> Run:
     return replace(noted(run, RunEvent.NEEDS_INPUT, now, "CANCELLED"), error=why)
 
 
-def _line(namespace: str, task_id: str) -> tuple[str, str]:
-    """Return what all deliveries of one work have in common."""
-    return namespace, first_delivery(task_id)
+def _is_same_work(task: Task, named: TaskRef) -> bool:
+    """Tell whether a task is a delivery of the work that a run names."""
+    return (task.namespace, first_delivery(task.task_id)) == (named.namespace, first_delivery(named.task_id))

@@ -1,6 +1,6 @@
 """Locks (LCK-1, 3, 4, 5): what a lock file says, and whether its holder still counts.
 
-Whether a process lives is found out elsewhere and comes in as `OwnerFacts`; this module only judges.
+Whether its holder lives is found out elsewhere; this module only judges.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from aiflow.domain.process import Liveness, Process
+
 LOCK_VERSION = "1.0"
-# D39's own example names the host so: a lock written that way is of this machine.
-LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class LockType(StrEnum):
@@ -38,24 +38,12 @@ class Lock:
     process_started_at: float | None = None
     is_readable: bool = True
     written_at: datetime | None = None
+    pid_namespace: str | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class OwnerFacts:
-    """What this machine knows about itself and the process that a lock names."""
-
-    host: str
-    boot_id: str | None
-    process_started_at: float | None
-    is_zombie: bool = False
-
-
-class Liveness(StrEnum):
-    """Whether a lock's holder lives, as far as this machine can tell."""
-
-    ALIVE = "alive"
-    DEAD = "dead"
-    UNKNOWN = "unknown"
+    @property
+    def holder(self) -> Process:
+        """The process that holds it. No machine is named: locks are never on a network file system (LCK-9)."""
+        return Process(self.host, self.pid, self.boot_id, self.pid_namespace, self.process_started_at)
 
 
 class Verdict(StrEnum):
@@ -80,19 +68,6 @@ class LockStatus:
     lock: Lock
     liveness: Liveness
     verdict: Verdict
-
-
-def liveness(lock: Lock, facts: OwnerFacts) -> Liveness:
-    """Tell whether the holder lives: another boot, a gone pid, another start time or a zombie is dead (LCK-4)."""
-    if lock.host is None or lock.pid is None or lock.host not in {facts.host, *LOOPBACK_HOSTS}:
-        return Liveness.UNKNOWN
-    if lock.boot_id and facts.boot_id and lock.boot_id != facts.boot_id:
-        return Liveness.DEAD
-    if facts.process_started_at is None or facts.is_zombie:
-        return Liveness.DEAD
-    if lock.process_started_at is not None and lock.process_started_at != facts.process_started_at:
-        return Liveness.DEAD
-    return Liveness.ALIVE
 
 
 def judge(lock: Lock, alive: Liveness, now: datetime, ttl_seconds: float) -> Verdict:

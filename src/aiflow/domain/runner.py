@@ -11,6 +11,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from aiflow.domain.process import Process
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -45,6 +47,8 @@ class Runner:
     task_id: str | None = None
     pid: int | None = None
     boot_id: str | None = None
+    pid_namespace: str | None = None
+    machine_id: str | None = None
     process_started_at: float | None = None
     version: str = ""
 
@@ -52,6 +56,12 @@ class Runner:
     def is_at_rest(self) -> bool:
         """Whether it has said that it stopped, and has nothing at work any more."""
         return self.status is RunnerStatus.STOPPED and self.task_id is None
+
+    @property
+    def process(self) -> Process:
+        """The process that it is."""
+        where = (self.boot_id, self.pid_namespace)
+        return Process(self.checkout.host, self.pid, *where, self.process_started_at, self.machine_id)
 
 
 def is_alive(runner: Runner, now: datetime, timeout_seconds: float) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.auto_run import StopRequest
-from aiflow.domain.delivery import KEEP_CHANGES, UPDATE, WATCH, Way, goal_of, is_cut, is_set, way_of
+from aiflow.domain.delivery import KEEP_CHANGES, UPDATE, WATCH, Way, goal_of, is_cut, is_made_by, is_set, way_of
 from aiflow.domain.lifecycle import TaskEvent
 from aiflow.domain.reasons import ExitCode, exit_code
 from aiflow.domain.request import RequestId, RequestStatus
@@ -200,4 +200,4 @@ def _left_behind(engine: Engine, task: Task) -> list[Run]:
         return []
     latest = engine.runs.latest().items()
     loaded = (engine.runs.load(request_id, run.run_id) for request_id, run in latest if run.is_waiting)
-    return [run for run in loaded if run is not None and is_cut(run) and run.changed_at >= task.place_at]
+    return [run for run in loaded if run is not None and is_cut(run) and is_made_by(task, run)]

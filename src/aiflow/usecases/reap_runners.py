@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
-from aiflow.domain.runner import Vigil
-from aiflow.domain.task import RUNNER_LOST, TaskEnd, is_delivered_again, message_of, successor_id
+from aiflow.domain.runner import Runner, Vigil
+from aiflow.domain.task import RUNNER_LOST, Checkout, TaskEnd, is_delivered_again, message_of, successor_id
 from aiflow.errors import AiflowError
 from aiflow.usecases.finish_task import deliver_again
 from aiflow.usecases.runner_desk import TROUBLES, News, NewsKind
@@ -23,11 +23,11 @@ from aiflow.usecases.runner_desk import TROUBLES, News, NewsKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from aiflow.domain.runner import Runner
     from aiflow.domain.task import Task
     from aiflow.usecases.runner_desk import Desk
 
 FORGET_AFTER = timedelta(days=7)
+NOWHERE = Checkout("", "")
 
 
 class Reaper:
@@ -37,7 +37,13 @@ class Reaper:
         self._desk = desk
         self._seconds = seconds
         self._vigil = Vigil()
+        self._unrecorded: frozenset[str] = frozenset()
         self._turn = threading.Lock()
+
+    def suspect(self, runner_ids: frozenset[str]) -> None:
+        """Have an eye on those who have tasks and no record: they are given as long to show up as anybody."""
+        with self._turn:
+            self._unrecorded = runner_ids
 
     def look(self) -> None:
         """Look at everybody once; whoever is dead is put to rest, behind what becomes of their task."""
@@ -48,7 +54,10 @@ class Reaper:
         desk, timeout_seconds = self._desk, self._desk.pace.timeout_seconds
         # A look that took long must not make anybody older: seen from when it was over, judged by when it began.
         began = self._seconds()
-        others = [each for each in desk.records.all() if each.runner_id != desk.runner.runner_id]
+        recorded = desk.records.all()
+        self._unrecorded -= {each.runner_id for each in recorded}
+        others = [each for each in recorded if each.runner_id != desk.runner.runner_id]
+        others += [_without_record(desk, runner_id) for runner_id in sorted(self._unrecorded)]
         self._vigil = self._vigil.look(others, self._seconds(), timeout_seconds)
         trouble: AiflowError | None = None
         for runner in others:
@@ -68,6 +77,7 @@ class Reaper:
                 desk.records.forget(runner)
         elif self._vigil.is_lost(runner, began, desk.pace.timeout_seconds) or desk.is_gone(runner):
             bury(desk, runner)
+            self._unrecorded -= {runner.runner_id}
 
 
 def bury(desk: Desk, runner: Runner) -> None:
@@ -77,17 +87,27 @@ def bury(desk: Desk, runner: Runner) -> None:
     desk.records.put_to_rest(runner)
 
 
-def end_strays(desk: Desk) -> None:
+def end_strays(desk: Desk) -> frozenset[str]:
     """End what a runner at rest still has: its claim arrived behind its last word, or behind its burial.
 
-    Reads the whole namespace. Tasks are read before the records: who rests by then has nothing more to say of them.
+    Returns who has a task and no record: one that was at rest is forgotten after a while. Reads the whole namespace.
+    Tasks are read before the records: who rests by then has nothing more to say of them.
     """
     running = [task for page in desk.queue.pages([TaskStatus.RUNNING]) for task in page.tasks]
-    at_rest = {each.runner_id: each for each in desk.records.all() if each.is_at_rest} if running else {}
+    records = {each.runner_id: each for each in desk.records.all()} if running else {}
     for task in running:
-        runner = at_rest.get(task.claimed_by or "")
-        if runner is not None:
+        runner = records.get(task.claimed_by or "")
+        if runner is not None and runner.is_at_rest:
             _see_to(desk, runner, task)
+    # Without a token it is another program's claim, and how that one keeps its runners is not known.
+    ours = (task.claimed_by for task in running if task.claim_token)
+    return frozenset(name for name in ours if name and name not in records)
+
+
+def _without_record(desk: Desk, runner_id: str) -> Runner:
+    """Stand in for a runner of which nothing is known but its name."""
+    now = desk.engine.clock()
+    return Runner(desk.queue.namespace, runner_id, NOWHERE, now, now)
 
 
 def _see_to(desk: Desk, runner: Runner, task: Task) -> None:
@@ -112,8 +132,10 @@ def _is_at_work(task: Task, runner: Runner) -> bool:
 
 def _end(desk: Desk, runner: Runner, task: Task) -> Task | None:
     """End a lost task and record it; what somebody else did meanwhile is returned as it is."""
-    successor = successor_id(task.task_id) if is_delivered_again(task) else None
-    text = f"{runner.runner_id} ({runner.checkout.id})"
+    # Where its run's files are nobody knows: somebody else would begin what is recovered there (RUN-11).
+    is_anywhere = task.checkout is None and runner.checkout == NOWHERE
+    successor = successor_id(task.task_id) if is_delivered_again(task) and not is_anywhere else None
+    text = runner.runner_id if runner.checkout == NOWHERE else f"{runner.runner_id} ({runner.checkout.id})"
     end = TaskEnd(TaskEvent.FAILED, message_of(RUNNER_LOST, text), task.run_id, successor)
     now = desk.engine.clock()
     ended = desk.queue.end_lost(task, end, now)

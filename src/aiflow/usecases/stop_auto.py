@@ -27,7 +27,7 @@ def ask_to_stop(engine: Engine, wish: StopRequest) -> Asked:
     if auto is None:
         raise ConflictError(reason_code="AUTO_NOT_RUNNING")
     held = engine.locks.held()[0].values()
-    run = next((lock for lock in held if (lock.pid, lock.host) == (auto.pid, auto.host)), None)
+    run = next((lock for lock in held if lock.holder == auto.holder), None)
     data = {"asked": "stop", "when": wish.value, "pid": auto.pid}
     request_id, run_id = (run.request_id, run.run_id) if run else (None, None)
     who, why = Actor.PERSON, "AUTO_STOPPED_BY_PERSON"

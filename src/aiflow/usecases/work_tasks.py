@@ -170,7 +170,7 @@ class _Worker:
         desk = self._desk
         if time.monotonic() - self._adopted_at >= ADOPT_SECONDS:
             self._patiently(lambda: desk.queue.adopt(desk.engine.clock()))
-            self._patiently(lambda: end_strays(desk))
+            self._reaper.suspect(self._patiently(lambda: end_strays(desk)))
             self._adopted_at = time.monotonic()
         if time.monotonic() - self._recovered_at >= RECOVER_SECONDS:
             self._patiently(self._reap)  # first: what a dead runner was at goes on as its own task's successor

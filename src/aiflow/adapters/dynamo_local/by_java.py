@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.adapters.dynamo_local.folder import JAVA, LARGE_LOG_BYTES, Record
 from aiflow.adapters.dynamo_local.health import problem_at
 from aiflow.adapters.dynamo_local.java import bare_environment
-from aiflow.adapters.processes.table import boot_id, started_at
+from aiflow.adapters.processes.machine import boot_id, pid_namespace
+from aiflow.adapters.processes.table import started_at
 from aiflow.errors import EnvironmentProblemError
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ class JavaStore(NamedTuple):
                 )
         finally:
             os.close(alive)
-        record = Record(JAVA, port, process.pid, started_at(process.pid), boot_id())
+        began = started_at(process.pid)
+        record = Record(JAVA, port, process.pid, began, boot_id(), pid_namespace=pid_namespace())
         assert process.stdin is not None
         with process.stdin as told:
             folder.write(record)

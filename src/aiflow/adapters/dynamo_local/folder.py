@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.adapters.atomic_files import create_file, guarded, read_regular, replace_file
 from aiflow.adapters.file_system import is_network, kind_of
-from aiflow.adapters.processes.table import boot_id, facts_of
+from aiflow.adapters.processes.machine import host_name
+from aiflow.adapters.processes.table import facts_of
 from aiflow.adapters.user_folders import data_home, private_folder
+from aiflow.domain.process import Liveness, Process, liveness
 from aiflow.errors import EnvironmentProblemError
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class Record(NamedTuple):
     started_at: float | None = None
     boot_id: str | None = None
     container: str | None = None
+    pid_namespace: str | None = None
 
     @property
     def is_stopped(self) -> bool:
@@ -44,12 +47,10 @@ class Record(NamedTuple):
 
     def is_process_alive(self) -> bool:
         """Tell whether the very process that was written down lives: not one that got its number later."""
-        if self.pid is None or (self.boot_id and self.boot_id != boot_id()):
+        if self.pid is None or self.started_at is None:
             return False
-        facts = facts_of(self.pid)
-        return (
-            facts.process_started_at is not None and facts.process_started_at == self.started_at and not facts.is_zombie
-        )
+        written = Process(host_name(), self.pid, self.boot_id, self.pid_namespace, self.started_at)
+        return liveness(written, facts_of(self.pid)) is Liveness.ALIVE
 
 
 class StoreFolder:

@@ -123,6 +123,8 @@ def item_of_runner(runner: Runner) -> Item:
         "task_id": runner.task_id,
         "pid": runner.pid,
         "boot_id": runner.boot_id,
+        "pid_namespace": runner.pid_namespace,
+        "machine_id": runner.machine_id,
         "process_started_at": runner.process_started_at,
         "version": runner.version,
     }
@@ -143,6 +145,8 @@ def runner_of(item: Item) -> Runner:
         task_id=_text(item, "task_id"),
         pid=_number(item, "pid", 0) or None,
         boot_id=_text(item, "boot_id"),
+        pid_namespace=_text(item, "pid_namespace"),
+        machine_id=_text(item, "machine_id"),
         process_started_at=item.get("process_started_at"),
         version=_text(item, "version") or "",
     )

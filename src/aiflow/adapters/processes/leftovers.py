@@ -12,8 +12,9 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.atomic_files import translated
+from aiflow.adapters.atomic_files import is_held, translated
 from aiflow.adapters.processes import table
+from aiflow.adapters.processes.machine import pid_namespace
 from aiflow.domain.markers import GIT_MARK, GUARD_MARK, RUN_MARK
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def end_leftovers(guards_folder: str, run_id: str, since: float | None) -> int:
     `since` is a start time of `table.started_at`: nothing older is touched but the guards themselves.
     """
     with translated(guards_folder):
-        if not _wait(lambda: not _guards_at_work(guards_folder, run_id), GUARD_SECONDS):
+        if not _wait(lambda: not are_guards_at_work(guards_folder, run_id), GUARD_SECONDS):
             _kill_guards(guards_folder, run_id)
         ended = sweep(RUN_MARK, run_id, since)
         # Git ends by itself soon after its caller; killed in the middle it would leave its own locks behind.
@@ -90,9 +91,9 @@ def _kill(targets: dict[int, table.Known]) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def _guards_at_work(guards_folder: str, run_id: str) -> bool:
+def are_guards_at_work(guards_folder: str, run_id: str) -> bool:
     """Tell whether a guard still holds its liveness file, or lives though somebody removed that."""
-    if any(_is_held(path) for path in liveness_files(guards_folder, run_id)):
+    if any(is_held(path) for path in liveness_files(guards_folder, run_id)):
         return True
     return bool(table.marked(GUARD_MARK, run_id))
 
@@ -101,43 +102,27 @@ def _kill_guards(guards_folder: str, run_id: str) -> None:
     """Kill guards that do not come to an end, one that was stopped for example."""
     pids = table.marked(GUARD_MARK, run_id)
     for path in liveness_files(guards_folder, run_id):
-        if _is_held(path) and (pid := _recorded(path)) is not None:
+        if is_held(path) and (pid := _recorded(path)) is not None:
             pids.append(pid)
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
-    _wait(lambda: not _guards_at_work(guards_folder, run_id), 1.0)
+    _wait(lambda: not are_guards_at_work(guards_folder, run_id), 1.0)
 
 
 def _recorded(path: str) -> int | None:
     """Return the guard that a liveness file names, if that is the process of this number still."""
     try:
         with open(path, encoding="ascii") as file:
-            pid, started_at = file.read(100).split()
-        return int(pid) if table.started_at(int(pid)) == float(started_at) else None
+            pid, started_at, *where = file.read(100).split()
+        is_seen = where in ([], [str(pid_namespace())])  # from another container, its number is somebody else's here
+        return int(pid) if is_seen and table.started_at(int(pid)) == float(started_at) else None
     except (FileNotFoundError, ValueError):
         return None
 
 
-def _is_held(path: str) -> bool:
-    """Tell whether a guard holds a liveness file."""
-    import fcntl
-
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
-
-
 def _remove_if_free(path: str) -> None:
-    if not _is_held(path):
+    if not is_held(path):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
 

@@ -10,12 +10,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from aiflow.domain.lock import OwnerFacts
+from aiflow.adapters.processes.machine import PROC, boot_id, host_name, machine_id, pid_namespace
+from aiflow.domain.process import OwnerFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-PROC = "/proc"
 
 
 class Known(NamedTuple):
@@ -98,26 +97,29 @@ def table() -> Table:
     return ProcTable() if sys.platform == "linux" else PsutilTable()
 
 
-def boot_id() -> str | None:
-    """Return what tells this boot of the machine from every other, where there is such a thing."""
+def facts_of(pid: int | None) -> OwnerFacts:
+    """Return what a process that was written down is judged by."""
+    known = table().look(pid) if pid is not None else None
+    return OwnerFacts(
+        host=host_name(),
+        boot_id=boot_id(),
+        process_started_at=known.started_at if known else None,
+        is_zombie=known is not None and known.is_zombie,
+        is_hidden=known is None and pid is not None and _is_hidden(pid),
+        pid_namespace=pid_namespace(),
+        machine_id=machine_id(),
+    )
+
+
+def _is_hidden(pid: int) -> bool:
+    """Tell whether a process that cannot be looked at is there all the same: another user's, kept from us (hidepid)."""
     try:
-        with open(f"{PROC}/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip() or None
-    except OSError:
-        return None
-
-
-def host_name() -> str:
-    """Return this machine's name."""
-    return os.uname().nodename
-
-
-def facts_of(pid: int) -> OwnerFacts:
-    """Return what a lock's holder is judged by."""
-    known = table().look(pid)
-    if known is None:
-        return OwnerFacts(host_name(), boot_id(), None)
-    return OwnerFacts(host_name(), boot_id(), known.started_at, known.is_zombie)
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def started_at(pid: int) -> float | None:

@@ -1,0 +1,57 @@
+"""The life of a lock's holder as the kernel keeps it (LCK-4), for whoever cannot see its process from their container.
+
+A holder has one byte of the guard file locked for as long as it holds: the byte of its fence, by a lock that belongs to
+the open file and not to the process, so that neither a fork nor another open of the file gives it back. The kernel
+frees it when the holder is gone, and tells every container of the machine about it, also while the holder is paused.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+
+# Linux's `struct flock`: type, whence, start, length, pid.
+_FORM = struct.Struct("@hhqqi4x")
+_PLACES = 1 << 62
+
+
+def can_keep() -> bool:
+    """Tell whether this system has such locks."""
+    return hasattr(fcntl, "F_OFD_SETLK")
+
+
+def keep(guard: str, fence: int) -> int:
+    """Lock a fence's byte and return the open file: closed, or with us, it is free."""
+    fd = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _of(fence))
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def let_go(fd: int, fence: int) -> None:
+    """Free a fence's byte: closing alone would leave it to a child that was forked meanwhile."""
+    try:
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _of(fence, fcntl.F_UNLCK))
+    finally:
+        os.close(fd)
+
+
+def is_kept(guard: str, fence: int) -> bool:
+    """Tell whether somebody, in whatever container, has a fence's byte locked."""
+    try:
+        fd = os.open(guard, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        found = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _of(fence))
+    finally:
+        os.close(fd)
+    return bool(_FORM.unpack(found)[0] != fcntl.F_UNLCK)
+
+
+def _of(fence: int, kind: int = fcntl.F_WRLCK) -> bytes:
+    return _FORM.pack(kind, os.SEEK_SET, fence % _PLACES, 1, 0)
