@@ -109,6 +109,23 @@ def test_locks_show_in_next_and_list(project: Path, aiflow: Program) -> None:
     assert [e["request_id"] for e in answer["excluded"] if e["reason_code"] == "QUEUE_LOCKED"] == ["RQ-1", "RQ-2"]
 
 
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("run",), "INPUT_INVALID: 指定が必要です: 引数 'REQUEST'。\n"),
+        (("logs", "RQ-1", "-n", "x"), "INPUT_INVALID: '-n' の値が正しくありません: 'x' は数値ではありません。\n"),
+    ],
+)
+def test_mistyped_commands_are_explained_in_japanese(aiflow: Program, args: tuple[str, ...], told: str) -> None:
+    assert aiflow("--lang", "ja", *args, code=2).stderr.startswith(told)
+
+
+@pytest.mark.spec("RUN-11")
+def test_next_tells_what_was_interrupted_from_what_runs(project: Path, aiflow: Program) -> None:
+    write_request(project, "RQ-9", "---\nstatus: running\n---\n# Nobody works on it\n")
+    assert "RQ-9 was interrupted, and nobody works on it:  aiflow run RQ-9" in aiflow("next").stdout
+
+
 @pytest.mark.spec("SEL-1", "SEL-2")
 def test_the_answer_is_the_same_on_every_machine(
     project: Path, aiflow: Program, aiflow_in: Callable[[Path], Program]

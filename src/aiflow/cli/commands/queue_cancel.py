@@ -13,6 +13,7 @@ from aiflow.cli.failure import show
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
 from aiflow.cli.queue_session import QueueSession, hinting, namespace_option, task_argument
+from aiflow.cli.render import say
 from aiflow.cli.session import Session, print_json
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.reasons import exit_code
@@ -72,14 +73,14 @@ def _cancel(
     is_running = before.status is TaskStatus.RUNNING
     if is_running and not flags["yes"] and not as_json and sys.stdin.isatty():
         click.confirm(texts("queue.confirm", task_id=task_id, runner=before.claimed_by), abort=True)
-    task = cancel_task(desk, task_id, f"by {_user()} on {desk.checkout.host}")
+    task = cancel_task(desk, task_id, texts("queue.cancelled_by", user=_user(), host=desk.checkout.host))
     if not as_json:
         key = "queue.cancelling" if is_running else "queue.cancelled"
-        click.echo(texts(key, task_id=task_id, runner=task.claimed_by))
+        say(texts(key, task_id=task_id, runner=task.claimed_by))
     is_released = not is_running or (not flags["no_wait"] and _wait(desk, task))
     if is_running and not flags["no_wait"] and not as_json:
         key = "queue.let_go" if is_released else "queue.not_yet"
-        click.echo(texts(key, task_id=task_id, runner=task.claimed_by))
+        say(texts(key, task_id=task_id, runner=task.claimed_by))
     return task, is_released
 
 
