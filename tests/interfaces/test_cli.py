@@ -859,6 +859,12 @@ def test_new_without_a_title_outside_a_terminal_is_refused(project: Path, aiflow
 
 def test_settings_can_be_asked_for_by_name(project: Path, aiflow: Program) -> None:
     assert aiflow("settings", "agent.kind").stdout.startswith('agent.kind  "claude-code"  (default)\n')
+    shown = aiflow(
+        "-c", "agent.kind=demo", "-c", "agent.roles.qa.model=m", "settings", "agent", "agent.roles.planner.kind"
+    )
+    assert 'agent.roles.planner.kind  "demo"' in shown.stdout  # what counts for the role, not the table's default
+    roles = [line.split()[0] for line in shown.stdout.splitlines() if line.startswith("agent.roles.")]
+    assert sorted(roles) == ["agent.roles.planner.kind", "agent.roles.qa.model"]
     assert {each["name"].split(".")[0] for each in aiflow.json("settings", "limits")["settings"]} == {"limits"}
     assert "There is no setting 'nope'." in aiflow("settings", "nope", code=2).stderr
     assert aiflow("settings", "--changed").stdout == "All settings are at their defaults.\n"

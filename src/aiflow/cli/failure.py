@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 
@@ -46,7 +47,7 @@ def _as_known(error: Exception) -> AiflowError:
 def _told_by_click(error: click.ClickException) -> str:
     """Return click's words; it ends some with a full stop of its own, whatever the language."""
     told = error.format_message()
-    return told.replace("'.", "'。") if current_texts().language == "ja" else told
+    return re.sub(r"'\. ?", "'。", told) if current_texts().language == "ja" else told
 
 
 def show(error: AiflowError) -> None:
