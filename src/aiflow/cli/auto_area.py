@@ -89,7 +89,7 @@ def run_lines(scene: Scene, running: Upcoming, texts: Texts, now: datetime) -> l
     """Say what runs, what is being done about it, and what the agent wrote last."""
     name = (Part(f"▶ {running.request_id}", "cyan", is_bold=True), Part(f"  {running.title}"))
     run = scene.run if scene.run is not None and scene.run.request_id == running.request_id else None
-    doing = _doing(run, texts) if run is not None else (Part(texts("auto.doing.INIT")),)
+    doing = doing_line(run, texts) if run is not None else (Part(texts("auto.doing.INIT")),)
     return [
         row(clock_text(now - scene.request_since) if scene.request_since else "", *name),
         row(clock_text(now - scene.doing_since) if scene.doing_since else "", Part("  "), *doing),
@@ -97,7 +97,13 @@ def run_lines(scene: Scene, running: Upcoming, texts: Texts, now: datetime) -> l
     ]
 
 
-def _doing(run: Run, texts: Texts) -> Line:
+def doing_of(run: Run) -> tuple[object, ...]:
+    """Return what a run is at: something else is done as soon as this is something else."""
+    role = run.visit.calling
+    return (run.run_id, run.state, run.current_step_id, role, run.calls_of(role) if role else 0)
+
+
+def doing_line(run: Run, texts: Texts) -> Line:
     """Say which step it is, who is called, and for which time."""
     if not run.is_active:
         is_accepting = bool(run.history) and run.history[-1].event == RunEvent.ACCEPTING

@@ -8,35 +8,25 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Self
 
 import click
 
-from aiflow.cli.auto_area import Scene, draw, last_line
+from aiflow.cli.auto_area import Scene, doing_of, draw, last_line
 from aiflow.cli.auto_lines import Teller, Told
 from aiflow.cli.auto_summary_view import listed_lines, summary_lines
-from aiflow.cli.lines import GREY, Line, Part, fitted, painted, plain
-from aiflow.cli.render import is_terminal, terminal_width
+from aiflow.cli.lines import GREY, Line, Part, fitted, local_now, painted, plain
+from aiflow.cli.render import is_watched, terminal_width
 from aiflow.domain.auto_run import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
 
-    from aiflow.cli.auto_screen import Screen
+    from aiflow.cli.screen import Screen
     from aiflow.domain.auto_run import AutoStatus, Summary
     from aiflow.domain.run import Run
     from aiflow.messages import Texts
-
-
-def is_watched() -> bool:
-    """Tell whether a live area makes sense: a person looks on, and the terminal can be redrawn."""
-    return is_terminal() and os.environ.get("TERM") != "unknown" and not os.environ.get("CI")
-
-
-def local_now() -> datetime:
-    """Return the time, with the user's own offset."""
-    return datetime.now().astimezone()
 
 
 class AutoView:
@@ -65,7 +55,7 @@ class AutoView:
     def __enter__(self) -> Self:
         """Begin to show."""
         if self._is_watched and not self._is_quiet:
-            from aiflow.cli.auto_screen import Screen
+            from aiflow.cli.screen import Screen
 
             self._screen = Screen(self._picture)
             self._screen.start()
@@ -95,8 +85,7 @@ class AutoView:
         if self._is_quiet:
             return
         now = self._clock()
-        role = run.visit.calling
-        doing = (run.run_id, run.state, run.current_step_id, role, run.calls_of(role) if role else 0)
+        doing = doing_of(run)
         if doing != self._doing:
             self._output = ""
             self._scene = replace(self._scene, doing_since=now)

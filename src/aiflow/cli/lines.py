@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
 GREY = "bright_black"
 LEAST_WIDTH = 8
+# How colours are written (ECMA-48, SGR): a number each, several to one command.
+_COLOURING = re.compile(r"\x1b\[([0-9;]*)m")
+_BOLD = 1
+_NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_COLOURS = {
+    first + number: f"{kind}{name}" for first, kind in ((30, ""), (90, "bright_")) for number, name in enumerate(_NAMES)
+}
 _HOUR, _MINUTE = 3600, 60
 
 
@@ -41,6 +49,19 @@ def painted(line: Line) -> str:
     """Return a line with its colours, for a terminal."""
     parts = [click.style(clean(part.text), fg=part.colour, bold=part.is_bold or None) for part in line if part.text]
     return "".join(parts)
+
+
+def parts_of(text: str) -> Line:
+    """Take a painted line apart again; whatever else commands a terminal is taken out."""
+    parts, colour, is_bold = [], None, False
+    for number, piece in enumerate(_COLOURING.split(text)):
+        if number % 2 == 0:
+            parts.append(Part(click.unstyle(piece), colour, is_bold))
+            continue
+        for code in map(int, piece.split(";") if piece else ["0"]):
+            is_bold = code == _BOLD or (is_bold and code != 0)
+            colour = _COLOURS.get(code, None if code == 0 else colour)
+    return tuple(part for part in parts if part.text)
 
 
 def width_of(line: Line) -> int:
@@ -116,6 +137,11 @@ def moment_text(moment: datetime) -> str:
     local = moment.astimezone()
     away = local - datetime.now().astimezone()
     return f"{local:%H:%M:%S}" if away < timedelta(hours=20) else f"{local:%Y-%m-%d %H:%M}"
+
+
+def local_now() -> datetime:
+    """Return the time, with the user's own offset."""
+    return datetime.now().astimezone()
 
 
 def clock_text(elapsed: timedelta) -> str:

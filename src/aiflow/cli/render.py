@@ -45,6 +45,11 @@ def is_terminal() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def is_watched() -> bool:
+    """Tell whether a live area makes sense: a person looks on, and the terminal can be redrawn."""
+    return is_terminal() and os.environ.get("TERM") != "unknown" and not os.environ.get("CI")
+
+
 def clean(text: str) -> str:
     """Take the control characters out of a text from a file: it must not command the terminal."""
     return UNCLEAN.sub("\ufffd", text.replace("\t", " ")) if not text.isprintable() else text

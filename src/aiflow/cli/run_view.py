@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Self
 
 import click
 
+from aiflow.cli.auto_area import doing_of
 from aiflow.cli.layout import wrap
-from aiflow.cli.lines import event_text
-from aiflow.cli.render import clean, heading, is_terminal, paint, say, terminal_width
+from aiflow.cli.lines import event_text, local_now
+from aiflow.cli.render import clean, heading, is_terminal, is_watched, paint, say, terminal_width
+from aiflow.cli.run_area import RunScene, draw_run
 from aiflow.domain.choices import numbered
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.reasons import mending_command
@@ -18,8 +22,11 @@ from aiflow.usecases.run_report import message_facts
 from aiflow.usecases.run_shapes import outcome_code
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
 
+    from aiflow.cli.lines import Line
+    from aiflow.cli.screen import Screen
     from aiflow.domain.run import Run, RunError
     from aiflow.messages import Texts
 
@@ -37,18 +44,63 @@ SNIPPET_LINES = 12
 class RunView:
     """Writes a line for everything that happens to a run; on a terminal the agent's output as well."""
 
-    def __init__(self, texts: Texts, *, is_quiet: bool) -> None:
+    def __init__(
+        self, texts: Texts, *, is_quiet: bool, stopping: str, clock: Callable[[], datetime] = local_now
+    ) -> None:
         self._texts = texts
         self._is_quiet = is_quiet
+        self._stopping = stopping
+        self._clock = clock
         self._run_id: str | None = None
         self._told = 0
         self._doing: object = None
+        self._screen: Screen | None = None
+        # The screen's thread reads these two; each is replaced as a whole.
+        self._scene: RunScene | None = None
+        self._notice: str | None = None
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        return self
+
+    def __exit__(self, *_how: object) -> None:
+        """Take the live area away, however it ended."""
+        if self._screen is not None:
+            self._screen.stop()
 
     def observe(self, run: Run) -> None:
         """Tell what is new in a run; that nobody reads it any more does not touch the run."""
-        if not self._is_quiet:
-            with self._unread():
-                self._tell(run)
+        if self._is_quiet:
+            return
+        self._show_live(run)
+        with self._unread():
+            self._tell(run)
+
+    def heard(self, _interrupts: object) -> None:
+        """Say once that a wish to stop was heard; a signal handler calls this in the middle of anything.
+
+        Nothing is locked and no buffered stream is touched here: the screen's thread shows it, or the system writes it.
+        """
+        if self._notice is None and self._screen is None:
+            with contextlib.suppress(OSError):
+                os.write(2, f"{self._stopping}\n".encode("utf-8", "backslashreplace"))
+        self._notice = self._stopping
+
+    def _show_live(self, run: Run) -> None:
+        """Have a live area below the lines that says what is done, and for how long already."""
+        now, before = self._clock(), self._scene
+        is_same = before is not None and doing_of(before.run) == doing_of(run)
+        self._scene = RunScene(run, before.since if before and is_same else now, before.heard if before else now)
+        if self._screen is None and is_watched():
+            from aiflow.cli.screen import Screen
+
+            self._screen = Screen(self._picture)
+            self._screen.start()
+
+    def _picture(self, columns: int) -> list[Line]:
+        """Return the live area as it is now."""
+        scene = self._scene
+        return draw_run(replace(scene, notice=self._notice), self._texts, self._clock(), columns) if scene else []
 
     @contextlib.contextmanager
     def _unread(self) -> Iterator[None]:
@@ -91,6 +143,8 @@ class RunView:
         """Show the agent's output as it comes, on a terminal."""
         if self._is_quiet or not is_terminal():
             return
+        if self._scene is not None:
+            self._scene = replace(self._scene, heard=self._clock())
         with self._unread():
             width = max(20, terminal_width() - len(GUTTER))
             for line in data.decode("utf-8", "replace").splitlines():

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from aiflow.cli.auto_area import Scene, row, run_lines
 from aiflow.cli.auto_lines import Teller, Told
-from aiflow.cli.auto_view import AutoView, local_now
-from aiflow.cli.lines import GREY, Line, Part, broken, fitted
+from aiflow.cli.auto_view import AutoView
+from aiflow.cli.lines import GREY, Line, Part, broken, fitted, local_now
 from aiflow.cli.render import terminal_width
 from aiflow.cli.session import print_json
 from aiflow.domain.auto_run import Limits, Upcoming

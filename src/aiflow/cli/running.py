@@ -107,8 +107,8 @@ def run_to_the_end(
     def in_turn(engine: Engine) -> Run:
         return _wait_for_turn(session, engine, work) if wait else work(engine)
 
-    view = RunView(session.texts, is_quiet=as_json)
-    with catching_signals(telling_once(session.texts("run.cancelling"))) as interrupts:
+    view = RunView(session.texts, is_quiet=as_json, stopping=session.texts("run.cancelling"))
+    with catching_signals(view.heard) as interrupts, view:
         try:
             engine = session.engine(interrupts, view)
             run = recorded(session, engine, lambda: _errand(engine, aim), in_turn, _end_of)

@@ -9,7 +9,7 @@ import click
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import target_argument
 from aiflow.cli.run_view import RunView
-from aiflow.cli.running import catching_signals, find_newest_run, telling_once
+from aiflow.cli.running import catching_signals, find_newest_run
 from aiflow.cli.session import Session, print_json
 from aiflow.domain.reasons import exit_code
 from aiflow.usecases.accept_run import accept_run
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 @target_argument()
 def command(session: Session, as_json: bool, target: RequestId) -> None:  # noqa: FBT001
     """Bring a finished run into the base branch and set its request done."""
-    view = RunView(session.texts, is_quiet=as_json)
-    with catching_signals(telling_once(session.texts("accept.stopping"))) as interrupts:
+    view = RunView(session.texts, is_quiet=as_json, stopping=session.texts("accept.stopping"))
+    with catching_signals(view.heard) as interrupts, view:
         engine = session.engine(interrupts, view)
         run = accept_run(engine, find_newest_run(engine, target))
     if as_json:

@@ -12,9 +12,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, TextIO
 
-import click
-
-from aiflow.cli.lines import Line, Part, width_of
+from aiflow.cli.lines import Line, parts_of, width_of
 from aiflow.cli.render import clean, terminal_width
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ class Screen:
         self._picture = picture
         self._lines: deque[Line] = deque()
         self._end = threading.Event()
-        self._thread = threading.Thread(target=self._show, name="auto-screen", daemon=True)
+        self._thread = threading.Thread(target=self._show, name="screen", daemon=True)
         self._streams: tuple[TextIO, TextIO] = sys.stdout, sys.stderr
         self._console, self._live = _make(sys.stdout)
         self._shown: list[Line] = []
@@ -146,7 +144,7 @@ class _Between(io.TextIOBase):
         """Take a text; a line without its end waits for it."""
         *lines, self._begun = (self._begun + text).split("\n")
         for line in lines:
-            self._add((Part(click.unstyle(line)),))
+            self._add(parts_of(line))
         return len(text)
 
     def flush(self) -> None:
