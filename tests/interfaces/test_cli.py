@@ -120,6 +120,26 @@ def test_mistyped_commands_are_explained_in_japanese(aiflow: Program, args: tupl
     assert aiflow("--lang", "ja", *args, code=2).stderr.startswith(told)
 
 
+@pytest.mark.spec("REQ-4")
+@pytest.mark.parametrize(
+    ("metadata", "english", "japanese"),
+    [
+        ("title: a: b", "a value with ': ' in it needs quotes", "コロンと空白を含む値は引用符で囲み"),
+        ("title: 'abc", "a quotation mark is not closed", "引用符が閉じられていません"),
+        ("labels: [a, b", "a bracket is not closed", "かっこが閉じられていません"),
+        ("title: @x", "begins with @", "「@」「`」「%」やタブで始まる値"),
+        ("title: x\n\tpriority: P1", "not tabs, to indent", "タブではなく空白"),
+        ("title: [a] b", "did not find expected key", "did not find expected key"),
+    ],
+)
+def test_the_usual_mistakes_in_metadata_are_told_in_plain_words(
+    project: Path, aiflow: Program, metadata: str, english: str, japanese: str
+) -> None:
+    write_request(project, "RQ-9", f"---\n{metadata}\n---\n# Title\n")
+    assert english in aiflow("show", "RQ-9").stdout
+    assert japanese in aiflow("--lang", "ja", "show", "RQ-9").stdout
+
+
 @pytest.mark.spec("RUN-11")
 def test_next_tells_what_was_interrupted_from_what_runs(project: Path, aiflow: Program) -> None:
     write_request(project, "RQ-9", "---\nstatus: running\n---\n# Nobody works on it\n")
