@@ -54,7 +54,7 @@ def queue_sections() -> Iterator[str]:
     yield (
         "## aiflow queue list\n\n`{namespace, tasks, next_start}`: tasks as above, by `task_id`, newest first. "
         "`--start` with `next_start` gives those that follow; it is `null` at the end. "
-        "With `--all`, `namespace` is `null`.\n"
+        "With `--all`, `namespace` is `null`, and `next_start` is the last task behind its namespace and a slash.\n"
     )
     yield (
         "## aiflow queue show\n\nA task as above. `prompt` is the whole text here; in a list, the beginning of a long "

@@ -14,6 +14,7 @@ from aiflow.adapters.stage_file import stage_of
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.lock import LockType
 from aiflow.domain.request import RequestId, parse_instant
+from aiflow.domain.run_summary import TaskRef
 from run_builders import in_tests
 
 RQ = RequestId("RQ-1")
@@ -49,11 +50,17 @@ def test_a_run_is_summed_up(tmp_path: Path) -> None:
         "state": "NEEDS_INPUT",
         "error": {"category": "EXECUTION", "reason_code": "RETRY_LIMIT_EXCEEDED", "cause": "UNIT_TEST_FAILED"},
         "history": [{"at": "2026-01-01T00:00:00Z"}, {"at": "2026-01-01T09:00:00+09:00", "event": "NEEDS_INPUT"}],
+        "task": {"namespace": "shop", "task_id": "TASK-1"},
     }
     write_stage(tmp_path, "RUN-1", stage)
     run = RunFiles(tmp_path).latest([RQ])[RQ]
     assert (run.reason_code, run.cause) == ("RETRY_LIMIT_EXCEEDED", "UNIT_TEST_FAILED")
     assert run.changed_at == parse_instant("2026-01-01T00:00:00Z")
+    assert run.task == TaskRef("shop", "TASK-1")
+    odd = ("TASK-1", {"task_id": "TASK-1"}, {"namespace": 1, "task_id": "TASK-1"})
+    for number, task in enumerate(odd, 2):
+        write_stage(tmp_path, f"RUN-{number}", {**stage, "task": task})
+    assert [run.task for run in RunFiles(tmp_path).all_of(RQ)] == [None] * 3 + [run.task]
 
 
 @pytest.mark.spec("REQ-7", "REQ-5")

@@ -22,6 +22,7 @@ from aiflow.domain.resume import GoOn
 from aiflow.domain.retry import StepStop
 from aiflow.domain.run import Evidence, Feedback, Happening, Run, RunError, StepWork, Visit
 from aiflow.domain.run_events import called, left, noted, resumed, stopped
+from aiflow.domain.run_summary import TaskRef
 from aiflow.domain.usage import Usage
 from run_builders import EVERY_STATE, at, done, fail, in_step, in_tests, new_run, why
 
@@ -73,6 +74,7 @@ def full_run() -> Run:
         "usage": Usage(3, 1000, 400, 50, 0.25, 12.5),
         "quota": QuotaWait(at(1), at(2), 3, "429", is_over=True),
         "lock": {"pid": 5, "host": "h", "fence": 7},
+        "task": TaskRef("shop", "TASK-1"),
     }
     return noted(Run(**fields), "LOCK_RECLAIMED", at(43), "LOCK_STALE_RECOVERED", "pid 5")
 
@@ -298,6 +300,8 @@ MAY_BE_MISSING |= {"steps[].instructions", "steps[].targets", "steps[].targets.p
 MAY_BE_MISSING |= {"accepted_as", "steps[].merges", "steps[].conflicts", "steps[].unmarked"}
 # Nor have those of versions before agents told what they use.
 MAY_BE_MISSING |= {"planning_session", "quota", "usage", "error.choices", "steps[].sessions"}
+# Nor have those of versions before the queue.
+MAY_BE_MISSING |= {"task"}
 MAY_BE_MISSING |= {f"usage.{name}" for name in Usage.__dataclass_fields__}
 FREE = ("lock.", *(f"{name}." for name in NOT_READ))
 JUNK: list[Any] = [

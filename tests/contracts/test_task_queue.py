@@ -455,6 +455,18 @@ def test_tasks_are_listed_newest_first_and_counted(queue: TaskQueue) -> None:
     assert seen[-1] == 5
 
 
+def test_the_live_task_of_a_request_is_found_by_the_request(queue: TaskQueue) -> None:
+    assert queue.live_of("RQ-0001") is None
+    [first, other] = put(queue, a_task(1), a_task(2))
+    assert queue.live_of("RQ-0001") == first
+    claimed = claim(queue)
+    assert queue.live_of("RQ-0001") == claimed
+    queue.finish(claimed, COMPLETED, later(101))
+    assert queue.live_of("RQ-0001") is None
+    [second] = put(queue, a_task(3, request_id="RQ-0001"))
+    assert (queue.live_of("RQ-0001"), queue.live_of("RQ-0002")) == (second, other)
+
+
 def test_the_running_tasks_of_a_runner_are_found(queue: TaskQueue) -> None:
     put(queue, *(a_task(number) for number in range(1, 5)))
     ended, mine, yours = claim(queue), claim(queue), claim(queue, YOU)

@@ -12,6 +12,7 @@ import pytest
 from e2e.bench import Bench, is_alive, wait_for
 from e2e.test_doctor import assert_worded
 
+RUN_FIELDS = {"request_id", "run_id", "state", "reason_code", "cause", "changed_at", "task"}
 RESULT_FIELDS = {
     "request_id",
     "run_id",
@@ -31,6 +32,7 @@ RESULT_FIELDS = {
     "warnings",
     "replaces",
     "replaced_by",
+    "task",
     "accepted_as",
     "created_at",
     "changed_at",
@@ -197,7 +199,7 @@ def test_the_shapes_that_programs_read(bench: Bench) -> None:
     run_id = stopped["run_id"]
 
     runs = bench.aiflow.json("runs", "RQ-1")["runs"]
-    assert [set(run) for run in runs] == [{"request_id", "run_id", "state", "reason_code", "cause", "changed_at"}]
+    assert [set(run) for run in runs] == [RUN_FIELDS]
     assert runs == bench.aiflow.json("runs")["runs"]
     shown = bench.aiflow.json("show", "RQ-1")
     assert [run["run_id"] for run in shown["runs"]] == [run_id]

@@ -17,8 +17,8 @@ from aiflow.domain.runner import Runner, RunnerStatus
 from aiflow.domain.task import Checkout, TaskEnd, successor_of
 from aiflow.ports.tasks import Claimant
 from dynamo import Dynamo
-from e2e.bench import Bench, is_alive, wait_for
-from runner_yard import SHORT, TIMEOUT_SECONDS, Yard, now
+from e2e.bench import Bench, git, is_alive, wait_for
+from runner_yard import NAMESPACE, SHORT, TIMEOUT_SECONDS, Yard, now
 
 HANG = "write('half.txt', 'half\\n'); (HERE / 'pid').write_text(str(os.getpid())); time.sleep(600)"
 
@@ -54,6 +54,7 @@ def test_a_task_is_claimed_executed_and_ended_as_its_run(yard: Yard) -> None:
     task = yard.task(task_id)
     assert (task.status, task.error_message, task.run_id) == ("COMPLETE", None, yard.bench.run_ids()[0])
     assert (yard.bench.stage()["state"], yard.bench.status(), yard.bench.locks()) == ("DONE", "blocked", [])
+    assert yard.bench.stage()["task"] == {"namespace": NAMESPACE, "task_id": task_id}
     [runner] = yard.runners()
     assert (runner.status, runner.task_id, runner.is_at_rest, task.claimed_by) == (
         "stopped",
@@ -73,10 +74,19 @@ def test_a_run_that_stops_is_an_error_with_its_reason_and_resume_brings_the_answ
     task = yard.task(asked)
     assert (task.status, task.reason_code) == ("ERROR", "NEEDS_CLARIFICATION")
     assert task.error_message == "NEEDS_CLARIFICATION: Red or green?"
+    away = {"AIFLOW_QUEUE_STORE": "http://127.0.0.1:9"}  # no store is asked for what the run itself knows
+    name, there = f"aiflow queue show {asked}", f"aiflow queue show {asked} --namespace {NAMESPACE}"
+    for command in (("show", "RQ-1"), ("show", yard.bench.run_ids()[0]), ("why", "RQ-1")):
+        assert name in yard.bench.aiflow(*command, env=away).stdout
+        assert there in yard.bench.aiflow(*command, env={**away, "AIFLOW_NAMESPACE": "other"}).stdout
+    known = {"namespace": NAMESPACE, "task_id": asked}
+    assert yard.bench.aiflow.json("show", "RQ-1", env=away)["latest_run"]["task"] == known
+    assert yard.bench.aiflow.json("show", yard.bench.run_ids()[0], env=away)["task"] == known
     yard.bench.agent.forget()
     resumed = yard.add("resume", prompt="Green")
     yard.work()
     assert (yard.task(resumed).status, yard.bench.stage()["state"]) == ("COMPLETE", "DONE")
+    assert yard.bench.stage()["task"]["task_id"] == resumed
     assert yard.bench.agent.last("implementer")["answers"] == [{"question": "Red or green?", "answer": "Green"}]
     assert len(yard.bench.run_ids()) == 1
 
@@ -195,12 +205,35 @@ def test_what_is_cancelled_while_its_runner_is_dead_does_not_come_back(yard: Yar
     [cancelled] = yard.bench.aiflow.json("queue", "cancel", task_id)["tasks"]
     assert (cancelled["status"], cancelled["is_released"]) == ("CANCELLED", True)
     assert time.monotonic() - began < 10  # nobody is waited for who is dead
-    assert events(yard.work()) == ["started", "stopped"]
     error = yard.bench.errors()
     assert (error["state"], error["reason_code"], yard.bench.status()) == ("NEEDS_INPUT", "CANCELLED", "blocked")
+    # Who recovers without a store does not take it up again, nor does a runner.
+    assert yard.bench.aiflow.json("auto", env={"AIFLOW_QUEUE_STORE": "local"})["runs"] == 0
+    assert events(yard.work()) == ["started", "stopped"]
+    assert yard.bench.errors() == error
     again = yard.add("resume")
     yard.work()
     assert (yard.task(again).status, yard.bench.stage()["state"]) == ("COMPLETE", "DONE")
+
+
+@pytest.mark.faults
+@pytest.mark.spec("QUE-8", "RUN-12")
+def test_a_cancel_from_another_checkout_of_the_machine_stops_the_run_too(yard: Yard, tmp_path: Path) -> None:
+    yard.bench.agent.does("implementer", HANG)
+    task_id = yard.add()
+    process = yard.runner()
+    hanging(yard)
+    process.kill()
+    process.communicate()
+    other = tmp_path / "other"
+    (other / "requests").mkdir(parents=True)
+    git(other, "init", "-q")
+    (other / "aiflow.toml").write_text('namespace = "other"\n')
+    said = yard.bench.aiflow("-C", str(other), "queue", "cancel", task_id, "--namespace", NAMESPACE).stdout
+    assert f"{yard.bench.run_ids()[0]}, on which nobody was at work any more" in said
+    assert (yard.bench.errors()["reason_code"], yard.bench.status()) == ("CANCELLED", "blocked")
+    assert not (other / "runs").exists()
+    assert yard.bench.aiflow.json("auto", env={"AIFLOW_QUEUE_STORE": "local"})["runs"] == 0
 
 
 @pytest.mark.faults

@@ -382,6 +382,38 @@ def test_an_ended_task_says_what_to_do_next_and_where_its_work_is(
         assert fact in shown
 
 
+@pytest.mark.spec("QUE-9", "RUN-8")
+def test_an_old_task_leads_to_the_live_one_of_its_request(shop: Shop) -> None:
+    old = shop.add("RQ-1", "--task-id", "OLD")
+    shop("queue", "cancel", old)
+    assert shop.json("queue", "show", old)["next_command"] == "aiflow queue add RQ-1"
+    newer = shop.add("RQ-1", "--task-id", "NEW")
+    assert shop.json("queue", "show", old)["next_command"] == f"aiflow queue show {newer}"
+    assert f"→ aiflow queue show {newer}" in shop("queue", "list", "--status", "cancelled").out
+    assert "→" not in _note(shop, old), "the live one stands in the same list"
+    there = ("-c", "namespace=other", "queue", "show", old, "--namespace", "shop")
+    assert shop.json(*there)["next_command"] == f"aiflow queue show {newer} --namespace shop"
+    shop("queue", "cancel", newer)
+    assert shop.json(*there)["next_command"] == "aiflow queue add RQ-1 --namespace shop"
+
+
+@pytest.mark.spec("QUE-9")
+def test_the_tasks_of_all_namespaces_are_listed_in_parts_that_join(shop: Shop) -> None:
+    for namespace in ("shop", "dev", "x"):
+        shop("queue", "add", "RQ-1", "--task-id", "MINE", "--namespace", namespace)
+    newest = shop.add("RQ-2")
+    listed: list[tuple[str, str]] = []
+    start: list[str] = []
+    for _ in range(4):
+        part = shop.json("queue", "list", "--all", "-n", "1", *start)
+        listed += [(task["namespace"], task["task_id"]) for task in part["tasks"]]
+        start = ["--start", str(part["next_start"])]
+    assert listed == [("shop", newest), ("dev", "MINE"), ("shop", "MINE"), ("x", "MINE")]
+    assert part["next_start"] is None
+    more = shop("queue", "list", "--all", "-n", "2", "-s", "queued").out
+    assert more.endswith("More: aiflow queue list --start dev/MINE --status QUEUED --all\n")
+
+
 @pytest.mark.spec("QUE-11")
 def test_a_task_of_another_checkout_says_where_its_runner_is_missing(shop: Shop) -> None:
     elsewhere = replace(shop.task(shop.add("RQ-1")), task_id="ELSEWHERE", request_id="RQ-8")

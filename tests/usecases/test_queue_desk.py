@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from aiflow.adapters.memory import MemoryJournal, MemoryLocks
-from aiflow.adapters.memory_queue import MemoryStore
+from aiflow.adapters.memory import MemoryJournal, MemoryLocks, MemoryRuns
+from aiflow.adapters.memory_queue import MemoryQueue, MemoryStore
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
+from aiflow.domain.lock import LockStatus
 from aiflow.domain.request import Priority
 from aiflow.domain.runner import Runner, RunnerStatus
 from aiflow.domain.standing import line_of
-from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd, prompt_request_id
+from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd, prompt_request_id, successor_of
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
 from aiflow.ports.tasks import Claimant, TaskPage
 from aiflow.usecases.cancel_task import cancel_task, holder_of
+from aiflow.usecases.engine import Engine
 from aiflow.usecases.enqueue_work import Order, enqueue_work
 from aiflow.usecases.find_task import close_match, find_task
-from aiflow.usecases.list_tasks import Listing, Wanted, list_tasks, merge_listings
+from aiflow.usecases.list_tasks import Wanted, list_tasks, merge_listings, starts_of
 from aiflow.usecases.queue_desk import LINE_PAGES, QueueDesk, look_around
 from aiflow.usecases.task_shapes import namespaces_shape, runner_state, task_shape
 from builders import request_lock
+from task_builders import a_task
 
 HERE = Checkout("vm", "/shop")
 ME = Claimant("R-1", HERE)
@@ -59,6 +63,13 @@ class Ears:
         pass
 
 
+class NoLocks(MemoryLocks):
+    """Nobody runs here, and nobody died here."""
+
+    def reclaim(self) -> list[LockStatus]:
+        return []
+
+
 class Yard:
     """A desk with everything behind it at hand."""
 
@@ -78,9 +89,15 @@ class Yard:
             **fields,
         }
         self.desk = QueueDesk(**whole)
+        used: dict[str, Any] = {"locks": NoLocks(), "runs": MemoryRuns()}
+        unused = {field.name for field in dataclasses.fields(Engine) if field.default is dataclasses.MISSING}
+        self.engine = cast(Any, Engine)(**{**dict.fromkeys(unused), **used})
 
     def add(self, request_id: str = "RQ-1", **fields: Any) -> Task:
         return enqueue_work(self.desk, Order(TaskAction.START, request_id, **fields)).task
+
+    def cancel(self, task_id: str, who: str) -> Task:
+        return cancel_task(self.desk, self.engine, task_id, who)
 
     def claim(self) -> Task:
         task = self.queue.claim(ME, self.clock())
@@ -153,7 +170,7 @@ def test_the_same_order_under_the_same_id_is_the_same_task_and_no_second_decisio
 @pytest.mark.spec("QUE-8")
 def test_cancelling_takes_a_queued_task_at_once_and_is_recorded(yard: Yard) -> None:
     task = yard.add()
-    ended = cancel_task(yard.desk, task.task_id, "by mika on vm")
+    ended = yard.cancel(task.task_id, "by mika on vm")
     assert (ended.status, ended.error_message) == (TaskStatus.CANCELLED, "CANCELLED: by mika on vm")
     assert holder_of(yard.desk, ended) is None
     assert yard.ears.heard[-1] == ("ns", task.task_id)
@@ -166,7 +183,7 @@ def test_a_running_task_is_let_go_when_its_runner_says_so_or_shows_no_heartbeat(
     task_id = yard.add().task_id
     yard.claim()
     record = yard.runner(task_id=task_id)
-    ended = cancel_task(yard.desk, task_id, "by mika on vm")
+    ended = yard.cancel(task_id, "by mika on vm")
     assert ended.status is TaskStatus.CANCELLED
     assert holder_of(yard.desk, ended) == record
     assert holder_of(replace(yard.desk, is_gone=lambda runner: runner == record), ended) is None
@@ -182,19 +199,52 @@ def test_what_is_over_cannot_be_cancelled_and_what_is_not_there_neither(yard: Ya
     yard.queue.finish(yard.claim(), TaskEnd(TaskEvent.COMPLETED), yard.clock())
     decisions = len(yard.journal.entries)
     with pytest.raises(ConflictError) as error:
-        cancel_task(yard.desk, task_id, "")
+        yard.cancel(task_id, "")
     assert (error.value.reason_code, error.value.context["status"]) == ("TASK_NOT_ACTIVE", "COMPLETE")
     with pytest.raises(NotFoundError) as missing:
-        cancel_task(yard.desk, task_id[:-1], "")
+        yard.cancel(task_id[:-1], "")
     assert (missing.value.reason_code, missing.value.context["meant"]) == ("TASK_NOT_FOUND", task_id)
     assert len(yard.journal.entries) == decisions
 
 
+@pytest.mark.spec("QUE-7", "QUE-8")
+def test_what_was_handed_on_is_cancelled_where_it_goes_on(yard: Yard) -> None:
+    task_id = yard.add().task_id
+    handed_on = TaskEnd(TaskEvent.FAILED, "RUNNER_STOPPED", None, f"{task_id}.2")
+    ended = yard.queue.finish(yard.claim(), handed_on, yard.clock())
+    with pytest.raises(ConflictError):  # its runner died before it could hand it on
+        yard.cancel(task_id, "")
+    yard.queue.enqueue(successor_of(ended, yard.clock()))
+    assert yard.cancel(task_id, "").task_id == f"{task_id}.2"
+    assert {each.task_id: each.status for each in yard.store.tasks.values()} == {
+        task_id: TaskStatus.ERROR,
+        f"{task_id}.2": TaskStatus.CANCELLED,
+    }
+    assert yard.cancel(task_id, "").status is TaskStatus.CANCELLED, "once more does no harm"
+
+
+@pytest.mark.spec("QUE-7", "QUE-8")
+def test_what_is_handed_on_at_the_moment_of_the_cancel_is_followed(yard: Yard) -> None:
+    task = yard.add()
+    claimed = yard.claim()
+
+    class HandingOn(MemoryQueue):
+        def cancel(self, task_id: str, why: str, now: datetime) -> Task:
+            if task_id == task.task_id:
+                end = TaskEnd(TaskEvent.FAILED, "RUNNER_STOPPED", None, f"{task_id}.2")
+                self.enqueue(successor_of(self.finish(claimed, end, now), now))
+            return super().cancel(task_id, why, now)
+
+    slow = Yard(queue=HandingOn(yard.store, "ns"))
+    assert slow.cancel(task.task_id, "").task_id == f"{task.task_id}.2"
+    assert {each.status for each in yard.store.tasks.values()} == {TaskStatus.ERROR, TaskStatus.CANCELLED}
+
+
 def test_a_task_is_found_by_its_id_or_the_one_that_may_be_meant_is_named(yard: Yard) -> None:
     old = yard.add("RQ-1", task_id="OLD").task_id
-    cancel_task(yard.desk, old, "")
+    yard.cancel(old, "")
     live = yard.add("RQ-1", task_id="LIVE").task_id
-    cancel_task(yard.desk, yard.add("RQ-2", task_id="ZZZ").task_id, "")
+    yard.cancel(yard.add("RQ-2", task_id="ZZZ").task_id, "")
     assert find_task(yard.queue, live).task_id == live
     assert close_match(yard.queue, "RQ-1") == live
     assert close_match(yard.queue, "RQ-2") == "ZZZ"
@@ -222,10 +272,38 @@ def test_a_list_ends_where_it_was_to_end_and_goes_on_from_there(yard: Yard) -> N
     assert seen[-1] == 1
 
 
-def test_lists_of_several_namespaces_are_put_together_by_time(yard: Yard) -> None:
-    a, b, c = (yard.add(name) for name in ("A", "B", "C"))
-    merged = merge_listings([Listing((c, a)), Listing((b,), "more")], 2)
-    assert merged == Listing((c, b))
+@pytest.mark.spec("QUE-9")
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 9])
+def test_lists_of_several_namespaces_are_one_list_in_parts_that_join(yard: Yard, limit: int) -> None:
+    ids = {"a": ["T-1", "T-3", "same"], "a/b": ["T-2", "same"], "b": ["Own", "T-2", "same", "same!"]}
+    for namespace, own in ids.items():
+        for task_id in own:
+            yard.store.queue(namespace).enqueue(a_task(1, namespace, task_id=task_id, request_id=task_id))
+    listed: list[tuple[str, str]] = []
+    start, parts = None, 0
+    while parts == 0 or start is not None:
+        starts = starts_of(start, ids)
+        found = [list_tasks(yard.store.queue(name), Wanted(limit=limit, start=starts[name])) for name in ids]
+        merged = merge_listings(found, limit)
+        listed += [(task.task_id, task.namespace) for task in merged.tasks]
+        start, parts = merged.next_start, parts + 1
+    assert listed == [
+        ("same!", "b"),
+        ("same", "a"),
+        ("same", "a/b"),
+        ("same", "b"),
+        ("T-3", "a"),
+        ("T-2", "a/b"),
+        ("T-2", "b"),
+        ("T-1", "a"),
+        ("Own", "b"),
+    ]
+    assert parts == -(-9 // limit)
+
+
+def test_a_list_of_all_namespaces_may_start_at_any_id() -> None:
+    assert starts_of("T-5", ["a", "b"]) == {"a": "T-5", "b": "T-5"}
+    assert starts_of(None, ["a"]) == {"a": None}
 
 
 def test_what_is_around_a_task_is_who_works_what_waits_and_who_runs_here(yard: Yard) -> None:
@@ -291,11 +369,13 @@ def test_an_error_of_the_store_is_not_taken_for_a_missing_task(yard: Yard) -> No
     class Away:
         namespace = "ns"
 
+        def get(self, task_id: str) -> Task:
+            return yard.add()
+
         def cancel(self, task_id: str, why: str, now: datetime) -> Task:
             raise AiflowError(reason_code="STORE_UNREACHABLE")
 
     away: Any = Away()
-    desk = Yard(queue=away).desk
     with pytest.raises(AiflowError) as error:
-        cancel_task(desk, "T", "")
+        Yard(queue=away).cancel("T", "")
     assert error.value.reason_code == "STORE_UNREACHABLE"

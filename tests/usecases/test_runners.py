@@ -14,10 +14,11 @@ import pytest
 from aiflow.adapters.memory import MemoryJournal
 from aiflow.adapters.memory_queue import MemoryStore
 from aiflow.domain.auto_run import StopRequest
-from aiflow.domain.delivery import FORCE, SET, STEP_ID, Way, goal_of, way_of
+from aiflow.domain.delivery import FORCE, SET, STEP_ID, Way, goal_of, is_about, way_of
 from aiflow.domain.lifecycle import RunState, TaskEvent, TaskStatus
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.domain.run import Run
+from aiflow.domain.run_summary import TaskRef
 from aiflow.domain.runner import Runner, RunnerStatus
 from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd
 from aiflow.errors import AiflowError, EnvironmentProblemError
@@ -673,6 +674,37 @@ def test_a_later_delivery_goes_on_with_what_an_earlier_one_left(
     task: Task, run: Run | None, is_ready: bool, way: Way
 ) -> None:
     assert way_of(task, run, is_ready=is_ready) is way
+
+
+OF_T1 = replace(in_step(), task=TaskRef("app", "T-1"))
+OVER = {"status": TaskStatus.CANCELLED, "updated_at": at(-1)}
+
+
+@pytest.mark.spec("QUE-6", "RUN-12")
+@pytest.mark.parametrize(
+    ("changes", "run", "is_so"),
+    [
+        # The run names its task; that, or what goes on with it, is what was cancelled.
+        ({}, OF_T1, True),
+        (OVER, OF_T1, True),
+        ({"task_id": "T-1.3", "action": TaskAction.RESUME}, OF_T1, True),
+        ({"action": TaskAction.AUTO_RUN, "request_id": ".auto-run"}, OF_T1, True),
+        ({"namespace": "other", "run_id": "RUN-1"}, OF_T1, False),
+        ({"checkout": THERE}, OF_T1, False),
+        ({"checkout": None}, OF_T1, True),
+        # A start that was queued since would go on with it.
+        ({"task_id": "T-9"}, in_step(), True),
+        ({"task_id": "T-9", "run_id": in_step().run_id}, OF_T1, True),
+        ({"task_id": "T-9", "run_id": "RUN-1"}, OF_T1, False),
+        ({"task_id": "T-9", "request_id": "RQ-9"}, OF_T1, False),
+        ({"task_id": "T-9", "action": TaskAction.RESUME, "run_id": in_step().run_id}, OF_T1, False),
+        ({"task_id": "T-9", **OVER}, OF_T1, False),
+        ({"task_id": "T-9", **OVER, "updated_at": at(LATER)}, OF_T1, True),
+    ],
+)
+def test_a_cancelled_task_is_about_the_run_it_had_in_its_hands(changes: dict[str, Any], run: Run, is_so: bool) -> None:
+    task = Task("app", "T-1", TaskAction.START, "RQ-1", at(0), at(0), at(0), checkout=HERE)
+    assert is_about(replace(task, **changes), run, HERE) is is_so
 
 
 def test_a_tasks_options_are_the_persons_wish() -> None:

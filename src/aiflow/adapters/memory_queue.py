@@ -161,6 +161,11 @@ class MemoryQueue:
         with self.store.lock:
             return self.store.tasks.get((self.namespace, task_id))
 
+    def live_of(self, request_id: str) -> Task | None:
+        """Return the one live task of a request; None if it has none."""
+        with self.store.lock:
+            return next((each for each in self._all() if each.request_id == request_id and not each.is_final), None)
+
     def prompt(self, task: Task) -> str:
         """Return all of a task's prompt."""
         with self.store.lock:
@@ -205,15 +210,15 @@ class MemoryQueue:
 
     def _refuse_second(self, task: Task) -> None:
         """Raise REQUEST_QUEUED if another task of the request is live."""
-        for live in self._all():
-            if live.request_id == task.request_id and not live.is_final and live.task_id != task.task_id:
-                raise ConflictError(
-                    reason_code="REQUEST_QUEUED",
-                    task_id=live.task_id,
-                    status=live.status,
-                    request_id=task.request_id,
-                    namespace=self.namespace,
-                )
+        live = self.live_of(task.request_id)
+        if live is not None and live.task_id != task.task_id:
+            raise ConflictError(
+                reason_code="REQUEST_QUEUED",
+                task_id=live.task_id,
+                status=live.status,
+                request_id=task.request_id,
+                namespace=self.namespace,
+            )
 
     def _claimed(self, task: Task, claimant: Claimant, now: datetime) -> Task:
         status = TASK_TRANSITIONS[task.status, TaskEvent.CLAIMED]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aiflow.adapters.atomic_files import read_regular
 from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunState
 from aiflow.domain.request import RequestId, parse_instant
-from aiflow.domain.run_summary import RunSummary, latest_run
+from aiflow.domain.run_summary import RunSummary, TaskRef, latest_run
 from aiflow.errors import as_problem
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def _summary(run_id: str, stage: dict[str, Any] | None) -> RunSummary:
         _text(error.get("cause")),
         _changed_at(stage.get("history")),
         _text(error.get("way_on")),
+        _task(stage.get("task")),
     )
 
 
@@ -105,6 +106,14 @@ def _is_whole(stage: dict[str, Any]) -> bool:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def _task(value: object) -> TaskRef | None:
+    """Return the task that a run names, if it names one in full."""
+    if not isinstance(value, dict):
+        return None
+    namespace, task_id = _text(value.get("namespace")), _text(value.get("task_id"))
+    return TaskRef(namespace, task_id) if namespace and task_id else None
 
 
 def _changed_at(history: object) -> datetime | None:

@@ -25,6 +25,7 @@ from aiflow.domain.quota import QuotaWait
 from aiflow.domain.reasons import WayOn
 from aiflow.domain.retry import StepStop
 from aiflow.domain.run import STAGE_VERSION, Evidence, Feedback, Happening, Run, RunError, StepWork, Visit
+from aiflow.domain.run_summary import TaskRef
 from aiflow.domain.usage import Usage
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def read_stage(stage: Mapping[str, Any]) -> Run:
             # Fields that came with later versions may be missing, those of the first may not.
             accepted_as=maybe(stage.get("accepted_as")),
             lock=mapping(stage["lock"]),
+            task=_read_task(stage.get("task")),
         )
     )
 
@@ -126,6 +128,10 @@ def _read_quota(quota: Mapping[str, Any] | None) -> QuotaWait | None:
         return None
     since, until = instant(quota["since"]), instant(quota["until"])
     return QuotaWait(since, until, count(quota["tries"]), words(quota["detail"]), flag(quota["is_over"]))
+
+
+def _read_task(task: Mapping[str, Any] | None) -> TaskRef | None:
+    return None if task is None else TaskRef(text(task["namespace"]), text(task["task_id"]))
 
 
 def _read_stop(stop: Mapping[str, Any]) -> StepStop:

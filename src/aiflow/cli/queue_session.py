@@ -58,6 +58,7 @@ class QueueSession:
             chance=lambda: os.urandom(3).hex(),
             timeout_seconds=self.timeout_seconds,
             command="aiflow runner" if name == self.own else f"aiflow -c namespace={name} runner",
+            is_own=name == self.own,
             is_gone=is_runner_gone,
         )
 

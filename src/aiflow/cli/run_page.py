@@ -12,6 +12,7 @@ from aiflow.cli.render import clean, heading, paint, say, table
 from aiflow.cli.run_view import RUN_COLOURS, show_end
 from aiflow.cli.running import find_run
 from aiflow.cli.session import print_json
+from aiflow.cli.task_hints import task_fact
 from aiflow.domain.choices import numbered
 from aiflow.domain.explanation import explain
 from aiflow.usecases.find_interrupted import with_interrupted
@@ -37,6 +38,7 @@ def show_run(session: Session, run_id: RequestId, *, as_json: bool) -> None:
     heading(f"{run.run_id}  {clean(run.title)}")
     facts = (
         ("request", run.request_id),
+        ("task", task_fact(session, run.task)),
         ("agent", run.agent),
         ("branch", run.place.branch),
         ("worktree", run.place.path),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from aiflow.domain.lifecycle import RunEvent
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.domain.retry import RUNNER_STOPS
-from aiflow.domain.task import TaskAction
+from aiflow.domain.run_events import noted
+from aiflow.domain.task import TaskAction, first_delivery
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from aiflow.domain.run import Run
-    from aiflow.domain.task import Task
+    from aiflow.domain.task import Checkout, Task
 
 # The names of a task's options; a flag is there with this value, or not at all.
 STEP_ID = "step_id"
@@ -71,3 +76,30 @@ def _is_made_by(task: Task, run: Run) -> bool:
     """Tell whether a delivery of this work had its hands on a run: nobody else may have, while a task is live."""
     is_named = task.action is TaskAction.START and run.run_id == task.run_id
     return task.action is TaskAction.PROMPT or is_named or run.changed_at >= task.place_at
+
+
+def is_about(task: Task, run: Run, here: Checkout) -> bool:
+    """Tell whether a task had an interrupted run of this checkout in its hands, or was queued to go on with it.
+
+    A run names the task it was last worked on for, and whoever takes it up writes its own there. Beside that a start
+    of its request goes on with it; one that was over before the run was at work has nothing to do with it.
+    """
+    if task.checkout not in (None, here):
+        return False
+    if run.task is not None and _line(run.task.namespace, run.task.task_id) == _line(task.namespace, task.task_id):
+        return True
+    is_past = task.is_final and task.updated_at < run.changed_at
+    is_start = task.action is TaskAction.START and task.request_id == run.request_id
+    return is_start and task.run_id in (None, run.run_id) and not is_past
+
+
+def called_off(run: Run, now: datetime) -> Run:
+    """A run that its runner stopped does not go on by itself any more: what was to go on with it was cancelled."""
+    assert run.error is not None, run.run_id
+    why = replace(run.error, reason_code="CANCELLED", summary="")
+    return replace(noted(run, RunEvent.NEEDS_INPUT, now, "CANCELLED"), error=why)
+
+
+def _line(namespace: str, task_id: str) -> tuple[str, str]:
+    """Return what all deliveries of one work have in common."""
+    return namespace, first_delivery(task_id)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aiflow.domain.plan import PlanStep
     from aiflow.domain.quota import QuotaWait
     from aiflow.domain.retry import StepStop
+    from aiflow.domain.run_summary import TaskRef
 
 STAGE_VERSION = "1.0"
 
@@ -169,6 +170,8 @@ class Run:
     # The base branch's commit that brought it in; a DONE run with an `error` was not accepted for that reason.
     accepted_as: str | None = None
     lock: Mapping[str, object] = field(default_factory=dict)
+    # None where its owner works, or worked last, for no task.
+    task: TaskRef | None = None
 
     @property
     def is_active(self) -> bool:

@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+class TaskRef(NamedTuple):
+    """The task of the queue that a run is, or was last, worked on for."""
+
+    namespace: str
+    task_id: str
+
+
 class RunSummary(NamedTuple):
     """What selection, `why` and the lists need to know of one run."""
 
@@ -20,6 +27,7 @@ class RunSummary(NamedTuple):
     cause: str | None = None
     changed_at: datetime | None = None
     way_on: str | None = None
+    task: TaskRef | None = None
 
     @property
     def is_active(self) -> bool:

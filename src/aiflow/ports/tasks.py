@@ -58,6 +58,9 @@ class TaskQueue(Protocol):
     def get(self, task_id: str) -> Task | None:
         """Return a task as it is now, read consistently."""
 
+    def live_of(self, request_id: str) -> Task | None:
+        """Return the one live task of a request, as its guard tells; None if it has none."""
+
     def prompt(self, task: Task) -> str:
         """Return all of a task's prompt."""
 

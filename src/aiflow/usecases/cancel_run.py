@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.lock import Lock
 from aiflow.domain.request import RequestId
 from aiflow.domain.run_events import cancelled
 from aiflow.errors import ConflictError
-from aiflow.usecases.lock_run import take_lock
 from aiflow.usecases.recover_runs import reclaim_locks, stop_interrupted
 
 if TYPE_CHECKING:
@@ -25,9 +25,12 @@ def ask_to_cancel(engine: Engine, run: Run) -> bool:
     data = {"asked": "cancel"}
     now = engine.clock()
     engine.journal.append(Activity(now, ActivityKind.DECISION, Actor.PERSON, request_id, run.run_id, "CANCELLED", data))
-    holder = engine.locks.held()[0].get(request_id)
-    if holder is not None and holder.run_id == run.run_id:
-        engine.control.ask_cancel(run.run_id)
+    engine.control.ask_cancel(run.run_id)  # first: whoever has it, or takes it up behind a kill of ours, obeys
+    lease = engine.locks.acquire_request(request_id, run.run_id, beside_others=True)
+    if isinstance(lease, Lock):
+        current = engine.runs.load(request_id, run.run_id)
+        if current is not None and not current.is_active:  # it came to its end meanwhile
+            engine.control.clear(run.run_id)
         return True
-    stop_interrupted(engine, take_lock(engine, request_id, run.run_id), run, cancelled)
+    stop_interrupted(engine, lease, run, cancelled)
     return False

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aiflow.domain.run import Run
+    from aiflow.domain.run_summary import TaskRef
     from aiflow.messages import Texts
     from aiflow.ports import (
         Agents,
@@ -39,7 +40,8 @@ class Engine:
 
     `interrupted` tells of a signal, `stop_code` what a run that ends for it stops with. `observe` is told of every
     saved change of a run, `warn` of what did not work beside it. `session` is what the auto-run a run belongs to has
-    used in earlier runs, and its ceilings; `minutes_left` is how long that may still wait for anything.
+    used in earlier runs, and its ceilings; `minutes_left` is how long that may still wait for anything. `task` is what
+    is worked for, where that is one of the queue.
     """
 
     backlog: BacklogSources
@@ -66,6 +68,7 @@ class Engine:
     mask: Callable[[str], str] = str
     session: Callable[[], tuple[Usage, Ceilings]] = lambda: (Usage(), Ceilings())
     minutes_left: Callable[[], float | None] = lambda: None
+    task: TaskRef | None = None
 
     @property
     def limits(self) -> RunLimits:

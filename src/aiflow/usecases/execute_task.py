@@ -16,6 +16,7 @@ from aiflow.domain.delivery import KEEP_CHANGES, UPDATE, WATCH, Way, goal_of, is
 from aiflow.domain.lifecycle import TaskEvent
 from aiflow.domain.reasons import ExitCode, exit_code
 from aiflow.domain.request import RequestId, RequestStatus
+from aiflow.domain.run_summary import TaskRef
 from aiflow.domain.task import TaskAction, TaskEnd, end_for, message_of, successor_id
 from aiflow.errors import AiflowError, ConflictError, NotFoundError, as_problem
 from aiflow.usecases.auto_run import auto_run, limits_of
@@ -50,8 +51,8 @@ def execute_task(desk: Desk, heartbeat: Heartbeat, hold: Hold) -> TaskEnd:
         return end_for_error(hold, error)
 
 
-def watched(engine: Engine, heartbeat: Heartbeat) -> Engine:
-    """Give an engine that ends its run where the heartbeat says so, and names each run it works on."""
+def watched(engine: Engine, heartbeat: Heartbeat, task: Task) -> Engine:
+    """Give an engine that ends its run where the heartbeat says so; run and task name each other."""
     before, is_interrupted = engine.observe, engine.interrupted
 
     def observe(run: Run) -> None:
@@ -66,6 +67,7 @@ def watched(engine: Engine, heartbeat: Heartbeat) -> Engine:
         observe=observe,
         interrupted=lambda: heartbeat.why_end() is not None or is_interrupted(),
         stop_code=stop_code,
+        task=TaskRef(task.namespace, task.task_id),
     )
 
 
@@ -98,7 +100,7 @@ def end_with(hold: Hold, reason_code: str, text: str = "", run_id: str | None = 
 
 def _in_turn(desk: Desk, heartbeat: Heartbeat, hold: Hold, work: Callable[[Engine], TaskEnd]) -> TaskEnd:
     """Work as soon as nobody else does in this checkout; whoever cancels or stops us is heard meanwhile (LCK-7)."""
-    engine = watched(desk.engine, heartbeat)
+    engine = watched(desk.engine, heartbeat, hold.task)
     told: object = None
     # An auto-run lets whoever waits go first; it is told only until the turn is ours.
     with contextlib.ExitStack() as turn:

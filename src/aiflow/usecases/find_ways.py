@@ -18,17 +18,26 @@ if TYPE_CHECKING:
 
 
 def ways_after(
-    sources: BacklogSources, here: Checkout, tasks: Iterable[tuple[Task, Checkout | None]]
+    desk: QueueDesk, sources: BacklogSources, tasks: Iterable[tuple[Task, Checkout | None]]
 ) -> Mapping[str, WayAfter]:
-    """Return what to do next by task id, for tasks and the checkouts their work is in; of a request's only the first.
+    """Return what to do next by task id, for tasks and the checkouts their work is in; of a request's only the newest.
 
-    The newest come first: what was tried before is past.
+    What was tried before is past. Where a task of the request lives that is not among them, the way is to look at that.
     """
     newest: dict[str, tuple[Task, Checkout | None]] = {}
-    for task, where in tasks:
+    for task, where in sorted(tasks, key=lambda pair: pair[0].created_at, reverse=True):
         newest.setdefault(task.request_id, (task, where))
-    found = ((task.task_id, _way(sources, here, task, where)) for task, where in newest.values() if has_way(task))
-    return {task_id: way for task_id, way in found if way is not None}
+    found = ((task, _way(sources, desk.checkout, task, where)) for task, where in newest.values() if has_way(task))
+    return {task.task_id: _by_now(desk, task, way) for task, way in found if way is not None}
+
+
+def _by_now(desk: QueueDesk, task: Task, way: WayAfter) -> WayAfter:
+    """Lead to the live task of the request, if there is one: it does what was to be done."""
+    live = desk.queue.live_of(task.request_id)
+    if live is not None and live.task_id != task.task_id:
+        way = WayAfter(f"aiflow queue show {live.task_id}")
+    is_queues = way.command.startswith("aiflow queue ") and not desk.is_own
+    return way._replace(command=f"{way.command} --namespace {desk.queue.namespace}") if is_queues else way
 
 
 def _way(sources: BacklogSources, here: Checkout, task: Task, where: Checkout | None) -> WayAfter | None:

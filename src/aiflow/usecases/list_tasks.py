@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from aiflow.ports.tasks import TaskPage, TaskQueue
 
 
+# Behind an id comes nothing smaller than this: the list that starts there has that very id, too.
+_LEAST = "\x01"
+
+
 class Listing(NamedTuple):
     """A part of the list; `next_start` is where it goes on, None at its end."""
 
@@ -43,8 +47,26 @@ def list_tasks(queue: TaskQueue, wanted: Wanted, progress: Callable[[int], None]
 
 
 def merge_listings(listings: Iterable[Listing], limit: int) -> Listing:
-    """Put the lists of several namespaces together, newest first; there is no one place where they go on."""
-    tasks = sorted(
-        (task for listing in listings for task in listing.tasks), key=lambda task: task.created_at, reverse=True
-    )
-    return Listing(tuple(tasks[:limit]))
+    """Put the lists of several namespaces together, in the same order; tasks of one id by their namespaces.
+
+    Where it goes on is named by the last task and its namespace, for the same id may be in several.
+    """
+    parts = list(listings)
+    by_name = sorted((task for part in parts for task in part.tasks), key=lambda task: task.namespace)
+    tasks = sorted(by_name, key=lambda task: task.task_id, reverse=True)
+    if len(tasks) <= limit and all(part.next_start is None for part in parts):
+        return Listing(tuple(tasks))
+    last = tasks[limit - 1]
+    return Listing(tuple(tasks[:limit]), f"{last.namespace}/{last.task_id}")
+
+
+def starts_of(start: str | None, namespaces: Collection[str]) -> dict[str, str | None]:
+    """Return where the list of each namespace goes on, from where all of them together do.
+
+    Namespaces behind that of the last task still have theirs of the same id, if there is one.
+    """
+    at = max((name for name in namespaces if (start or "").startswith(f"{name}/")), key=len, default=None)
+    if start is None or at is None:
+        return dict.fromkeys(namespaces, start)
+    task_id = start.removeprefix(f"{at}/")
+    return {name: task_id if name <= at else f"{task_id}{_LEAST}" for name in namespaces}

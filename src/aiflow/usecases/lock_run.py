@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.lock import Lock
@@ -9,6 +10,7 @@ from aiflow.errors import ConflictError
 
 if TYPE_CHECKING:
     from aiflow.domain.request import RequestId
+    from aiflow.domain.run import Run
     from aiflow.ports import Lease
     from aiflow.usecases.engine import Engine
 
@@ -28,7 +30,12 @@ def in_progress(holder: Lock) -> ConflictError:
     )
 
 
-def holder_shape(lock: Lock) -> dict[str, object]:
+def owned(engine: Engine, lease: Lease, run: Run) -> Run:
+    """Write into a run who works on it from now on, and for which task (LCK-6, QUE-3)."""
+    return replace(run, lock=_holder_shape(lease.lock), task=engine.task)
+
+
+def _holder_shape(lock: Lock) -> dict[str, object]:
     """Write a lock's holder as `stage.json` records it (LCK-6)."""
     return {
         "pid": lock.pid,

@@ -26,8 +26,9 @@ LINE_PAGES = 10
 class QueueDesk:
     """One namespace of a store, and the checkout it is looked at from.
 
-    `chance` gives six hex digits for a new id; `command` is what starts a runner of this namespace. `is_gone` tells
-    whether a runner's process is provably dead, which only its own machine can know.
+    `chance` gives six hex digits for a new id; `command` is what starts a runner of this namespace, `is_own` whether
+    it is the project's. `is_gone` tells whether a runner's process is provably dead, which only its own machine can
+    know.
     """
 
     queue: TaskQueue
@@ -40,6 +41,7 @@ class QueueDesk:
     chance: Callable[[], str]
     timeout_seconds: float
     command: str = "aiflow runner"
+    is_own: bool = True
     is_gone: Callable[[Runner], bool] = lambda _runner: False
 
 

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.request import DEFAULT_PRIORITY
-from aiflow.domain.run_events import cancelled
 from aiflow.domain.task import Task, TaskAction
 from aiflow.errors import ConflictError
 from aiflow.usecases.find_interrupted import with_interrupted
+from aiflow.usecases.obey_cancels import obeys_cancel
 from aiflow.usecases.read_backlog import read_backlog
-from aiflow.usecases.recover_runs import mark_crashed, reclaim_locks
+from aiflow.usecases.recover_runs import reclaim_locks
 from aiflow.usecases.runner_desk import News, NewsKind
 
 if TYPE_CHECKING:
     from aiflow.domain.request import Request
-    from aiflow.domain.run_summary import RunSummary
     from aiflow.usecases.runner_desk import Desk
 
 
@@ -36,25 +34,9 @@ def queue_recoveries(desk: Desk, known: set[str]) -> None:
         name = run.run_id if run else request_id
         if name in known:
             continue
-        if run is not None and _is_cancelled(desk, request_id, run):
-            mark_crashed(engine, request_id, cancelled)
-        else:
+        if not obeys_cancel(desk, request_id):
             _enqueue(desk, backlog.by_id[request_id], run.run_id if run else None)
         known.add(name)
-
-
-def _is_cancelled(desk: Desk, request_id: str, run: RunSummary) -> bool:
-    """Tell whether the task of an interrupted run, or what was to go on with it, was cancelled since the run's end."""
-    return any(
-        _is_about(task, request_id, run) for page in desk.queue.pages([TaskStatus.CANCELLED]) for task in page.tasks
-    )
-
-
-def _is_about(task: Task, request_id: str, run: RunSummary) -> bool:
-    """Tell whether a cancelled task had this run in its hands; one whose runner died at once has not named it yet."""
-    is_named = task.run_id == run.run_id or (task.run_id is None and task.request_id == request_id)
-    had_it = task.claimed_by is not None or task.predecessor is not None or task.action is TaskAction.START
-    return is_named and had_it and (run.changed_at is None or task.updated_at >= run.changed_at)
 
 
 def _enqueue(desk: Desk, request: Request, run_id: str | None) -> None:

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from aiflow.domain.request import DEFAULT_PRIORITY, Priority
-from aiflow.domain.task import Task
+from aiflow.domain.request import DEFAULT_PRIORITY, Priority, RequestId
+from aiflow.domain.task import Task, TaskAction
 from aiflow.errors import AiflowError, ConflictError
 from aiflow.usecases.execute_task import end_for_error, watched
 from aiflow.usecases.finish_task import finish_task
+from aiflow.usecases.obey_cancels import obeys_cancel
 from aiflow.usecases.reap_runners import Reaper
+from aiflow.usecases.recover_runs import reclaim_locks
 from aiflow.usecases.runner_desk import TROUBLES
 from aiflow.usecases.work_tasks import at_post
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from aiflow.domain.task import TaskAction, TaskEnd
+    from aiflow.domain.task import TaskEnd
     from aiflow.usecases.engine import Engine
     from aiflow.usecases.heartbeat import Heartbeat, Hold
     from aiflow.usecases.runner_desk import Desk
@@ -44,12 +46,23 @@ def record_task(
     with at_post(desk) as heartbeat:
         hold = heartbeat.take(_claim(desk, errand))
         try:
-            result = work(watched(desk.engine, heartbeat))
+            _obey_cancels(desk, errand)
+            result = work(watched(desk.engine, heartbeat, hold.task))
         except Exception as error:
             _finish(desk, heartbeat, hold, end_for_error(hold, error))
             raise
         _finish(desk, heartbeat, hold, end_of(hold, result))
         return result
+
+
+def _obey_cancels(desk: Desk, errand: Errand) -> None:
+    """Stop, before anything is recovered, what was cancelled in the queue when nobody was here to obey."""
+    engine, is_auto = desk.engine, errand.action is TaskAction.AUTO_RUN
+    reclaim_locks(engine)
+    latest = engine.runs.latest(None if is_auto else [RequestId(errand.request_id)])
+    for request_id, run in latest.items():
+        if run.is_active:
+            obeys_cancel(desk, request_id)
 
 
 def _claim(desk: Desk, errand: Errand) -> Task:

@@ -13,7 +13,7 @@ from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_events import cancelled, crashed, recovered
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.usecases.check_health import require_health
-from aiflow.usecases.lock_run import holder_shape, take_lock
+from aiflow.usecases.lock_run import owned, take_lock
 from aiflow.usecases.notify import tell_waiting
 from aiflow.usecases.replace_run import close_replaced
 from aiflow.usecases.run_report import add_lines, end_run, keep_unfinished, record
@@ -109,16 +109,16 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
             )
         )
         refused = engine.source.claim(RequestId(run.request_id), run.run_id)
-        owned = replace(current, lock=holder_shape(lease.lock))
+        mine = owned(engine, lease, current)
         keep_interrupted(work)
         if run.replaces:  # the crash may have come before the old run was closed
             close_replaced(engine, lease, run.request_id, run.replaces, run.run_id)
         if refused is not None:
-            end_run(work, crashed(owned, engine.clock()))
+            end_run(work, crashed(mine, engine.clock()))
         elif engine.control.is_cancelled(run.run_id):  # its process died before it could obey
-            end_run(work, cancelled(owned, engine.clock()))
+            end_run(work, cancelled(mine, engine.clock()))
         else:
-            again = recovered(owned, engine.limits, engine.clock())
+            again = recovered(mine, engine.limits, engine.clock())
             again = again if work.workspace.is_intact(again.place) else replace(again, is_prepared=False)
             record(work, again)
     return work
@@ -156,19 +156,30 @@ def keep_interrupted(work: Work) -> None:
             work.engine.runs.write_patch(run, step_id, unfinished.patch)
 
 
-def mark_crashed(engine: Engine, request_id: RequestId, end: Callable[[Run, datetime], Run] = crashed) -> Run | None:
-    """Stop an interrupted run as NEEDS_INPUT, for a person to go on with; None if there is none (DOC-2)."""
+def mark_crashed(engine: Engine, request_id: RequestId) -> Run | None:
+    """Stop an interrupted run as NEEDS_INPUT, for a person to go on with; None if there is none (DOC-2).
+
+    One that was cancelled when nobody was there to obey stops for that.
+    """
     run = find_crashed(engine, request_id)
     if run is None:
         settle_orphan(engine, request_id)
         return None
-    lease = engine.locks.acquire_request(request_id, run.run_id)
-    return None if isinstance(lease, Lock) else stop_interrupted(engine, lease, run, end)
+    is_cancelled = engine.control.is_cancelled(run.run_id)
+    lease = engine.locks.acquire_request(request_id, run.run_id, beside_others=is_cancelled)
+    return (
+        None
+        if isinstance(lease, Lock)
+        else stop_interrupted(engine, lease, run, cancelled if is_cancelled else crashed)
+    )
 
 
 def stop_interrupted(engine: Engine, lease: Lease, run: Run, end: Callable[[Run, datetime], Run]) -> Run:
-    """Stop a run that nobody works on any more, its request with it."""
+    """Stop a run that nobody works on any more, its request with it; one that ended after all is left as it is."""
     with holding(engine, lease, run) as work:
+        if not work.run.is_active:
+            engine.control.clear(run.run_id)
+            return work.run
         keep_interrupted(work)
         engine.source.claim(RequestId(run.request_id), run.run_id)
         end_run(work, end(work.run, engine.clock()))

@@ -14,7 +14,7 @@ from aiflow.domain.run import as_stopped
 from aiflow.domain.run_events import failure, feedback_of, rebased, resumed
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
 from aiflow.usecases.check_health import require_health
-from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
+from aiflow.usecases.lock_run import in_progress, owned, take_lock
 from aiflow.usecases.recover_runs import mark_crashed, reclaim_locks
 from aiflow.usecases.replace_run import close_replaced
 from aiflow.usecases.run_report import errors_shape
@@ -159,7 +159,7 @@ def _go_on(engine: Engine, lease: Lease, run: Run, way: GoOn, wish: Wish) -> Wor
         claim(engine, run)
         if run.agent != engine.agent_name:  # the settings, or a flag, name another one now
             engine.warn(engine.texts("run.other_agent", before=run.agent, now=engine.agent_name))
-        again = replace(again, lock=holder_shape(lease.lock), agent=engine.agent_name)
+        again = replace(owned(engine, lease, again), agent=engine.agent_name)
         work.save(resumed(again, way, wish.answer, engine.clock()))
     return work
 

@@ -40,6 +40,7 @@ def run_result(run: Run) -> dict[str, Any]:
         "replaces": run.replaces,
         "replaced_by": run.replaced_by,
         "accepted_as": run.accepted_as,
+        "task": run.task._asdict() if run.task else None,
         "created_at": run.created_at.isoformat(),
         "changed_at": run.changed_at.isoformat(),
         "steps": [

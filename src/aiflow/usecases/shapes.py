@@ -142,6 +142,7 @@ def run_shape(run: RunSummary) -> dict[str, Any]:
         "reason_code": run.reason_code,
         "cause": run.cause,
         "changed_at": _stamp(run.changed_at),
+        "task": run.task._asdict() if run.task else None,
     }
 
 

@@ -13,7 +13,7 @@ from aiflow.domain.run import Brief, Feedback, Run
 from aiflow.domain.selection import find_barriers
 from aiflow.errors import ConflictError, EnvironmentProblemError, NotFoundError
 from aiflow.usecases.check_health import require_health
-from aiflow.usecases.lock_run import holder_shape, in_progress, take_lock
+from aiflow.usecases.lock_run import in_progress, owned, take_lock
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.recover_runs import reclaim_locks, recover_run
 from aiflow.usecases.replace_run import close_replaced
@@ -168,7 +168,7 @@ def begin(engine: Engine, lease: Lease, run: Run) -> Work:
     request_id = RequestId(run.request_id)
     request = engine.source.load(request_id)
     brief = Brief(run.request_id, request.title, engine.source.body(request_id), request.priority, request.labels)
-    known = replace(run, lock=holder_shape(lease.lock))
+    known = owned(engine, lease, run)
     with lease.writing():
         engine.runs.create(known, brief)
     engine.source.claim(request_id, run.run_id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.lifecycle import RunState
@@ -13,7 +12,7 @@ from aiflow.domain.run_events import updated
 from aiflow.errors import ConflictError
 from aiflow.usecases.accept_run import refused, require_done, require_saved
 from aiflow.usecases.check_health import require_health
-from aiflow.usecases.lock_run import holder_shape, take_lock
+from aiflow.usecases.lock_run import owned, take_lock
 from aiflow.usecases.recover_runs import reclaim_locks
 from aiflow.usecases.resume_run import Wish, claim, resume_run
 from aiflow.usecases.run_work import Work, taking_up
@@ -54,7 +53,7 @@ def _merge_base(engine: Engine, lease: Lease, run: Run) -> Work:
     assert step is not None, run.run_id
     work = Work(engine, lease, run)
     claim(engine, run)
-    again = replace(updated(run, step, update, engine.clock()), lock=holder_shape(lease.lock))
+    again = owned(engine, lease, updated(run, step, update, engine.clock()))
     engine.runs.write_planning(again)
     work.save(again)
     return work

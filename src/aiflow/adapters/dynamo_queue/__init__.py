@@ -75,7 +75,7 @@ class DynamoQueue:
 
     def __init__(self, table: Table, guards: Guards, prompts: Prompts, poll_seconds: float) -> None:
         self.namespace = guards.namespace
-        self._table, self._prompts = table, prompts
+        self._table, self._guards, self._prompts = table, guards, prompts
         self._enqueueing = Enqueueing(table, guards, prompts)
         self._claiming = Claiming(table, guards.namespace, poll_seconds)
         self._finishing = Finishing(table, guards)
@@ -112,6 +112,12 @@ class DynamoQueue:
         """Return a task as it is now, read consistently."""
         item = self._table.get(self.namespace, task_id) or {}
         return task_of(item) if is_readable(item) else None
+
+    def live_of(self, request_id: str) -> Task | None:
+        """Return the one live task of a request, as its guard tells; None if it has none."""
+        named = self._guards.read(request_id).task_id
+        task = self.get(named) if named else None
+        return task if task is not None and not task.is_final else None
 
     def prompt(self, task: Task) -> str:
         """Return all of a task's prompt."""

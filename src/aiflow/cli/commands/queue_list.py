@@ -16,7 +16,7 @@ from aiflow.cli.task_view import show_tasks
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.errors import BadInputError
 from aiflow.usecases.find_ways import place_of, ways_after
-from aiflow.usecases.list_tasks import Listing, Wanted, list_tasks, merge_listings
+from aiflow.usecases.list_tasks import Listing, Wanted, list_tasks, merge_listings, starts_of
 from aiflow.usecases.queue_desk import look_around, look_away
 from aiflow.usecases.task_shapes import task_shape
 
@@ -52,8 +52,8 @@ def command(
     is_all: bool,  # noqa: FBT001
     **where: int | str | None,
 ) -> None:
-    """List tasks, by id backwards: those with an id of ours newest first."""
-    if is_all and (namespace or where["start"]):
+    """List tasks, by id backwards: those with an id of ours newest first, also of all namespaces."""
+    if is_all and namespace:
         raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow queue list --help")
     wanted = Wanted(tuple(map(TaskStatus, statuses)), int(where["limit"] or USUAL_LIMIT), where["start"])  # type: ignore[arg-type]
     view = QueueSession(session, namespace, is_quiet=as_json)
@@ -64,7 +64,7 @@ def command(
         print_json({"namespace": None if is_all else view.namespace, "tasks": shapes, "next_start": listing.next_start})
     elif seen:
         show_tasks(seen, session.texts, has_namespaces=is_all)
-        _tell_more(view, listing, statuses)
+        _tell_more(view, listing, statuses, is_all=is_all)
     else:
         is_part = bool(statuses or wanted.start)
         key = "queue.no_match" if is_part else "queue.empty_all" if is_all else "queue.empty"
@@ -78,7 +78,8 @@ def _read(
     """Read the tasks, and how each namespace looks at this moment, as far as some of them live."""
     names = sorted(view.store.namespaces(progress)) if is_all else [view.namespace]
     desks = {name: view.desk(name) for name in names}
-    found = [list_tasks(desk.queue, wanted, progress) for desk in desks.values()]
+    starts = starts_of(wanted.start, names) if is_all else dict.fromkeys(names, wanted.start)
+    found = [list_tasks(desk.queue, wanted._replace(start=starts[name]), progress) for name, desk in desks.items()]
     listing = merge_listings(found, wanted.limit) if is_all else found[0]
     lively = {task.namespace for task in listing.tasks if not task.is_final}
     scenes = {
@@ -87,16 +88,17 @@ def _read(
     }
     for name, scene in scenes.items():
         placed = [(task, place_of(task, scene.runners)) for task in listing.tasks if task.namespace == name]
-        scenes[name] = replace(scene, ways=ways_after(view.session.project.sources, scene.here, placed))
+        scenes[name] = replace(scene, ways=ways_after(desks[name], view.session.project.sources, placed))
     return listing, [(task, scenes[task.namespace]) for task in listing.tasks]
 
 
-def _tell_more(view: QueueSession, listing: Listing, statuses: tuple[str, ...]) -> None:
+def _tell_more(view: QueueSession, listing: Listing, statuses: tuple[str, ...], *, is_all: bool) -> None:
     """Say how the list goes on."""
     if listing.next_start is None:
         return
     chosen = "".join(f" --status {status}" for status in statuses)
-    command = f"aiflow queue list --start {listing.next_start}{chosen}{_other(view)}"
+    where = " --all" if is_all else _other(view)
+    command = f"aiflow queue list --start {listing.next_start}{chosen}{where}"
     click.echo(view.session.texts("queue.more", command=command))
 
 

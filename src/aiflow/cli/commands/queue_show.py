@@ -28,7 +28,7 @@ def command(session: Session, as_json: bool, task_id: str, namespace: str | None
         prompt = desk.queue.prompt(task)
         scene = look_away(desk) if task.is_final else look_around(desk, progress)
         place = find_place(desk, task)
-        ways = ways_after(session.project.sources, desk.checkout, [(task, place)])
+        ways = ways_after(desk, session.project.sources, [(task, place)])
         scene = replace(scene, ways=ways)
     if as_json:
         print_json({**task_shape(task, scene), "prompt": prompt or None})

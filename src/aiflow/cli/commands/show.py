@@ -20,7 +20,10 @@ from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.shapes import describe, describe_problem, invalid_shape, request_shape, run_shape
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aiflow.domain.request import InvalidRequest, Request, RequestId
+    from aiflow.domain.run_summary import RunSummary
     from aiflow.messages import Texts
 
 RUN_PREFIX = "RUN-"
@@ -76,15 +79,24 @@ def _show(session: Session, request: Request, backlog: Backlog, *, as_json: bool
     ):
         if value:
             _fact(texts(f"column.{name}"), clean(value))
+    if runs:
+        _show_runs(session, request, runs)
+    warn_of_misspelt_keys(session, request.id)
+    _show_text(request, body, texts)
+
+
+def _show_runs(session: Session, request: Request, runs: Sequence[RunSummary]) -> None:
+    """Show a request's runs, newest first: of the newest also whose task it is, and the way on."""
+    from aiflow.cli.run_page import show_way_on
+    from aiflow.cli.task_hints import task_fact
+
+    texts = session.texts
     for run in runs:
         when = ago(run.changed_at, session.now(), texts) if run.changed_at else ""
         _fact(texts("column.run"), "  ".join(filter(None, (run.run_id, run.state, run.reason_code, when))))
-    if runs:
-        from aiflow.cli.run_page import show_way_on
-
-        show_way_on(session, request, runs[0])
-    warn_of_misspelt_keys(session, request.id)
-    _show_text(request, body, texts)
+    if task := task_fact(session, runs[0].task):
+        _fact(texts("fact.of_task"), task)
+    show_way_on(session, request, runs[0])
 
 
 def _show_text(request: Request, body: str, texts: Texts) -> None:

@@ -42,6 +42,7 @@ def _show(session: Session, stations: tuple[Station, ...], backlog: Backlog) -> 
     for barrier, invalid in first.explained:
         say(describe(barrier, session.texts, invalid), f"  {paint(barrier.reason_code.ljust(width), 'yellow')}  ")
     _show_stop(session, first, width)
+    _show_task(session, first)
     for file in first.invalid:
         say(session.texts("why.edit_file", path=clean(file.path)), "    → ")
     is_archived = first.request is not None and first.request.status is RequestStatus.ARCHIVED
@@ -72,6 +73,16 @@ def _show_stop(session: Session, first: Station, width: int) -> None:
         return
     when = f", {ago(run.changed_at, session.now(), session.texts)}" if run.changed_at else ""
     say(session.texts.message(code, {}).title + when, f"  {paint(code.ljust(width), 'yellow')}  ")
+
+
+def _show_task(session: Session, first: Station) -> None:
+    """Name the task of the queue that the request's run is worked on for."""
+    run = first.run
+    if run is None or run.task is None or not (run.is_active or first.stopped_for):
+        return
+    from aiflow.cli.task_hints import queue_command
+
+    say(session.texts("why.task", run_id=run.run_id, command=queue_command(session, "show", run.task)), "  ")
 
 
 def _headline(session: Session, first: Station, backlog: Backlog) -> str:

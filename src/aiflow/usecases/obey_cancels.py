@@ -1,0 +1,89 @@
+"""A cancelled task's run does not go on, also if nobody was there to obey (RUN-12, QUE-6, QUE-8).
+
+What every recovery looks at is the mark of `.aiflow/control/` that `aiflow cancel` leaves; this module leaves it for
+tasks. Who cancels a task in the checkout of its run leaves it first: a kill before the store has heard of it leaves a
+run that stops as cancelled, and its task ends so when it is delivered again. Who recovers asks the store as well, if
+it has one: the cancel may have come from another machine. A run that somebody works on is left to its owner, who
+watches the task; an auto-run would else go on with the next request.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiflow.domain.delivery import called_off, is_about, is_cut
+from aiflow.domain.lifecycle import TaskStatus
+from aiflow.domain.lock import Lock
+from aiflow.domain.request import RequestId
+from aiflow.domain.task import TaskAction
+from aiflow.usecases.recover_runs import find_crashed, mark_crashed, reclaim_locks
+from aiflow.usecases.run_report import record_verdict
+from aiflow.usecases.run_work import holding
+
+if TYPE_CHECKING:
+    from aiflow.domain.run import Run
+    from aiflow.domain.task import Checkout, Task
+    from aiflow.usecases.engine import Engine
+    from aiflow.usecases.runner_desk import Desk
+
+
+def mark_interrupted(engine: Engine, task: Task, here: Checkout) -> tuple[Run, ...]:
+    """Leave a mark in each interrupted run of this checkout that a task is about, and return those."""
+    if task.checkout not in (None, here):
+        return ()
+    reclaim_locks(engine)
+    active = [request_id for request_id, run in engine.runs.latest(_wanted(task)).items() if run.is_active]
+    found = (find_crashed(engine, request_id) for request_id in active)
+    marked = tuple(run for run in found if run is not None and is_about(task, run, here))
+    for run in marked:
+        engine.control.ask_cancel(run.run_id)
+    return marked
+
+
+def stop_runs_of(engine: Engine, task: Task, here: Checkout) -> tuple[Run, ...]:
+    """Stop the interrupted runs of a cancelled task at once, and return those; what cannot be now has its mark.
+
+    So are those that a runner had stopped, and that the task was to go on with: nobody does any more.
+    """
+    stopped = [mark_crashed(engine, RequestId(run.request_id)) for run in mark_interrupted(engine, task, here)]
+    stopped += [_call_off(engine, run) for run in _cut_runs(engine, task, here)]
+    return tuple(run for run in stopped if run is not None)
+
+
+def _cut_runs(engine: Engine, task: Task, here: Checkout) -> list[Run]:
+    latest = engine.runs.latest(_wanted(task)).items()
+    loaded = (engine.runs.load(request_id, run.run_id) for request_id, run in latest if run.is_waiting and run.task)
+    return [run for run in loaded if run is not None and is_cut(run) and is_about(task, run, here)]
+
+
+def _call_off(engine: Engine, run: Run) -> Run | None:
+    lease = engine.locks.acquire_request(RequestId(run.request_id), run.run_id, beside_others=True)
+    if isinstance(lease, Lock):
+        return None
+    with holding(engine, lease, run) as work:
+        if not is_cut(work.run):  # somebody let it go on meanwhile
+            return None
+        record_verdict(work, called_off(work.run, engine.clock()))
+        return work.run
+
+
+def _wanted(task: Task) -> list[RequestId] | None:
+    """Return whose runs a task may be about; None is everybody's."""
+    return None if task.action is TaskAction.AUTO_RUN else [RequestId(task.request_id)]
+
+
+def obeys_cancel(desk: Desk, request_id: RequestId) -> bool:
+    """Stop a request's interrupted run if its task was cancelled, wherever that was; tells whether it was."""
+    engine = desk.engine
+    run = find_crashed(engine, request_id)
+    if run is None or not (engine.control.is_cancelled(run.run_id) or _is_cancelled(desk, run)):
+        return False
+    engine.control.ask_cancel(run.run_id)
+    mark_crashed(engine, request_id)
+    return True
+
+
+def _is_cancelled(desk: Desk, run: Run) -> bool:
+    """Ask the store whether the task of an interrupted run, or what was to go on with it, was cancelled."""
+    cancelled = (task for page in desk.queue.pages([TaskStatus.CANCELLED]) for task in page.tasks)
+    return any(is_about(task, run, desk.runner.checkout) for task in cancelled)
