@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aiflow.adapters.agents.acp.events import AcpEvents
+from aiflow.adapters.agents.paid_session import session_of
 from aiflow.adapters.agents.stream import Told
 from aiflow.domain.answers import Asked, Implemented, Role, Spoiled, read_answer
 from aiflow.domain.usage import Usage
@@ -105,7 +106,7 @@ def test_an_answer_is_read_with_session_and_usage(name: str) -> None:
     told, log = read(*recorded(name), role=role)
     assert (told.is_closed, told.trouble) == (True, None)
     assert not isinstance(read_answer(role, told.answer), Spoiled)
-    assert told.session_id == "ses_00000000"
+    assert (told.session_id or "").startswith("ses_00000000+")
     assert (told.usage.input_tokens, told.usage.output_tokens) == (100, 7)
     assert '{"' not in log
 
@@ -212,7 +213,7 @@ def test_a_login_that_fails_is_a_login_that_is_missing() -> None:
 
 
 def test_only_an_agent_that_can_go_on_with_a_session_has_one() -> None:
-    assert read({"event": "session", "id": "s", "can_go_on": True})[0].session_id == "s"
+    assert read({"event": "session", "id": "s", "can_go_on": True})[0].session_id == "s+0"
     assert read({"event": "session", "id": "s", "can_go_on": False})[0].session_id is None
     assert read({"event": "session", "id": "", "can_go_on": True})[0].session_id is None
 
@@ -228,6 +229,19 @@ def test_money_is_counted_from_where_the_session_stood() -> None:
     for odd in ("1", None, True, -1, float("nan"), float("inf"), 10**400, [1]):
         assert read(cost(odd))[0].usage.cost_usd == 0
     assert read(cost(1.0, "EUR"))[0].usage.cost_usd == 0
+
+    def resumed(paid: str, *events: dict[str, Any]) -> tuple[float, str | None]:
+        events_read = AcpEvents(Role.QA, lambda: NOW, "/work", session_of(paid))
+        for each in ({"event": "session", "id": "s", "can_go_on": True}, *events):
+            events_read.read(json.dumps(each).encode())
+        return events_read.told.usage.cost_usd, events_read.told.session_id
+
+    # An agent that repeats no cost, as most do, tells the whole session's with the turn.
+    assert resumed("s+2000000", cost(0), cost(2.25), cost(2.5)) == (0.5, "s+2500000")
+    assert resumed("s+2000000", cost(2.0, is_replay=True), cost(2.5)) == (0.5, "s+2500000")
+    assert resumed("s+2000000", cost(3.0, is_replay=True), cost(3.5)) == (1.5, "s+3500000"), "a call was killed between"
+    assert resumed("s+2000000", cost(0.1), cost(0.5)) == (0.5, "s+2500000"), "a program that counts its own time only"
+    assert resumed("s+2000000") == (0.0, "s+2000000")
 
 
 def test_tokens_are_those_of_the_turn() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ def test_an_answer_is_used_for_that_very_request_only(title: str, other: str, an
     decision = decide(wish, rules, lambda _: Where.INSIDE)
     assert decision.option_id == next(option.id for option in OPTIONS if option.name == answer)
     another = Wish(other, "execute", (), OPTIONS)
-    if wish.what != another.what and "***" not in title:
+    if wish.what != another.what:
         assert decide(another, rules, lambda _: Where.INSIDE).verdict is Verdict.ASKED
 
 
@@ -80,21 +81,29 @@ def test_two_long_requests_that_begin_alike_are_two() -> None:
     assert len(first) < 520
 
 
-@pytest.mark.parametrize(
-    ("asked", "what", "is_known"),
-    [
-        ("execute: curl -H ***", "execute: curl -H secret", True),
-        ("execute: a *** b *** c", "execute: a 1 b 2 c", True),
-        ("execute: a *** b", "execute: a 1 c", False),
-        ("execute: ***", "edit: x", False),
-        ("execute: a***a", "execute: a", False),
-    ],
-)
-def test_a_request_is_known_again_though_its_secrets_were_masked(asked: str, what: str, is_known: bool) -> None:
-    kind, _, title = what.partition(": ")
-    rules = Rules(Policy.ASK, is_reader=False, answers=((asked, "1"),))
-    decision = decide(Wish(title, kind, (), OPTIONS), rules, lambda _: Where.INSIDE)
-    assert (decision.verdict is Verdict.ALLOWED) == is_known
+@pytest.mark.spec("RUN-10", "SEC")
+def test_a_request_is_known_again_though_its_secrets_were_masked() -> None:
+    mask = Masker({"MY_KEY": "s3cret-value"}).mask_text
+    wish = Wish("curl -H s3cret-value host", "execute", (), OPTIONS, mask)
+    assert wish.what == "execute: curl -H *** host"
+    rules = Rules(Policy.ASK, is_reader=False, answers=((wish.what, "1"),))
+    assert decide(wish, rules, lambda _: Where.INSIDE).verdict is Verdict.ALLOWED
+
+
+@pytest.mark.spec("SEC")
+@pytest.mark.parametrize("title", ["curl -H x; rm -r ~ host", "curl -H *** ; rm -r ~ host", "curl -H  host"])
+def test_stars_in_what_a_person_allowed_stand_for_nothing_else(title: str) -> None:
+    rules = Rules(Policy.ASK, is_reader=False, answers=(("execute: curl -H *** host", "1"),))
+    assert decide(Wish(title, "execute", (), OPTIONS), rules, lambda _: Where.INSIDE).verdict is Verdict.ASKED
+
+
+@pytest.mark.spec("SEC")
+@pytest.mark.parametrize("filler", range(470, 500))
+def test_a_secret_is_masked_before_a_long_request_is_cut(filler: int) -> None:
+    wish = Wish(
+        f"{'x' * filler} s3cret-value and so on", "execute", (), OPTIONS, Masker({"K_KEY": "s3cret-value"}).mask_text
+    )
+    assert "s3" not in wish.what
 
 
 @pytest.mark.spec("SEC")
@@ -152,6 +161,8 @@ WORDS = {
         "You have hit your usage limit. Upgrade or try again at 3:05 PM.",
         "RESOURCE_EXHAUSTED: Quota exceeded for quota metric",
         "Overloaded",
+        "You've hit your session limit · resets 4pm (Asia/Tokyo)",
+        "Weekly limit reached",
         '{"type":"error","error":{"type":"overloaded_error"}} 529',
         "You exceeded your current quota, please check your plan and billing details. Please retry in 34.07s.",
     ],
@@ -174,6 +185,8 @@ WORDS = {
         "500 Internal Server Error",
         "Cannot connect to API: The socket connection was closed unexpectedly.",
         "listening on port 4290, took 401.5 ms",
+        "You have reached your maximum output token limit",
+        "You've hit your context window limit",
         "",
     ],
 }
@@ -278,6 +291,20 @@ def test_any_bytes_can_come_in_any_pieces(lines: list[bytes], size: int) -> None
     assert {"id": 1, "result": {}} in asyncio.run(receive())
 
 
+def test_a_message_of_many_megabytes_is_searched_once() -> None:
+    data = json.dumps({"id": 1, "result": "x" * 30_000_000}).encode() + b"\n"
+
+    async def receive() -> Any:
+        reader = asyncio.StreamReader()
+        reader.feed_data(data)
+        reader.feed_eof()
+        return await Wire(reader, None, lambda _: None, lambda _: None).receive()  # type: ignore[arg-type]
+
+    began = time.monotonic()
+    assert len(asyncio.run(receive())["result"]) == 30_000_000
+    assert time.monotonic() - began < 5, "it took 10 s where every piece was searched from the line's begin"
+
+
 # --- the driver
 
 
@@ -301,7 +328,7 @@ def test_a_call_is_started_through_our_client(tmp_path: Path) -> None:
     home = {"HOME": str(tmp_path / "home")}
     asked = tuple(Texts(language)("run.may_agent", what="execute: make") for language in ("en", "ja"))
     answers = ((asked[0], "Reject"), ("Which colour?", "Blue"), (asked[1], "Allow once"))
-    started, order = start(("opencode", "acp"), home, tmp_path, answers=answers, session_id="s")
+    started, order = start(("opencode", "acp"), home, tmp_path, answers=answers, session_id="s+5")
     assert started.argv[1:] == ("-P", "-m", "aiflow.adapters.agents.acp.client")
     assert started.shown == ("opencode", "acp")
     assert started.writable is not None

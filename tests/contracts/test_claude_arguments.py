@@ -153,7 +153,7 @@ def start(tmp_path: Path) -> Callable[..., Start]:
 def test_a_session_is_resumed_with_what_is_new(start: Callable[..., Start]) -> None:
     first = start()
     assert b"Body" in first.stdin
-    again = start(session_id=SESSION, budget=Budget(cost_usd=2))
+    again = start(session_id=f"{SESSION}+540", budget=Budget(cost_usd=2))
     assert b"Body" not in again.stdin
     assert (value(again.argv, "--resume"), value(again.argv, "--max-budget-usd")) == (SESSION, "2.0000")
     odd = start(session_id="--dangerously-skip-permissions")

@@ -14,12 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aiflow.adapters.agents.claude_events import ClaudeEvents
+from aiflow.adapters.agents.paid_session import Session, named, session_of
 from aiflow.adapters.agents.stream import Told
 from aiflow.domain.answers import Asked, Implemented, Planned, Role, Spoiled, read_answer
 from aiflow.domain.usage import Usage
 
 FOLDER = Path(__file__).parents[1] / "fixtures/agents/claude-code"
 CWD = "/state/work"
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 READ_ONLY = {"planned", "no_tool"}
 GOOD = {"done", "worked", "planned", "no_tool", "garbled", "only_words"}
 
@@ -30,7 +32,7 @@ def lines_of(name: str) -> list[bytes]:
 
 def read(lines: Iterable[bytes], errors: Iterable[bytes] = (), role: Role = Role.IMPLEMENTER) -> tuple[Told, list[str]]:
     """Read a stream: what it told, and what the log shows."""
-    events = ClaudeEvents(role, CWD)
+    events = ClaudeEvents(role, CWD, lambda: NOW)
     shown = [*map(events.read, lines), *map(events.read_error, errors)]
     return events.told, [text for text in shown if text]
 
@@ -102,7 +104,8 @@ def test_a_call_that_ended_well_gives_its_answer(name: str, answer: object) -> N
     assert (told.is_closed, told.trouble) == (True, None)
     got = read_answer(Role.IMPLEMENTER, told.answer)
     assert got == answer or (isinstance(got, Spoiled) and isinstance(answer, Spoiled))
-    assert told.session_id == "00000000-0000-4000-8000-000000000001"
+    millionths = round(told.usage.cost_usd * 1_000_000)
+    assert told.session_id == f"00000000-0000-4000-8000-000000000001+{millionths}"
 
 
 def test_a_planner_that_tried_what_it_has_no_tool_for_has_planned_all_the_same() -> None:
@@ -125,6 +128,28 @@ def test_denials_fail_whoever_writes_and_only_show_for_whoever_reads() -> None:
     assert trouble.detail == "denied: Bash echo 0; Bash echo 1; Bash echo 2; Bash echo 3; Bash echo 4 and 4 more"
 
 
+@pytest.mark.spec("AGT-4")
+@pytest.mark.parametrize(
+    "ending",
+    [
+        {"terminal_reason": "aborted_tools"},
+        {"terminal_reason": "aborted_streaming"},
+        {"terminal_reason": "tool_deferred"},
+        {"terminal_reason": "something new"},
+        {"terminal_reason": []},
+        {"terminal_reason": "completed", "interrupted_by_shutdown": True},
+    ],
+)
+def test_a_success_whose_turn_did_not_come_to_its_own_end_is_none(ending: dict[str, Any]) -> None:
+    told, _ = read([end(**ending)])
+    assert (told.is_closed, told.answer) == (True, None)
+    assert told.trouble is not None
+    assert told.trouble.reason_code == "AGENT_FAILED"
+    assert told.trouble.detail.startswith("its turn did not come to its end: ")
+    assert read([end(terminal_reason="completed")])[0].trouble is None
+    assert read([end(terminal_reason=None)])[0].trouble is None
+
+
 @pytest.mark.spec("RUN-13")
 def test_a_used_up_quota_says_when_it_is_there_again() -> None:
     told, shown = recorded("quota")
@@ -135,6 +160,17 @@ def test_a_used_up_quota_says_when_it_is_there_again() -> None:
     old, _ = read([end(is_error=True, result=words)])
     assert old.trouble is not None
     assert (old.trouble.reason_code, old.trouble.retry_at) == ("AGENT_QUOTA", told.trouble.retry_at)
+
+
+@pytest.mark.spec("RUN-13")
+@pytest.mark.parametrize(
+    "words", ["You've hit your limit · resets at 1:00 PM UTC", "5-hour limit reached ∙ resets 1pm"]
+)
+@pytest.mark.parametrize("status", [{}, {"api_error_status": 429}])
+def test_a_time_that_is_only_told_in_words_is_one(words: str, status: dict[str, int]) -> None:
+    trouble = read([end(is_error=True, result=words, **status)])[0].trouble
+    assert trouble is not None
+    assert (trouble.reason_code, trouble.retry_at) == ("AGENT_QUOTA", NOW.replace(hour=13, minute=1))
 
 
 @pytest.mark.parametrize("when", [-1, 0, 1e300, "soon", None, True, 10**400])
@@ -233,6 +269,36 @@ def test_a_resumed_session_is_not_paid_for_twice() -> None:
     assert told.usage == Usage(input_tokens=43, cached_tokens=40, output_tokens=2, cost_usd=1.5)
     old, _ = read([end(total_cost_usd=2, usage={"input_tokens": 5, "output_tokens": 1})])
     assert old.usage == Usage(input_tokens=5, output_tokens=1, cost_usd=2)
+
+
+@pytest.mark.spec("AGT-4")
+@pytest.mark.parametrize(
+    ("paid", "total", "cost"),
+    [
+        ("", 1.5, 0.5),  # begins a session: whatever the total is, it is this call's
+        ("+1000000", 1.5, 0.5),  # all that came before is counted
+        ("+1000000", 3.25, 2.25),  # a call before was killed, and could not tell its 1.75
+        ("+0", 2.0, 2.0),
+        ("+9000000", 1.5, 0.5),
+        ("+1000000", None, 0.5),
+    ],
+)
+def test_what_a_killed_call_cost_is_told_by_the_next_in_its_session(
+    paid: str, total: float | None, cost: float
+) -> None:
+    events = ClaudeEvents(Role.QA, CWD, lambda: NOW, session_of(f"abc{paid}") if paid else None)
+    events.read(end(session_id="abc", total_cost_usd=total, model_usage_since_last_result={"a": {"costUSD": 0.5}}))
+    assert events.told.usage.cost_usd == cost
+    before = session_of(f"abc{paid}")
+    assert before is not None
+    assert session_of(events.told.session_id) == Session("abc", before.paid_usd + cost)
+
+
+def test_a_session_is_read_as_it_was_written() -> None:
+    for session in (Session("abc", 0.00054), Session("a+1", 2.0), Session("é b\n", 0.0)):
+        assert session_of(named(session)) == session
+    assert session_of("bare") == Session("bare")
+    assert session_of("") is session_of(None) is None
 
 
 @pytest.mark.parametrize("name", sorted(GOOD | {*TROUBLES} | UNCLOSED))

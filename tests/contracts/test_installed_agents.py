@@ -116,6 +116,36 @@ def test_a_program_that_does_not_answer_is_ended_with_all_it_started(home: RealH
     assert processes_left(str(home.folder)) == []
 
 
+@pytest.mark.spec("AGT-1", "DOC-1")
+def test_a_program_that_prints_without_end_is_heard_only_as_far_as_an_answer_goes(home: RealHome) -> None:
+    program(home, "claude", "echo 2.1.0; exec yes")
+    program(home, "codex", "echo 0.9.1; exec yes >&2")
+    began = time.monotonic()
+    asked = replace(at(home), ask_seconds=60).ask([at(home).find(CLAUDE), at(home).find(CODEX)])
+    assert time.monotonic() - began < 20
+    assert [(each.version, each.trouble) for each in asked] == [(None, AgentTrouble.BROKEN)] * 2
+    assert processes_left(str(home.folder)) == []
+
+
+@pytest.mark.spec("AGT-1", "DOC-1")
+@pytest.mark.parametrize(
+    "text", ["echo 'Cannot find module x 1.2' >&2; exit 1", "echo 2.1.0; kill -SEGV $$", "sleep 600"]
+)
+def test_a_program_that_cannot_tell_its_version_is_broken(home: RealHome, text: str) -> None:
+    program(home, "claude", text)
+    home.environ["ANTHROPIC_API_KEY"] = STUB_KEY
+    asked = replace(at(home), ask_seconds=1).find(CLAUDE, asks=True)
+    assert (asked.version, asked.trouble, asked.is_installed) == (None, AgentTrouble.BROKEN, False)
+    assert asked.mending == "npm install -g @anthropic-ai/claude-code"
+
+
+@pytest.mark.spec("AGT-1", "DOC-1")
+def test_a_program_whose_interpreter_is_gone_is_broken(home: RealHome) -> None:
+    program(home, "claude", "").write_text("#!/no/such/node\n")
+    assert at(home).find(CLAUDE).trouble is None
+    assert at(home).find(CLAUDE, asks=True).trouble is AgentTrouble.BROKEN
+
+
 @pytest.mark.spec("AGT-1")
 def test_an_old_claude_is_not_given_words_for_a_model(home: RealHome) -> None:
     program(home, "claude", f'test "$1" = --version && echo "1.0.128 (Claude Code)" || touch {home.folder}/asked')

@@ -65,6 +65,24 @@ def test_a_value_too_short_to_be_a_secret_is_left_alone() -> None:
 
 
 @pytest.mark.spec("AGT-4")
+@pytest.mark.parametrize(
+    "value", ["postgres", "Password", "database", "http://localhost:3000", "https://id.example.com/"]
+)
+def test_a_value_that_everybody_knows_is_no_secret(value: str) -> None:
+    text = f'{{"paths": ["src/{value}/a.py"]}}'.encode()
+    assert Masker({"DB_PASSWORD": value, "NEXTAUTH_URL": value}).mask(text) == text
+
+
+@pytest.mark.spec("AGT-4")
+@pytest.mark.parametrize(
+    "value",
+    ["postgres1", "password123", "redis://:hunter2hunter2@host", "https://hooks.example.com/services/T0/xyz"],
+)
+def test_what_only_looks_like_such_a_value_is_one(value: str) -> None:
+    assert value.encode() not in Masker({"DB_PASSWORD": value}).mask(f"x {value} y".encode())
+
+
+@pytest.mark.spec("AGT-4")
 def test_the_longer_of_two_secrets_is_masked_whole() -> None:
     masker = Masker({"A_KEY": "abcdefgh", "B_KEY": "abcdefgh-and-more", "C_KEY": "more.*[special](chars)"})
     assert masker.mask(b"abcdefgh-and-more abcdefgh more.*[special](chars)") == b"*** *** ***"
@@ -87,7 +105,7 @@ def test_a_secret_that_is_no_utf_8_is_masked_too() -> None:
 
 TOKENS = [
     "ghp_" + "a1" * 18,
-    "ghs_" + "a1" * 18,
+    *(f"gh{kind}_" + "a1" * 18 for kind in "ours"),
     "github_pat_" + "a1_" * 20,
     "glpat-" + "a1-_" * 6,
     "sk-ant-api03-" + "a1-_" * 20,

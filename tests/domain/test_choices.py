@@ -25,6 +25,7 @@ CHOICES = ("Allow once", "Always allow", "Reject", "12")
         ("-1", "-1"),
         ("²", "²"),
         ("9" * 30, "9" * 30),
+        ("0000000015", "0000000015"),
         ("no, use make", "no, use make"),
         ("", ""),
     ],

@@ -394,6 +394,7 @@ def test_a_run_that_loses_its_lock_counts_as_failed_and_is_not_tried_again(night
     night.answers["RQ-1"] = broken_into
     summary = night.auto(stop_after_failed=2)
     assert results(summary)[0] == ("RQ-1", "failed", "LOCK_LOST")
+    assert summary.session.usage.calls == 2 + 3 * 3, "what its agents used counts for the session's ceilings"
     assert summary.session.not_again == {"RQ-1"}
     assert night.ran == ["RQ-1", "RQ-2", "RQ-3", "RQ-4"]
     assert "RQ-1" in {each.request_id for each in summary.waiting}

@@ -120,7 +120,7 @@ def test_a_persons_answer_reaches_the_session_that_asked(claude: ClaudeBench) ->
     claude.bench.aiflow("resume", "RQ-1", "--answer", "rather red", code=5)
     after = assert_over(claude.bench, planning=0)
     assert after["error"]["summary"] == "Sure?"
-    assert after["planning_session"] == before["planning_session"]
+    assert after["planning_session"].partition("+")[0] == before["planning_session"].partition("+")[0]
     told = claude.said(-1)
     assert "Which colour?" in told
     assert told.count("Body of RQ-1.") == 1
@@ -145,7 +145,8 @@ def test_an_implementer_goes_on_with_a_persons_answer(claude: ClaudeBench, is_lo
     stage = assert_over(claude.bench, planning=1, steps=calls(implementer=1, qa=1))
     assert stage["state"] == "DONE"
     assert ("AGENT_SESSION_LOST" in stage["warnings"]) is is_lost
-    assert (sessions(stage)["implementer"] != sessions(stopped)["implementer"]) is is_lost
+    ids = {sessions(each)["implementer"].partition("+")[0] for each in (stage, stopped)}
+    assert (len(ids) == 2) is is_lost
     answered = next(asked for asked in claude.models.turns if "rather red" in asked.prompt)
     told = json.dumps(answered.body["messages"])
     assert told.count("Body of RQ-1.") == 1

@@ -111,7 +111,11 @@ def test_an_answer_reaches_the_thread_that_asked(codex: CodexBench) -> None:
 
 @pytest.mark.spec("AGT-4")
 def test_a_reader_stays_a_reader_when_it_is_resumed(codex: CodexBench) -> None:
-    """Codex forgets a thread's sandbox; a planner and a reviewer that are called again may still not write."""
+    """Codex forgets a thread's sandbox; a planner and a reviewer that are called again may still not write.
+
+    Nor if the user's own settings give codex, in their newer form, the run of the whole machine.
+    """
+    codex.add_settings("", 'default_permissions = ":danger-full-access"')
     made = list[str]()
     tries: list[Reply] = [
         Shell("echo x > made.txt; echo $?; touch $TMPDIR/t"),

@@ -21,12 +21,25 @@ _HARMLESS_NAME = re.compile(
     r"(_SOCK|_PATH|_FILE|_DIR|_HOME|_ENV|_ID|_TYPE|_CLASS|_DESKTOP)$|^(XDG|DBUS|SSH_AUTH)_"
     r"|^(DESKTOP_SESSION|GDMSESSION|SESSION_MANAGER|XAUTHORITY)$"
 )
+# Values that everybody knows: a development machine's passwords, and words for how something is done. To mask them
+# would keep no secret, and take a word such as "database" out of every plan and answer.
+_KNOWN_VALUES = """
+password postgres changeme changeit database localhost disabled required optional external internal standard
+keycloak firebase supabase undefined anonymous development production
+"""
+# An address alone (NEXTAUTH_URL=http://localhost:3000): no user in it, no path, no query.
+_ADDRESS = re.compile(r"https?://[^\s/@?#]+/?")
 _TOKENS = re.compile(
     # Inside JSON a line's end is a letter: `\\nghp_…` begins no word.
     rb"(?:\b|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{20,}"
     rb"|sk-[A-Za-z0-9_-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{35}"
     rb"|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,}|hf_[A-Za-z0-9]{30,}"
     rb"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"
+)
+# What each of them has in it: without any of these a text need not be searched, and output may be long.
+_TOKEN_WORDS = (
+    *(b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"glpat-", b"sk-", b"AKIA", b"ASIA", b"xox"),
+    *(b"AIza", b"npm_", b"pypi-", b"hf_", b"eyJ"),
 )
 # Neither goes beyond a quotation mark: an answer is masked while it is JSON, and must stay JSON.
 _IN_URL = re.compile(rb"""(?<=://)([^\s/:@"'<>\\]+):([^\s/@"'<>\\]+)(?=@)""")
@@ -40,7 +53,7 @@ class Masker:
         values = {
             form
             for name, value in environ.items()
-            if is_secret_name(name)
+            if is_secret_name(name) and not _is_known(value)
             for form in _forms_of(value)
             if len(form) >= LEAST_SECRET
         }
@@ -49,23 +62,36 @@ class Masker:
 
     def mask(self, data: bytes) -> bytes:
         """Return a text with every secret in it masked."""
-        if self._values is not None:
-            data = self._values.sub(MASK, data)
-        data = _TOKENS.sub(MASK, data)
-        data = _IN_URL.sub(rb"\1:***", data) if b"://" in data else data
-        return _HEADER.sub(rb"\1***", data) if b":" in data else data
+        for pattern, shown in self._searches(data):
+            data = pattern.sub(shown, data)
+        return data
 
     def find_cut(self, data: bytes, at: int) -> int:
         """Return the last place up to `at` where a text can be cut without cutting a secret in two."""
-        patterns = (_TOKENS, _IN_URL, _HEADER) if self._values is None else (self._values, _TOKENS, _IN_URL, _HEADER)
-        spans = sorted((match.span() for pattern in patterns for match in pattern.finditer(data)), reverse=True)
-        for start, end in spans:
+        spans = (match.span() for pattern, _ in self._searches(data) for match in pattern.finditer(data))
+        for start, end in sorted(spans, reverse=True):
             at = start if start < at < end else at
         return at
+
+    def _searches(self, data: bytes) -> Iterator[tuple[re.Pattern[bytes], bytes]]:
+        """Give what may be found in a text, and what is shown instead."""
+        if self._values is not None:
+            yield self._values, MASK
+        if any(word in data for word in _TOKEN_WORDS):
+            yield _TOKENS, MASK
+        if b"://" in data:
+            yield _IN_URL, rb"\1:***"
+        if b":" in data:
+            yield _HEADER, rb"\1***"
 
     def mask_text(self, text: str) -> str:
         """The same for a text."""
         return self.mask(text.encode("utf-8", "backslashreplace")).decode("utf-8", "replace")
+
+
+def _is_known(value: str) -> bool:
+    """Tell a value that cannot be a secret, whatever its variable is called."""
+    return value.casefold() in _KNOWN_VALUES.split() or _ADDRESS.fullmatch(value) is not None
 
 
 def _forms_of(value: str) -> Iterator[str]:

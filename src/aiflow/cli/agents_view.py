@@ -69,7 +69,7 @@ def _show_stacked(headers: Sequence[str], rows: Sequence[Sequence[str]], *, are_
 
 def _row(program: AgentProgram, texts: Texts) -> list[str]:
     login = texts(f"login.{program.login}") if program.is_installed else ""
-    by = f" ({program.login_by})" if program.login_by and program.login is Login.IN else ""
+    by = f" ({program.login_by})" if login and program.login_by and program.login is Login.IN else ""
     roles = ", ".join(program.roles)
     return [program.kind, program.program or "-", program.version or "-", login + by, roles, _note(program, texts)]
 
@@ -136,7 +136,9 @@ def show_trial(trial: Trial, texts: Texts) -> None:
         return
     title = texts.message(trial.reason_code, {}).title
     say(f"{trial.reason_code}: {title}", f"{paint('FAIL', 'red', is_bold=True)}  ")
-    for line in (_told(trial.program, texts) or trial.detail).splitlines():
+    # Of one that is broken the call has told more than is known without it.
+    told = "" if trial.program.trouble is AgentTrouble.BROKEN else _told(trial.program, texts)
+    for line in (told or trial.detail).splitlines():
         say(line, "      ")
     known = trial.program.known
     log_in = known.log_in if known and trial.reason_code == "AGENT_AUTH_REQUIRED" else None

@@ -30,6 +30,7 @@ class AgentTrouble(StrEnum):
     MISSING = "missing"
     NOT_EXECUTABLE = "not_executable"
     NO_EXTRA = "no_extra"
+    BROKEN = "broken"  # it is there, but cannot even tell its version
     LOGGED_OUT = "logged_out"
 
     @property
@@ -115,6 +116,8 @@ class AgentProgram:
             return EXTRA_INSTALL
         if self.known is None:
             return None
+        if self.trouble is AgentTrouble.BROKEN:
+            return self.known.install
         if self.trouble is AgentTrouble.LOGGED_OUT or self.login is Login.NONE_SEEN:
             return self.known.log_in
         return self.known.install if self.trouble is not None else None

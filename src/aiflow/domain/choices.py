@@ -16,6 +16,6 @@ def numbered(choices: Sequence[str]) -> list[str]:
 def picked(answer: str, choices: Sequence[str]) -> str:
     """Return the choice that an answer means, by its number or its name in any case; else the answer as it is."""
     said = answer.strip().removesuffix(".")
-    if said.isascii() and said.isdigit() and 1 <= int(said[:9]) <= len(choices):
+    if said.isascii() and said.isdigit() and len(said) < 10 and 1 <= int(said) <= len(choices):
         return choices[int(said) - 1]
     return next((choice for choice in choices if choice.strip().casefold() == answer.strip().casefold()), answer)

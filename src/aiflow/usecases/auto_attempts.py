@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from aiflow.domain.auto_run import Ended, never_again, record_end, record_failed
 from aiflow.domain.lifecycle import AutoRunEvent, RunState
 from aiflow.domain.request import RequestId
 from aiflow.domain.selection import describe_holder
+from aiflow.domain.usage import Usage
 from aiflow.errors import AiflowError
 from aiflow.usecases.check_health import UnhealthyError
 from aiflow.usecases.recover_runs import reclaim_locks
@@ -83,13 +85,22 @@ def _take_failure(shift: Shift, started: Started, error: AiflowError) -> None:
     newest = newest_run_id(shift, request_id)
     run_id = newest if newest is not None and newest > (started.newest_before or "") else None
     if run_id is not None or code in ("LOCK_LOST", "RUN_LOST"):
-        counted = record_end(shift.session, Ended(request_id, RunState.FAILED, code, run_id=run_id))
+        used = _usage_of(shift, request_id, run_id)
+        counted = record_end(shift.session, Ended(request_id, RunState.FAILED, code, used, run_id))
         # What was lost is blocked now, and a person's to make ready again; all else would fail in the same way.
         shift.end(counted if code == "RUN_LOST" else never_again(counted, request_id))
     elif code in RACES:
         _skip(shift, started, code)
     else:
         shift.end(record_failed_start(shift.session, request_id, code))
+
+
+def _usage_of(shift: Shift, request_id: str, run_id: str | None) -> Usage:
+    """Return what a run's agents used, whatever became of it: the session has paid for it."""
+    with contextlib.suppress(AiflowError):
+        run = shift.engine.runs.load(request_id, run_id) if run_id is not None else None
+        return run.usage if run is not None else Usage()
+    return Usage()
 
 
 def _skip(shift: Shift, started: Started, code: str) -> None:

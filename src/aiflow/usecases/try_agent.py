@@ -76,9 +76,9 @@ def try_agent(
     output: Callable[[bytes], None],
     should_stop: Callable[[], bool],
 ) -> Trial:
-    """Call an agent once, in a folder of its own under a run's id; one that says it is logged out is called too."""
+    """Call an agent once, in a folder of its own under a run's id; one whose program is there is called in any case."""
     cwd, run_id = place
-    if program.trouble not in (None, AgentTrouble.LOGGED_OUT):
+    if program.trouble not in (None, AgentTrouble.LOGGED_OUT, AgentTrouble.BROKEN):
         return Trial(program, reason_code="AGENT_NOT_FOUND")
     call = AgentCall(Role.PLANNER, Brief("CHECK", TITLE, BODY, "P3"), run_id, cwd, None, (), 1)
     began = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.claude_arguments import Terms, arguments
@@ -10,6 +11,7 @@ from aiflow.adapters.agents.claude_environment import VARIABLES, env_names, hidd
 from aiflow.adapters.agents.claude_events import SESSION_ID, ClaudeEvents
 from aiflow.adapters.agents.fence import HIDDEN, SHELL_PREFIX, work_paths, wrapper_of, write_wrapper
 from aiflow.adapters.agents.own_folders import own_folders
+from aiflow.adapters.agents.paid_session import session_of
 from aiflow.adapters.agents.prompts import prompt_for
 from aiflow.adapters.agents.stream import Start
 from aiflow.adapters.atomic_files import read_regular
@@ -56,14 +58,14 @@ class ClaudeDriver:
 
     def events(self, call: AgentCall) -> ClaudeEvents:
         """Give a reader of the call's events."""
-        return ClaudeEvents(call.role, call.cwd)
+        return ClaudeEvents(call.role, call.cwd, lambda: datetime.now().astimezone(), session_of(call.session_id))
 
     def _terms(self, call: AgentCall, scratch: str, variables: dict[str, str]) -> Terms:
-        is_known = call.session_id is not None and SESSION_ID.fullmatch(call.session_id)
+        session = session_of(call.session_id)
         return Terms(
             role=call.role,
             model=self._launch.model,
-            session_id=call.session_id if is_known else None,
+            session_id=session.id if session and SESSION_ID.fullmatch(session.id) else None,
             max_turns=self._launch.max_turns,
             cost_usd=call.budget.cost_usd,
             tools=self._launch.tools,

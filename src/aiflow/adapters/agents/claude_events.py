@@ -25,27 +25,33 @@ from aiflow.adapters.agents.claude_log import (
 from aiflow.adapters.agents.claude_troubles import Signals, reset_of, trouble_at_end, trouble_in_words
 from aiflow.adapters.agents.claude_usage import Meter
 from aiflow.adapters.agents.json_fields import part_of, parts_of, read_object, text_of
+from aiflow.adapters.agents.paid_session import Session, named
 from aiflow.adapters.agents.stream import Told, Trouble
 from aiflow.domain.answers import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from aiflow.adapters.agents.json_fields import Fields
 
+# It goes into an argument vector: nothing but an id may.
 SESSION_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 MAX_DENIED = 5
 
 
 class ClaudeEvents:
-    """Reads the events of one call."""
+    """Reads the events of one call; `now` tells the time at which words that name another one are read."""
 
-    def __init__(self, role: Role, cwd: str) -> None:
+    def __init__(self, role: Role, cwd: str, now: Callable[[], datetime], session: Session | None = None) -> None:
         self._role = role
         self._cwd = cwd
+        self._now = now
+        self._session_id = ""
+        self._paid_usd = session.paid_usd if session else 0.0
         self._told = Told()
         self._signals = Signals()
-        self._meter = Meter()
+        self._meter = Meter(session.paid_usd if session else None)
         self._tools: dict[str, str] = {}
         self._readers: Mapping[str, Callable[[Fields], str | None]] = {
             "system": shown_system,
@@ -59,7 +65,9 @@ class ClaudeEvents:
     @property
     def told(self) -> Told:
         """What is known by now."""
-        return replace(self._told, usage=self._meter.usage)
+        usage = self._meter.usage
+        session = Session(self._session_id, self._paid_usd + usage.cost_usd)
+        return replace(self._told, usage=usage, session_id=named(session) if session.id else None)
 
     def read(self, line: bytes) -> str | None:
         """Take a line of standard output; return what the log shows of it."""
@@ -68,7 +76,7 @@ class ClaudeEvents:
             return shown_noise(line)
         session_id = text_of(event, "session_id")
         if SESSION_ID.fullmatch(session_id):
-            self._told = replace(self._told, session_id=session_id)
+            self._session_id = session_id
         reader = self._readers.get(text_of(event, "type"))
         return reader(event) if reader else None
 
@@ -115,7 +123,7 @@ class ClaudeEvents:
         denied = [
             tool_use(text_of(one, "tool_name"), part_of(one, "tool_input"), self._cwd) for one in _denials(result)
         ]
-        trouble = trouble_at_end(result, self._signals) or self._trouble_of(denied)
+        trouble = trouble_at_end(result, self._signals, self._now()) or self._trouble_of(denied)
         known = self._told.trouble if self._told.is_closed else None
         self._told = replace(
             self._told,

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.json_fields import number_of, part_of, text_of
+from aiflow.adapters.agents.retry_time import retry_time
 from aiflow.adapters.agents.stream import SESSION_LOST, Trouble
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ _AUTH_WORDS = re.compile(
     re.IGNORECASE,
 )
 _QUOTA_WORDS = re.compile(
-    r"usage limit reached|(?:hit|reached) your .{0,40}\blimit\b|rate limit|overloaded_error", re.IGNORECASE
+    r"usage limit reached|(?:hit|reached) your .{0,40}\blimit\b|rate limit|overloaded_error"
+    r"|\b(?:hour|session|daily|weekly|opus|sonnet) limit reached|out of extra usage",
+    re.IGNORECASE,
 )
 _RESET = re.compile(r"limit reached\|(\d{9,13})\b")
 _OLD_WORDS = re.compile(r"^error: unknown option", re.IGNORECASE)
@@ -59,15 +62,29 @@ class Signals:
     resets_at: datetime | None = None
 
 
-def trouble_at_end(result: Fields, signals: Signals) -> Trouble | None:
-    """Say what is wrong with a call by its closing event, or None: it says that all is well, and nothing less."""
+def trouble_at_end(result: Fields, signals: Signals, now: datetime) -> Trouble | None:
+    """Say what is wrong with a call by its closing event, or None: it says that all is well, and nothing less.
+
+    When a quota is there again is read from its words where no number tells it: `resets 4pm (Asia/Tokyo)`.
+    """
     is_well = result.get("is_error") is False and result.get("subtype") == "success"
-    if is_well and not result.get("api_error_status") and not result.get("api_error"):
+    is_well = is_well and not result.get("api_error_status") and not result.get("api_error")
+    if is_well and (cut_short := _cut_short(result)):
+        return Trouble("AGENT_FAILED", f"its turn did not come to its end: {cut_short}")
+    if is_well:
         return None
     words = words_of(result)
-    reset = signals.resets_at or _reset_in(words)
+    reset = signals.resets_at or _reset_in(words) or retry_time(words, now)
     code = _code_of(result, signals.kind, words)
     return Trouble(code, words, reset if code == "AGENT_QUOTA" else None)
+
+
+def _cut_short(result: Fields) -> str:
+    """Say what ended a turn that claude calls a success, if that was not its own end; older programs do not tell."""
+    reason = result.get("terminal_reason", "completed")
+    if result.get("interrupted_by_shutdown"):
+        return "interrupted by shutdown"
+    return "" if reason in ("completed", None) else cut(str(reason).replace("_", " "))
 
 
 def trouble_in_words(text: str) -> Trouble | None:

@@ -1,7 +1,7 @@
 """What claude uses (AGT-4): tokens as they flow, and at the end of a call what it says that the call used.
 
-Pure. A resumed session's `total_cost_usd` and `modelUsage` are those of the whole session, so they are not taken:
-every call would count the ones before it again.
+Pure. A resumed session's `total_cost_usd` and `modelUsage` are those of the whole session: every call would count the
+ones before it again. Only what the total is more than was counted is taken, for that is what no call could tell.
 """
 
 from __future__ import annotations
@@ -16,10 +16,17 @@ if TYPE_CHECKING:
     from aiflow.adapters.agents.json_fields import Fields
 
 
+_SINCE = "model_usage_since_last_result"
+
+
 @dataclass(slots=True)
 class Meter:
-    """Counts one call: `ended` is what closing events said, `flowing` what came since, message by message."""
+    """Counts one call: `ended` is what closing events said, `flowing` what came since, message by message.
 
+    `paid_usd` is what was counted of the session before, None if the call begins one.
+    """
+
+    paid_usd: float | None = None
     ended: Usage = field(default_factory=Usage)
     flowing: dict[str, Usage] = field(default_factory=dict)
     _current: str = ""
@@ -43,6 +50,9 @@ class Meter:
         """Take a closing event; where it says less than was seen flowing, what was seen counts."""
         flowed = _sum(self.flowing)
         self.ended += _larger(_of_result(result), flowed)
+        if self.paid_usd is not None and _SINCE in result:  # older programs count the call alone, or do not say which
+            untold = round(number_of(result, "total_cost_usd") - self.paid_usd, 6)
+            self.ended = replace(self.ended, cost_usd=max(self.ended.cost_usd, untold))
         self.flowing.clear()
 
     def _take(self, usage: Fields) -> None:
@@ -60,9 +70,9 @@ def _of_message(usage: Fields) -> Usage:
 
 
 def _of_result(result: Fields) -> Usage:
-    models = part_of(result, "model_usage_since_last_result")
+    models = part_of(result, _SINCE)
     used = [_of_model(model) for name in models if (model := part_of(models, name))]
-    if used or "model_usage_since_last_result" in result:
+    if used or _SINCE in result:
         return _sum(dict(enumerate(used)))
     # Older programs: the main conversation's tokens, and the money of everything.
     return replace(_of_message(part_of(result, "usage")), cost_usd=number_of(result, "total_cost_usd"))

@@ -10,13 +10,12 @@ import os
 import re
 import shutil
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from aiflow.adapters.agents.asking import Said, ask
 from aiflow.adapters.agents.logins import CODEX_KEEPS, Seen, seen_login
 from aiflow.adapters.environment import minimal
-from aiflow.adapters.processes.leftovers import sweep
 from aiflow.domain.agent_programs import KNOWN, AgentChoice, AgentProgram, AgentTrouble, Login
-from aiflow.domain.markers import RUN_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,14 +32,6 @@ _PREFIXES = {
 }
 # Before this version `auth status` is no command of claude's, but words for a model.
 _CLAUDE_KNOWS_AUTH = (2, 1)
-
-
-class Said(NamedTuple):
-    """What a program said and how it ended; None is one that did not answer in time, or not at all."""
-
-    code: int | None = None
-    output: str = ""
-    errors: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +98,10 @@ class InstalledAgents:
         """Let a program that we know tell about itself; a program of the user's own is not started for this."""
         if found.path is None or found.known is None:
             return found
-        version = _VERSION.search(self._say(found, "--version").output)
+        said = self._say(found, "--version")
+        if said.code != 0:
+            return replace(found, trouble=found.trouble or AgentTrouble.BROKEN)
+        version = _VERSION.search(said.output)
         asked = replace(found, version=version[0] if version else None)
         seen = {"claude": self._ask_claude, "codex": self._ask_codex}.get(found.known.name, _as_seen)(asked)
         is_out = seen.login is Login.OUT and asked.trouble is None
@@ -138,33 +132,9 @@ class InstalledAgents:
         return Seen(Login.OUT) if "Not logged in" in said.output + said.errors else _as_seen(found)
 
     def _say(self, found: AgentProgram, *arguments: str) -> Said:
-        """Start a program for a moment, away from terminal and signals, and end all of it if it stays."""
-        import signal
-        import subprocess
-
+        """Ask a program something."""
         assert found.path is not None
-        mark = f"ASK-{os.urandom(6).hex()}"
-        try:
-            process = subprocess.Popen(
-                [found.path, *arguments],
-                cwd=self.root,
-                env={**self._environ(found.kind), RUN_MARK: mark},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-        except OSError:
-            return Said()
-        with process:
-            try:
-                output, errors = process.communicate(timeout=self.ask_seconds)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                return Said()
-            finally:
-                sweep(RUN_MARK, mark, None)  # also who left its session
-        return Said(process.returncode, output.decode("utf-8", "replace"), errors.decode("utf-8", "replace"))
+        return ask((found.path, *arguments), self.root, self._environ(found.kind), self.ask_seconds)
 
 
 def _as_seen(found: AgentProgram) -> Seen:

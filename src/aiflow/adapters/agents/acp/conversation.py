@@ -23,6 +23,7 @@ from aiflow.adapters.agents.acp.own_log import plain
 from aiflow.adapters.agents.acp.permissions import Option, Policy, Rules, Verdict, Wish, decide
 from aiflow.adapters.agents.acp.troubles import AUTH_CODES, is_limit
 from aiflow.adapters.agents.acp.updates import slim
+from aiflow.adapters.secrets import Masker
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +54,7 @@ class Order:
     folders: Folders
     rules: Rules
     patience_seconds: float
+    mask: Callable[[str], str] = str
 
 
 def order_of(document: dict[str, Any]) -> Order:
@@ -72,6 +74,8 @@ def order_of(document: dict[str, Any]) -> Order:
             tuple((what, answer) for what, answer in document["answers"]),
         ),
         patience_seconds=document["patience_seconds"],
+        # The agent's environment is ours: what it could name of it is masked here as it will be in the question.
+        mask=Masker(os.environ).mask_text,
     )
 
 
@@ -238,7 +242,7 @@ class Conversation:
         raise RequestError.method_not_found(method)
 
     def _permit(self, request: RequestPermissionRequest) -> dict[str, Any]:
-        wish = wish_of(request)
+        wish = wish_of(request, self._order.mask)
         decision = decide(wish, self._order.rules, self._order.folders.find)
         self._say("permission", what=wish.what, verdict=decision.verdict, why=decision.why)
         if decision.verdict is Verdict.ASKED:
@@ -268,10 +272,10 @@ def _hello() -> dict[str, Any]:
     }
 
 
-def wish_of(request: RequestPermissionRequest) -> Wish:
+def wish_of(request: RequestPermissionRequest, mask: Callable[[str], str]) -> Wish:
     """Read a permission request."""
     call = request.tool_call
     diffs = (getattr(part, "path", None) for part in call.content or ())
     paths = dict.fromkeys([*(place.path for place in call.locations or ()), *filter(None, diffs)])
     options = (Option(option.option_id, option.name, option.kind) for option in request.options)
-    return Wish(call.title or "", call.kind or "other", tuple(paths), tuple(options))
+    return Wish(call.title or "", call.kind or "other", tuple(paths), tuple(options), mask)

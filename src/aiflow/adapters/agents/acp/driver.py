@@ -12,6 +12,7 @@ from aiflow.adapters.agents.acp.programs import known
 from aiflow.adapters.agents.command import CommandAgent
 from aiflow.adapters.agents.fence import work_paths
 from aiflow.adapters.agents.own_folders import own_folders
+from aiflow.adapters.agents.paid_session import session_of
 from aiflow.adapters.agents.prompts import prompt_for
 from aiflow.adapters.agents.stream import Start
 from aiflow.domain.sandbox import Sandbox
@@ -41,6 +42,7 @@ class AcpDriver:
     def start(self, call: AgentCall, scratch: str) -> Start:
         """Start the client, which starts the agent."""
         program = known(self._launch.argv)
+        session = session_of(call.session_id)
         own = own_folders(self._launch.argv, self._around.environ)
         is_open = own is None or self._launch.sandbox == Sandbox.OFF
         document = {
@@ -48,7 +50,7 @@ class AcpDriver:
             "cwd": call.cwd,
             "role": call.role.value,
             "prompt": prompt_for(call, goes_on=call.session_id is not None),
-            "session_id": call.session_id,
+            "session_id": session.id if session else None,
             "model": self._launch.model,
             "mode": self._launch.mode,
             "permissions": self._launch.permissions,
@@ -70,7 +72,7 @@ class AcpDriver:
 
     def events(self, call: AgentCall) -> Events:
         """Give a reader of the client's events."""
-        return AcpEvents(call.role, lambda: datetime.now(UTC).astimezone(), call.cwd)
+        return AcpEvents(call.role, lambda: datetime.now(UTC).astimezone(), call.cwd, session_of(call.session_id))
 
 
 def _answered(answers: tuple[tuple[str, str], ...]) -> Iterator[tuple[str, str]]:

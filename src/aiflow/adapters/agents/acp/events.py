@@ -16,6 +16,7 @@ from aiflow.adapters.agents.acp.tool_log import ToolLog, plan_lines, text_of
 from aiflow.adapters.agents.acp.troubles import AUTH, FAILED, lost_session, trouble_of, words_of
 from aiflow.adapters.agents.acp.usage import Spent
 from aiflow.adapters.agents.answer_text import answer_in, readable
+from aiflow.adapters.agents.paid_session import Session, named
 from aiflow.adapters.agents.stream import Told, Trouble
 from aiflow.domain.answers import Spoiled, read_answer
 
@@ -40,12 +41,14 @@ _CUT_SHORT = {
 class AcpEvents:
     """Reads the events of one call."""
 
-    def __init__(self, role: Role, now: Callable[[], datetime], cwd: str) -> None:
+    def __init__(self, role: Role, now: Callable[[], datetime], cwd: str, session: Session | None = None) -> None:
         self._role = role
         self._now = now
         self._told = Told()
         self._tools = ToolLog(cwd)
-        self._spent = Spent()
+        self._session_id = ""
+        self._paid_usd = session.paid_usd if session else 0.0
+        self._spent = Spent(session.paid_usd if session else None)
         self._message = ""
         self._message_id = ""
         self._is_speaking = False
@@ -57,7 +60,9 @@ class AcpEvents:
     @property
     def told(self) -> Told:
         """What is known by now."""
-        return replace(self._told, usage=self._spent.usage)
+        usage = self._spent.usage
+        session = Session(self._session_id, self._paid_usd + usage.cost_usd)
+        return replace(self._told, usage=usage, session_id=named(session) if session.id else None)
 
     def read(self, line: bytes) -> str | None:
         """Take an event; once a closing event came, nothing changes any more."""
@@ -85,7 +90,7 @@ class AcpEvents:
     def _session(self, event: dict[str, Any]) -> str | None:
         session_id = event.get("id")
         if isinstance(session_id, str) and session_id and event.get("can_go_on") is True:
-            self._told = replace(self._told, session_id=session_id)
+            self._session_id = session_id
         return None
 
     def _update(self, event: dict[str, Any]) -> str | None:

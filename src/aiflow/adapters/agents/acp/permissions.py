@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_WORDS = 500
-MASKED = "***"
 # What a reader does. `fetch` reads too, if not here.
 _READING = frozenset({"read", "search", "think", "fetch"})
 _WRITING = frozenset({"edit", "delete", "move"})
@@ -63,19 +62,23 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the agent asks to be allowed: in its words, of which kind, where, and with which options."""
+    """What the agent asks to be allowed: in its words, of which kind, where, and with which options.
+
+    `mask` takes secrets out of what is shown, before anything is cut: half a secret is known by nobody.
+    """
 
     title: str
     kind: str
     paths: tuple[str, ...]
     options: tuple[Option, ...]
+    mask: Callable[[str], str] = str
 
     @property
     def what(self) -> str:
         """The request in one line, the same whenever the same is asked."""
         unnamed = [path for path in self.paths if path not in self.title]
         # What a person could not see, they could not have allowed.
-        words = reveal_plain(" ".join(f"{self.kind}: {self.title} {' '.join(unnamed)}".split()))
+        words = reveal_plain(self.mask(" ".join(f"{self.kind}: {self.title} {' '.join(unnamed)}".split())))
         if len(words) <= MOST_WORDS:
             return words
         # What is cut off counts too: nobody is taken to have allowed another end of the same beginning.
@@ -132,7 +135,7 @@ def _barrier(where: Where, kind: str, rules: Rules) -> str | None:
 
 def _by_person(wish: Wish, answers: tuple[tuple[str, str], ...]) -> Decision:
     """Answer as a person did the same request, or ask; words that are no option are a refusal with a reason."""
-    said = next((answer for what, answer in reversed(answers) if _is_same(what, wish.what)), None)
+    said = next((answer for what, answer in reversed(answers) if what == wish.what), None)
     if said is None:
         return Decision(Verdict.ASKED, None, "a person is asked")
     name = picked(said, [option.name for option in wish.options])
@@ -140,21 +143,6 @@ def _by_person(wish: Wish, answers: tuple[tuple[str, str], ...]) -> Decision:
     if option is None:
         return _refused(wish, "a person answered something else")
     return Decision(Verdict.ALLOWED if option.is_allowing else Verdict.REFUSED, option.id, "a person said so")
-
-
-def _is_same(known: str, what: str) -> bool:
-    """Tell whether a person was asked this; what was a secret then was masked."""
-    first, *rest = known.split(MASKED)
-    if not rest:
-        return known == what
-    *between, last = rest
-    at = len(first)
-    for piece in between:
-        at = what.find(piece, at)
-        if at < 0:
-            return False
-        at += len(piece)
-    return what.startswith(first) and what.endswith(last) and at <= len(what) - len(last)
 
 
 def _allowed(wish: Wish) -> Decision:

@@ -33,6 +33,9 @@ _LIMIT = re.compile(
     r"rate[ _-]?limit|too many requests|usage[ _]limit|resource[ _]?exhausted|overloaded|at capacity"
     r"|\b(?:exceed\w*|exhaust\w*|reach\w*|used up|hit|insufficient|out of|current|over)\b[^.\n]{0,30}\bquota"
     r"|\bquota\b[^.\n]{0,30}\b(?:exceed\w*|exhaust\w*|reach\w*|used|reset\w*)"
+    # Claude's words, which bridges to it hand on; a full context or answer is no quota.
+    r"|\b(?:hit|reached) your (?![^.\n]{0,40}\b(?:context|output|turns?|length)\b)[^.\n]{0,40}\blimit\b"
+    r"|\b(?:hour|session|daily|weekly) limit reached|out of extra usage"
     # A number alone is any number.
     r"|(?:status|code|http|error)\W{0,4}(?:code\W{0,3})?(?:429|529)\b",
     re.IGNORECASE,

@@ -16,22 +16,25 @@ MAX_COST = 10**6
 
 
 class Spent:
-    """Adds up what one call used."""
+    """Adds up what one call used; `paid_usd` is what was counted of its session before, None if it begins one."""
 
-    def __init__(self) -> None:
+    def __init__(self, paid_usd: float | None = None) -> None:
         self.usage = Usage()
-        self._paid_before: float | None = None
+        self._paid_usd = paid_usd
+        self._base: float | None = None
 
     def update(self, update: dict[str, Any], *, is_replay: bool) -> None:
-        """Take how much money the session has used so far; what it was before the turn is not this call's."""
+        """Take how much money the session has used so far; what was counted before the turn is not this call's."""
         cost = update.get("cost")
         if not isinstance(cost, dict) or cost.get("currency") != "USD":
             return
         amount = _amount(cost.get("amount"))
-        if is_replay:
-            self._paid_before = amount
-            return
-        self.usage = replace(self.usage, cost_usd=max(self.usage.cost_usd, amount - (self._paid_before or 0.0)))
+        if self._base is None and amount:
+            # Less than was counted already: this program begins anew with every call.
+            is_whole = self._paid_usd is not None and amount >= self._paid_usd
+            self._base = self._paid_usd if is_whole else amount if is_replay else 0.0
+        spent = round(amount - (self._base or 0.0), 6)
+        self.usage = replace(self.usage, cost_usd=max(self.usage.cost_usd, spent))
 
     def close(self, usage: dict[str, Any], meta: dict[str, Any]) -> None:
         """Take the tokens of the turn: as the protocol has them, or as Gemini's program tells them."""

@@ -32,7 +32,7 @@ class Wire:
         self._writer = writer
         self._update = update
         self._noise = noise
-        self._partial = b""
+        self._partial = bytearray()
         self._lines: list[bytes] = []
 
     async def send(self, message: dict[str, Any]) -> None:
@@ -63,10 +63,13 @@ class Wire:
             data = await self._reader.read(65536)
             if not data and not self._partial:
                 return None
-            *lines, self._partial = (self._partial + data).split(b"\n") if data else (self._partial, b"")
-            if len(self._partial) > MAX_LINE:
-                lines, self._partial = [*lines, self._partial], b""
-            self._lines = [line for line in lines if line.strip()][::-1]
+            # Only what is new is searched: a line of many megabytes comes in many pieces.
+            begun, newline, rest = data.partition(b"\n")
+            self._partial += begun
+            if newline or not data or len(self._partial) > MAX_LINE:
+                *lines, last = rest.split(b"\n")
+                lines, self._partial = [bytes(self._partial), *lines], bytearray(last)
+                self._lines = [line for line in lines if line.strip()][::-1]
         return self._lines.pop()
 
 
