@@ -35,6 +35,7 @@ def test_a_healthy_checkout_passes_every_check(bench: Bench) -> None:
     found = checks(bench, "doctor")
     assert list(found) == QUICK
     assert {each["result"] for each in found.values()} == {"PASS"}
+    assert re.search(r" (?:\d+\.\d G|\d+ M)B", found["disk"]["message"])
     full = checks(bench, "doctor", "--full")
     assert list(full) == [*QUICK, "git", "locks", "runs", "requests"]
     assert {each["result"] for each in full.values()} == {"PASS"}

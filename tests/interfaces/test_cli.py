@@ -109,6 +109,43 @@ def test_locks_show_in_next_and_list(project: Path, aiflow: Program) -> None:
     assert [e["request_id"] for e in answer["excluded"] if e["reason_code"] == "QUEUE_LOCKED"] == ["RQ-1", "RQ-2"]
 
 
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("run",), "INPUT_INVALID: 指定が必要です: 引数 'REQUEST'。\n"),
+        (("logs", "RQ-1", "-n", "x"), "INPUT_INVALID: '-n' の値が正しくありません: 'x' は数値ではありません。\n"),
+    ],
+)
+def test_mistyped_commands_are_explained_in_japanese(aiflow: Program, args: tuple[str, ...], told: str) -> None:
+    assert aiflow("--lang", "ja", *args, code=2).stderr.startswith(told)
+
+
+@pytest.mark.spec("REQ-4")
+@pytest.mark.parametrize(
+    ("metadata", "english", "japanese"),
+    [
+        ("title: a: b", "a value with ': ' in it needs quotes", "コロンと空白を含む値は引用符で囲み"),
+        ("title: 'abc", "a quotation mark is not closed", "引用符が閉じられていません"),
+        ("labels: [a, b", "a bracket is not closed", "かっこが閉じられていません"),
+        ("title: @x", "begins with @", "「@」「`」「%」やタブで始まる値"),
+        ("title: x\n\tpriority: P1", "not tabs, to indent", "タブではなく空白"),
+        ("title: [a] b", "did not find expected key", "did not find expected key"),
+    ],
+)
+def test_the_usual_mistakes_in_metadata_are_told_in_plain_words(
+    project: Path, aiflow: Program, metadata: str, english: str, japanese: str
+) -> None:
+    write_request(project, "RQ-9", f"---\n{metadata}\n---\n# Title\n")
+    assert english in aiflow("show", "RQ-9").stdout
+    assert japanese in aiflow("--lang", "ja", "show", "RQ-9").stdout
+
+
+@pytest.mark.spec("RUN-11")
+def test_next_tells_what_was_interrupted_from_what_runs(project: Path, aiflow: Program) -> None:
+    write_request(project, "RQ-9", "---\nstatus: running\n---\n# Nobody works on it\n")
+    assert "RQ-9 was interrupted, and nobody works on it:  aiflow run RQ-9" in aiflow("next").stdout
+
+
 @pytest.mark.spec("SEL-1", "SEL-2")
 def test_the_answer_is_the_same_on_every_machine(
     project: Path, aiflow: Program, aiflow_in: Callable[[Path], Program]
@@ -842,6 +879,12 @@ def test_new_without_a_title_outside_a_terminal_is_refused(project: Path, aiflow
 
 def test_settings_can_be_asked_for_by_name(project: Path, aiflow: Program) -> None:
     assert aiflow("settings", "agent.kind").stdout.startswith('agent.kind  "claude-code"  (default)\n')
+    shown = aiflow(
+        "-c", "agent.kind=demo", "-c", "agent.roles.qa.model=m", "settings", "agent", "agent.roles.planner.kind"
+    )
+    assert 'agent.roles.planner.kind  "demo"' in shown.stdout  # what counts for the role, not the table's default
+    roles = [line.split()[0] for line in shown.stdout.splitlines() if line.startswith("agent.roles.")]
+    assert sorted(roles) == ["agent.roles.planner.kind", "agent.roles.qa.model"]
     assert {each["name"].split(".")[0] for each in aiflow.json("settings", "limits")["settings"]} == {"limits"}
     assert "There is no setting 'nope'." in aiflow("settings", "nope", code=2).stderr
     assert aiflow("settings", "--changed").stdout == "All settings are at their defaults.\n"

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from aiflow.cli.layout import display_width
+from aiflow.cli.main import COMMANDS
+
 ROOT = Path(__file__).parents[2]
 LETTER = "[ぁ-ゖァ-ヺー一-鿿々]"
 COUNTERS = "件|回|秒|分|時間|日|行|個|つ|文字|番|バイト"
@@ -103,3 +106,11 @@ def test_help_speaks_politely_and_actions_plainly() -> None:
     messages = json.loads((ROOT / "src/aiflow/messages/messages.v1.ja.json").read_text(encoding="utf-8"))
     actions = {code: list(strings(entry["actions"])) for code, entry in messages.items()}
     assert [(code, text) for code in actions for text in actions[code] if polite.search(text)] == []
+
+
+@pytest.mark.spec("ERR-1")
+def test_each_command_is_told_in_one_line_of_the_list() -> None:
+    indent = max(len(name) for name in COMMANDS) + 4
+    said = dict(texts())
+    long = [name for name in COMMANDS if display_width(said[f"cli.{name}"]) > 79 - indent]
+    assert long == []

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from aiflow.cli.layout import cut, display_width, pad, share_out, wrap
 
-texts = st.text(st.sampled_from("ab c日本語、。「」ー😀é\u0301\n"), max_size=60)
+texts = st.text(st.sampled_from("ab c`日本語、。「」ー😀é\u0301\n"), max_size=60)
 
 
 @given(texts, st.integers(2, 30))
@@ -27,6 +27,22 @@ def test_a_cut_text_fits_and_is_marked(text: str, width: int) -> None:
 
 def test_japanese_lines_do_not_begin_with_punctuation() -> None:
     assert wrap("あいうえお。かきくけこ", 10) == ["あいうえ", "お。かきく", "けこ"]
+    assert wrap("あいうえ（お）", 10) == ["あいうえ", "（お）"]
+    assert wrap("あいう（name）", 10) == ["あいう", "（name）"]
+    assert wrap("after_days。次", 10) == ["after_days", "。次"]
+    assert wrap("ab after_x。次", 10) == ["ab", "after_x。", "次"]
+    assert wrap("あいプロジェクト", 10) == ["あいプロ", "ジェクト"]
+    assert wrap("ab abcd 15秒前", 10) == ["ab abcd", "15秒前"]
+    assert wrap("この中の項目: a", 10) == ["この中の項", "目: a"]
+
+
+def test_a_command_stays_on_one_line_where_it_fits() -> None:
+    assert wrap("next: `git add a`, then", 14) == ["next:", "`git add a`,", "then"]
+    assert wrap("done  → git add a", 14) == ["done", "→ git add a"]
+    assert wrap("`git add aaaa bbbb`", 10) == ["`git add", "aaaa bbbb`"]
+
+
+def test_english_lines_break_at_blanks() -> None:
     assert wrap("use one of P0, P1", 10) == ["use one of", "P0, P1"]
     assert wrap("x" * 25, 10) == ["x" * 10, "x" * 10, "x" * 5]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 
@@ -37,10 +38,16 @@ def _as_known(error: Exception) -> AiflowError:
         return error
     if isinstance(error, click.ClickException):
         hint = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "aiflow"
-        return BadInputError(detail=error.format_message(), hint=f"{hint} --help")
+        return BadInputError(detail=_told_by_click(error), hint=f"{hint} --help")
     if isinstance(error, OSError):
         return as_problem(error, error.filename or "")
     return AiflowError(detail=f"{type(error).__name__}: {error}")
+
+
+def _told_by_click(error: click.ClickException) -> str:
+    """Return click's words; it ends some with a full stop of its own, whatever the language."""
+    told = error.format_message()
+    return re.sub(r"'\. ?", "'。", told) if current_texts().language == "ja" else told
 
 
 def show(error: AiflowError) -> None:

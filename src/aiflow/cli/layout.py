@@ -7,10 +7,22 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-# A piece that stays together: a word with the blanks behind it, or one wide character with what may not begin a line.
-_PIECES = re.compile(r"[!-~\x1b\u00a0-\u2e7f]+[ ]*|[ ]+|.[、。，．・：；？！」』）】〉》ー々]*", re.DOTALL)
+# What may not end a line, and what may not begin one; behind a wide character, the half-width marks neither.
+_OPENING = "「『（【〈《"
+_CLOSING = "、。，．・：；？！」』）】〉》ー々ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮ"
+_NARROW = r"[!-~\x1b\u00a0-\u2e7f]"
+# Pieces that stay together, with their marks and blanks: a command (in backticks, or behind an arrow to the end), a
+# word, a number with its counter, or one wide character.
+_PIECES = re.compile(
+    r"→ [!-~…][ -~…]*$|"
+    rf"[{_OPENING}]*(?:(?:`[^`]*`|{_NARROW})+(?:(?<=\d)[^ {_OPENING}])?[{_CLOSING}]*|[^ ][{_CLOSING}:;,.!?)]*)[ ]*|"
+    r"[ ]+",
+    re.DOTALL,
+)
+# The same without regard to backticks, for a command that is longer than a line.
+_WORDS = re.compile(rf"{_NARROW}+[ ]*|[ ]+|.[{_CLOSING}]*", re.DOTALL)
 
 # The blanks between columns.
 GAP = 2
@@ -32,7 +44,7 @@ def wrap(text: str, width: int) -> list[str]:
     lines: list[str] = []
     for paragraph in text.splitlines() or [""]:
         line = ""
-        for piece in _PIECES.findall(paragraph):
+        for piece in _pieces(paragraph, width):
             if line and display_width(line) + display_width(piece.rstrip()) > width:
                 lines.append(line.rstrip())
                 line = ""
@@ -43,6 +55,11 @@ def wrap(text: str, width: int) -> list[str]:
                 line = line[len(head) :]
         lines.append(line.rstrip())
     return lines
+
+
+def _pieces(paragraph: str, width: int) -> Iterator[str]:
+    for piece in _PIECES.findall(paragraph):
+        yield from _WORDS.findall(piece) if display_width(piece.rstrip()) > width else (piece,)
 
 
 def cut(text: str, width: int, mark: str = "…") -> str:

@@ -35,9 +35,9 @@ STATUS_COLOURS = {
 
 
 # What a title and a note keep when the room is short.
-LEAST_TITLE = 20
-LEAST_LAST = 16
-MOST_INDENT = 24
+LEAST_TITLE = 14
+LEAST_LAST = 22
+MOST_INDENT = 26
 
 
 def is_terminal() -> bool:

@@ -79,7 +79,7 @@ def show_way_on(session: Session, request: Request, latest: RunSummary) -> None:
     if run is not None and run.is_active and run.quota is not None and not run.quota.is_over:
         say(session.texts("show.quota", until=moment_text(run.quota.until)), "  " + pad("", 14))
     if run is not None and run.error is not None and run.error.question:
-        say(run.error.question, "  " + pad(session.texts("run.question"), 14))
+        say(run.error.question, "  " + pad(session.texts("run.question").removesuffix(":").lower(), 14))
         for choice in numbered(run.error.choices):
             say(choice, "  " + pad("", 14))
     engine = session.engine()

@@ -135,7 +135,7 @@ def show_task(task: Task, prompt: str, scene: Scene, texts: Texts, place: Checko
 
 
 def _moment(moment: datetime, now: datetime, texts: Texts) -> str:
-    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S} ({ago(moment, now, texts)})"
+    return texts("fact.moment", moment=f"{moment.astimezone():%Y-%m-%d %H:%M:%S}", ago=ago(moment, now, texts))
 
 
 def _fact(name: str, value: str) -> None:

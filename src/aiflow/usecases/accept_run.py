@@ -56,7 +56,7 @@ def require_done(engine: Engine, run: Run) -> None:
     """Refuse what is not finished, was replaced by a newer run, or whose request a person took elsewhere."""
     status = engine.source.load(RequestId(run.request_id)).status
     if run.state is not RunState.DONE:
-        raise refused(run, f"{run.run_id} is {run.state}")
+        raise refused(run, f"{run.run_id}: {run.state}")
     _require_newest(engine, run)
     if status not in ACCEPTABLE:
         raise refused(run, f"status is {status}")
@@ -101,7 +101,7 @@ def _require_returnable(engine: Engine, run: Run) -> None:
     status = engine.source.load(RequestId(run.request_id)).status
     if run.is_active or run.accepted_as or run.replaced_by:
         state = "accepted" if run.accepted_as else "replaced" if run.replaced_by else run.state
-        raise refused(run, f"{run.run_id} is {state}")
+        raise refused(run, f"{run.run_id}: {state}")
     _require_newest(engine, run)
     if status not in RETURNABLE:
         raise refused(run, f"status is {status}")

@@ -86,7 +86,11 @@ def _check_machine(engine: Engine) -> Iterator[Finding]:
     else:
         yield Finding("file_system", Health.PASS, None, "file_system.pass")
     free = engine.workshop.free_bytes()
-    told = (("free", f"{free // 1_000_000} MB"), ("path", ""), ("problem", ""))
+    told = (
+        ("free", f"{free / 1e9:.1f} GB" if free >= 1e9 else f"{free // 1_000_000} MB"),
+        ("path", ""),
+        ("problem", ""),
+    )
     if free < LEAST_FREE_BYTES:
         yield Finding("disk", Health.FAIL, "DISK_FULL", "disk.fail", told)
     else:

@@ -164,7 +164,7 @@ def add_lines(engine: Engine, run: Run, lines: list[str]) -> None:
 
 def _head(run: Run, texts: Texts) -> list[str]:
     lines = [f"# {run.request_id} {run.title}", "", f"- {texts('report.run')}: {run.run_id}"]
-    lines.append(f"- {texts('report.branch')}: `{run.place.branch}` ({texts('report.base')} `{run.place.base_branch}`)")
+    lines.append(f"- {texts('report.branch', branch=run.place.branch, base=run.place.base_branch)}")
     if run.compare_url:
         lines.append(f"- {texts('report.compare')}: {run.compare_url}")
     if run.replaces:
@@ -196,7 +196,7 @@ def _section(run: Run, texts: Texts, mark: str, patch: str | None) -> list[str]:
 def _warning(run: Run, code: str, texts: Texts) -> str:
     hidden = hidden_words(counts_of(run), texts)
     message = texts.message(code, {"request_id": run.request_id, "branch": run.place.branch, "detail": hidden})
-    return f"{code}: {message.title}. {message.summary}"
+    return texts("report.warning", code=code, title=message.title, summary=message.summary)
 
 
 def _why(run: Run, why: RunError, texts: Texts) -> list[str]:

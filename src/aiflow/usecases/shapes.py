@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aiflow.domain.request import InvalidRequest, Problem, Request
+from aiflow.domain.request import InvalidRequest, Problem, ProblemKind, Request
 from aiflow.domain.selection import Backlog, Barrier, Exclusion, Selection, queue_order
 from aiflow.messages import Texts
 
@@ -61,8 +61,26 @@ def describe(barrier: Barrier, texts: Texts, invalid: InvalidRequest | None = No
 
 def describe_problem(problem: Problem, texts: Texts) -> str:
     """Say what is wrong with a file, and where."""
-    words = texts(f"problem.{problem.kind.value}", **dict(problem.facts))
+    facts = dict(problem.facts)
+    if problem.kind is ProblemKind.BAD_YAML:
+        facts["problem"] = _yaml_words(str(facts["problem"]), texts)
+    words = texts(f"problem.{problem.kind.value}", **facts)
     return texts("problem.at_line", line=problem.line, problem=words) if problem.line else words
+
+
+# What YAML says when it meets the usual mistakes, and our words for them; it has no Japanese, and its English is for
+# those who write parsers.
+_YAML_WORDS = {
+    "mapping values are not allowed": "yaml.colon",
+    "while scanning a quoted scalar": "yaml.quote",
+    "while parsing a flow": "yaml.bracket",
+    "cannot start any token": "yaml.sign",
+    "found a tab character": "yaml.tab",
+}
+
+
+def _yaml_words(told: str, texts: Texts) -> str:
+    return next((texts(key) for begin, key in _YAML_WORDS.items() if begin in told), told)
 
 
 def request_list(backlog: Backlog, selection: Selection, kept: list[Request]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ _LOG = re.compile(r"step-(\d+)\.log")
 @make_command("logs", is_lenient=True)
 @target_argument()
 @option("-s", "--step", metavar="STEP", help="option.logs.step")
-@option("-n", "lines", type=click.IntRange(min=0), help="option.logs.lines")
+@option("-n", "lines", type=click.IntRange(min=0), metavar="N", help="option.logs.lines")
 @option("-f", "--follow", is_flag=True, help="option.logs.follow")
 def command(
     session: Session,

@@ -28,7 +28,7 @@ def command(session: Session, as_json: bool, include_all: bool) -> None:  # noqa
 
 
 def _show(session: Session, selection: Selection, *, is_short: bool) -> None:
-    from aiflow.cli.render import clean, heading, table
+    from aiflow.cli.render import clean, heading, say, table
 
     texts = session.texts
     chosen = selection.next
@@ -37,7 +37,7 @@ def _show(session: Session, selection: Selection, *, is_short: bool) -> None:
         if selection.total == 0:
             click.echo("  " + texts("list.empty"))
         else:
-            click.echo(texts("next.none_ready" if selection.ready == 0 else "next.none_hint"))
+            say(texts("next.none_ready" if selection.ready == 0 else "next.none_hint"), "  ")
     else:
         heading(texts("next.chosen", request_id=chosen.id, priority=chosen.priority, title=clean(chosen.title)))
         click.echo("  " + clean(chosen.path))
@@ -58,7 +58,12 @@ def _show_waiting(session: Session, backlog: Backlog) -> None:
     """Say what is not selected because it is at work, or waits for the person who asks."""
     running = [request.id for request in backlog.requests if request.status == "running"]
     waiting = sum(request.status == "blocked" for request in backlog.requests)
-    for request_id in running:
-        click.echo(session.texts("next.running", request_id=request_id))
+    if running:
+        from aiflow.usecases.find_interrupted import with_interrupted
+
+        interrupted = with_interrupted(backlog, session.engine().locks).interrupted
+        for request_id in running:
+            key = "next.interrupted" if request_id in interrupted else "next.running"
+            click.echo(session.texts(key, request_id=request_id))
     if waiting:
         click.echo(session.texts("next.waiting", count=waiting))

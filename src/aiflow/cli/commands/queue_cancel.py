@@ -14,6 +14,7 @@ from aiflow.cli.failure import show
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
 from aiflow.cli.queue_session import QueueSession, hinting, namespace_option, task_argument
+from aiflow.cli.render import say
 from aiflow.cli.session import Session, print_json
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.reasons import exit_code
@@ -78,19 +79,19 @@ def _cancel(
     if is_running and not flags["yes"] and not as_json and sys.stdin.isatty():
         click.confirm(texts("queue.confirm", task_id=before.task_id, runner=before.claimed_by), abort=True)
     desk, engine = _at_the_runs(session, desk, before)
-    task = cancel_task(desk, engine, task_id, f"by {_user()} on {desk.checkout.host}")
+    task = cancel_task(desk, engine, task_id, texts("queue.cancelled_by", user=_user(), host=desk.checkout.host))
     if not as_json:
         if task.task_id != task_id:
-            click.echo(texts("queue.followed", task_id=task_id, successor=task.task_id))
+            say(texts("queue.followed", task_id=task_id, successor=task.task_id))
         key = "queue.cancelling" if is_running else "queue.cancelled"
-        click.echo(texts(key, task_id=task.task_id, runner=task.claimed_by))
+        say(texts(key, task_id=task.task_id, runner=task.claimed_by))
     is_released = not is_running or (not flags["no_wait"] and _wait(desk, task))
     if is_running and not flags["no_wait"] and not as_json:
         key = "queue.let_go" if is_released else "queue.not_yet"
-        click.echo(texts(key, task_id=task.task_id, runner=task.claimed_by))
+        say(texts(key, task_id=task.task_id, runner=task.claimed_by))
     for run in _stop_runs(desk, engine, task):
         if not as_json:
-            click.echo(texts("queue.run_stopped", run_id=run.run_id, command=f"aiflow resume {run.request_id}"))
+            say(texts("queue.run_stopped", run_id=run.run_id, command=f"aiflow resume {run.request_id}"))
     return task, is_released
 
 

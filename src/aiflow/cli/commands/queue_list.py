@@ -32,7 +32,15 @@ USUAL_LIMIT = 20
 
 @make_command("list", below="queue")
 @option("--status", "-s", "statuses", multiple=True, type=STATUS_CHOICE, help="option.queue.status")
-@option("--limit", "-n", type=click.IntRange(min=1), default=USUAL_LIMIT, show_default=True, help="option.queue.limit")
+@option(
+    "--limit",
+    "-n",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=USUAL_LIMIT,
+    show_default=True,
+    help="option.queue.limit",
+)
 @option("--start", metavar="TASK", help="option.queue.start")
 @option("--all", "is_all", is_flag=True, help="option.queue.all")
 @namespace_option()

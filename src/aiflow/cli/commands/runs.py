@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @make_command("runs", is_lenient=True)
 @request_id_argument(is_required=False)
-@option("-n", "limit", type=click.IntRange(min=1), default=20, show_default=True, help="option.runs.limit")
+@option("-n", "limit", type=click.IntRange(min=1), metavar="N", default=20, show_default=True, help="option.runs.limit")
 def command(session: Session, as_json: bool, request_id: RequestId | None, limit: int) -> None:  # noqa: FBT001
     """List runs, newest first."""
     found = _find(session, request_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 from click.shell_completion import CompletionItem
 
@@ -12,6 +14,9 @@ from aiflow.cli.render import paint, say
 from aiflow.cli.session import Session, print_json
 from aiflow.settings import BY_NAME, SECTIONS, TABLE, Setting, Settings, Source
 from aiflow.usecases.init_project import meaning, to_toml
+
+if TYPE_CHECKING:
+    from aiflow.settings.table import SettingValue
 
 
 def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -39,17 +44,29 @@ def command(session: Session, as_json: bool, names: tuple[str, ...], only_change
     width = max(display_width(row.name) for row in rows)
     for row in rows:
         source = settings.sources[row.name]
-        value = paint(to_toml(settings.values[row.name]), "cyan" if source is not Source.DEFAULT else None)
-        click.echo(f"{pad(row.name, width)}  {value}  ({texts(f'source.{source}')})")
+        value = paint(to_toml(_value(row, settings)), "cyan" if source is not Source.DEFAULT else None)
+        click.echo(f"{pad(row.name, width)}  {value}  {texts('settings.source', source=texts(f'source.{source}'))}")
         say(meaning(row, texts), "    ")
 
 
 def _is_wanted(row: Setting, settings: Settings, names: tuple[str, ...], *, only_changed: bool) -> bool:
     """Choose the rows to show; a role's own keys only if they are set or asked for."""
-    if names:
-        return any(row.name == name or row.name.startswith(f"{name}.") for name in names)
     is_changed = settings.sources[row.name] is not Source.DEFAULT
-    return is_changed or not (only_changed or row.name.startswith("agent.roles."))
+    if names:
+        asked = [name for name in names if row.name == name or row.name.startswith(f"{name}.")]
+        return any(is_changed or name != "agent" or not _of_a_role(row) for name in asked)
+    return is_changed or not (only_changed or _of_a_role(row))
+
+
+def _of_a_role(row: Setting) -> bool:
+    return row.name.startswith("agent.roles.")
+
+
+def _value(row: Setting, settings: Settings) -> SettingValue:
+    """Return what counts: a role's own key that is not set is that of all roles."""
+    if settings.sources[row.name] is Source.DEFAULT and _of_a_role(row):
+        return settings.values[f"agent.{row.name.rpartition('.')[2]}"]
+    return settings.values[row.name]
 
 
 def _shape(row: Setting, settings: Settings) -> dict[str, object]:

@@ -26,7 +26,7 @@ LINES = 50
 
 @make_command("store", is_lenient=True)
 @click.argument("action", type=click.Choice(["start", "stop", "status", "logs"]), metavar="start|stop|status|logs")
-@option("-n", "lines", type=click.IntRange(min=0), help="option.store.lines")
+@option("-n", "lines", type=click.IntRange(min=0), metavar="N", help="option.store.lines")
 @option("-f", "--follow", is_flag=True, help="option.store.follow")
 def command(session: Session, as_json: bool, action: str, lines: int | None, follow: bool) -> None:  # noqa: FBT001
     """Start, stop or look at the queue store of this machine; no project is needed."""
