@@ -17,7 +17,6 @@ import json
 import os
 import pkgutil
 import select
-import selectors
 import shutil
 import signal
 import socket
@@ -34,7 +33,7 @@ from typing import Any, NoReturn
 _READ_AT_START = ("PYTHON", "LC_", "LD_", "AIFLOW_RUN_", "AIFLOW_GIT_", "AIFLOW_GUARD_")
 _NAMED_LATE = (
     *("boto3", "botocore.config", "botocore.endpoint", "botocore.loaders", "botocore.session"),
-    *("rich.console", "rich.live", "rich.table", "rich.text", "difflib", "uuid"),
+    *("rich.console", "rich.live", "rich.table", "rich.text", "difflib", "uuid", "yaml", "encodings.idna"),
 )
 _USER = os.geteuid()
 _guard = threading.Lock()
@@ -73,8 +72,52 @@ def write_program(folder: Path) -> None:
 
 def call(argv: list[str], stdin: str, cwd: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """Call the program and wait for its end and that of its output."""
-    os.umask(mask := os.umask(0o077))
-    return _parent().call({"argv": argv, "cwd": cwd, "environ": dict(environ), "umask": mask}, stdin.encode())
+    with Process(argv, cwd, environ, stdin=subprocess.PIPE) as process:
+        try:
+            texts = process.communicate(stdin, timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(argv, process.returncode, *texts)
+
+
+class Process(subprocess.Popen[str]):
+    """The program, forked: everything that a `Popen` can do, but that another process is its parent."""
+
+    def __init__(self, argv: list[str], cwd: str, environ: Mapping[str, str], stdin: int = subprocess.DEVNULL) -> None:
+        out = subprocess.PIPE
+        super().__init__(argv, cwd=cwd, env=environ, stdin=stdin, stdout=out, stderr=out, encoding="utf-8")
+
+    def _execute_child(self, argv: list[str], *more: Any) -> None:
+        """Let it be forked; its ends of the pipes are handed over."""
+        cwd, environ = more[4:6]
+        streams = more[9], more[12], more[14]
+        os.umask(mask := os.umask(0o077))
+        job = {"argv": argv, "cwd": cwd, "environ": dict(environ), "umask": mask}
+        self._line = socket.socket(socket.AF_UNIX)
+        self._line.connect(_parent().address)
+        socket.send_fds(self._line, [b"call"], streams)
+        self._line.sendall(json.dumps(job).encode() + b"\n")
+        self._told = self._line.makefile()
+        self.pid = int(self._told.readline())
+        self._child_created = True
+        for stream in streams:
+            os.close(stream)
+
+    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
+        """Hear how it ended, as `waitpid` would tell it."""
+        if wait_flags & os.WNOHANG and not select.select([self._line], [], [], 0)[0]:
+            return 0, 0
+        code = int(self._told.readline())
+        self._told.close()
+        self._line.close()
+        return self.pid, -code if code < 0 else code << 8
+
+    def _internal_poll(self, *_: object, **__: object) -> int | None:
+        pid, status = (0, 0) if self.returncode is not None else self._try_wait(os.WNOHANG)
+        if pid:
+            self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
 
 
 def _parent() -> Parent:
@@ -107,49 +150,6 @@ class Parent:
         self._process.stdout.close()
         self._process.wait(10)
         self._folder.cleanup()
-
-    def call(self, job: dict[str, Any], stdin: bytes, seconds: float = 60) -> subprocess.CompletedProcess[str]:
-        """Let it fork, give the child what it reads, and collect what it says."""
-        with contextlib.ExitStack() as stack, tempfile.TemporaryFile() as given:
-            given.write(stdin)
-            given.seek(0)
-            line = stack.enter_context(socket.socket(socket.AF_UNIX))
-            line.connect(self.address)
-            pipes = [os.pipe(), os.pipe()]
-            for out, _ in pipes:
-                stack.callback(os.close, out)
-            socket.send_fds(line, [b"call"], [given.fileno(), *(end for _, end in pipes)])
-            for _, end in pipes:
-                os.close(end)
-            line.sendall(json.dumps(job).encode() + b"\n")
-            told = stack.enter_context(line.makefile())
-            pid, until = int(told.readline()), time.monotonic() + seconds
-            try:
-                texts = _read_to_the_end([out for out, _ in pipes], until)
-                line.settimeout(max(0.1, until - time.monotonic()))
-                code = int(told.readline())
-            except TimeoutError:
-                with contextlib.suppress(ProcessLookupError):  # only what it started may be left
-                    os.kill(pid, signal.SIGKILL)
-                raise subprocess.TimeoutExpired(job["argv"], seconds) from None
-        return subprocess.CompletedProcess(job["argv"], code, *texts)
-
-
-def _read_to_the_end(pipes: list[int], until: float) -> list[str]:
-    found = dict.fromkeys(pipes, b"")
-    with selectors.DefaultSelector() as selector:
-        for pipe in pipes:
-            selector.register(pipe, selectors.EVENT_READ)
-        while selector.get_map():
-            ready = selector.select(until - time.monotonic())
-            if not ready:
-                raise TimeoutError
-            for key, _ in ready:
-                data = os.read(key.fd, 65536)
-                found[key.fd] += data
-                if not data:
-                    selector.unregister(key.fd)
-    return [text.decode().replace("\r\n", "\n").replace("\r", "\n") for text in found.values()]
 
 
 def serve(address: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import forked
 from builders import write_request
 from conftest import Program
 from e2e.agents import Agent
@@ -101,15 +102,20 @@ class Bench:
         self, *args: str, env: dict[str, str] | None = None, argv: list[str] | None = None
     ) -> subprocess.Popen[str]:
         """Start the program (or what `argv` starts it with) and do not wait for it."""
-        process = subprocess.Popen(
-            argv or [sys.executable, "-m", "aiflow", *args],
-            cwd=self.root,
-            env={**self.aiflow.environ, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
+        environ = {**self.aiflow.environ, **(env or {})}
+        process: subprocess.Popen[str]
+        if argv is None and forked.can_fork(environ):
+            process = forked.Process([*args], str(self.root), environ)
+        else:
+            process = subprocess.Popen(
+                argv or [sys.executable, "-m", "aiflow", *args],
+                cwd=self.root,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+            )
         self._processes.append(process)
         return process
 

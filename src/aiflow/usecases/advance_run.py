@@ -228,8 +228,8 @@ def _wait(work: Work) -> None:
     """Wait until the agent's quota is there again (RUN-13); the lock stays alive, and a person's stop is heard."""
     quota = work.run.quota
     assert quota is not None, work.run.run_id
-    # A clock that is set back must not make it longer than it was meant to be.
-    latest = time.monotonic() + max(0.0, (quota.until - work.engine.clock()).total_seconds())
+    # A clock that is set back, be it this very moment, must not make it longer than it was meant to be.
+    latest = time.monotonic() + max(0.0, (quota.until - work.run.changed_at).total_seconds())
     while (left := min((quota.until - work.engine.clock()).total_seconds(), latest - time.monotonic())) > 0:
         work.lease.allow(min(left, WAIT_SECONDS) + SECONDS_OVER)
         time.sleep(min(left, WAIT_SECONDS))
