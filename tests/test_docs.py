@@ -46,6 +46,13 @@ RUN_PAGES = (
     "docs/guides/stable-and-dev.md",
     "docs/guides/use-your-own-agent.md",
 )
+# Those with whole nights and crashes in them, which take their time.
+LONG_PAGES = (
+    "docs/quickstart.md",
+    "docs/concepts/acceptance.md",
+    "docs/guides/after-a-crash.md",
+    "docs/guides/clean-up.md",
+)
 # Those that need a queue store get a real one of their own.
 QUEUE_PAGES = ("docs/concepts/queue.md", "docs/guides/stable-and-dev.md")
 AUTHOR = {
@@ -166,7 +173,9 @@ def checkout(repository: Path) -> Path:
 
 
 @pytest.mark.spec("SEL-3", "SEL-5", "SEL-6", "REQ-3", "REQ-5", "RUN-6", "RUN-10", "RUN-11", "LCK-4", "LCK-7", "AGT-2")
-@pytest.mark.parametrize("name", RUN_PAGES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.faults) if name in LONG_PAGES else name for name in RUN_PAGES]
+)
 def test_examples_print_what_the_page_shows(
     name: str, checkout: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

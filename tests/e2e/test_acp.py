@@ -158,6 +158,7 @@ answer({"status": "needs_input", "question": "Which colour?"})
     assert "Blue" in prompts[1]
 
 
+@pytest.mark.faults
 @pytest.mark.spec("AGT-1", "RUN-10")
 def test_a_permission_becomes_a_question_and_its_answer_is_used(desk: Desk) -> None:
     desk.configure('permissions = "ask"\n')

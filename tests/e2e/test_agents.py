@@ -98,6 +98,7 @@ def test_without_any_agent_it_says_how_to_get_each(repository: Path, aiflow: Pro
     assert found["demo"]["is_installed"]
 
 
+@pytest.mark.faults
 @pytest.mark.spec("AGT-1", "CLI")
 def test_it_exits_with_3_only_if_an_agent_that_is_used_cannot_be(
     repository: Path, home: RealHome, aiflow: Program
@@ -244,6 +245,7 @@ def test_a_check_can_be_stopped_and_leaves_nothing(bench: Bench, home: RealHome)
     assert processes_left(str(home.folder)) == []
 
 
+@pytest.mark.faults
 @pytest.mark.spec("AGT-1", "AGT-3", "CLI")
 @pytest.mark.parametrize(
     ("kind", "program"),
