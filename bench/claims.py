@@ -55,11 +55,15 @@ def cost_of(database: Database) -> Cost:
 
 
 class Growth(NamedTuple):
-    """PRF-2: a claim's median time in a full and in an empty database, and what it takes in the full one."""
+    """PRF-2: a claim's median time in a full and in an empty database, and what it takes in the full one.
+
+    Once a poll it looks as well at what anybody may take: `looking` is the cost of such a one.
+    """
 
     full: float
     empty: float
     cost: Cost
+    looking: Cost
     filled: int
     fill_seconds: float
 
@@ -77,7 +81,10 @@ def measure_growth(endpoint: str) -> Growth:
             begin = time.perf_counter()
             database.claim()
             taken.append(time.perf_counter() - begin)
-    return Growth(median(times[full]), median(times[empty]), cost_of(full), 3 * TASKS, fill_seconds)
+    within, looking = Database(endpoint, "full", poll_seconds=3600), Database(endpoint, "full", poll_seconds=0)
+    within.claim()
+    costs = cost_of(within), cost_of(looking)
+    return Growth(median(times[full]), median(times[empty]), *costs, 3 * TASKS, fill_seconds)
 
 
 class Bare:

@@ -154,13 +154,19 @@ def measure_queue(scratch: Path) -> list[Goal]:
         races = claims.measure_races(endpoint)
         woken = waking.measure(scratch, endpoint)
         growth = claims.measure_growth(endpoint)
-    cost = growth.cost
+    cost, looking = growth.cost, growth.looking
     print(f"{growth.filled:,} tasks were put into the store in {growth.fill_seconds:.0f} s.")
     print(f"{races.claims} tasks, {claims.RACERS} runners: {races.lost} lost races, {races.seconds:.1f} s.")
     return [
         Goal(f"PRF-2  claim at {growth.filled:,} tasks / at none, median", growth.full, growth.empty, 1.5),
         Goal(f"PRF-2  queries of a claim ({cost.queries}) / 1", cost.queries / 1e3, 1 / 1e3, 1.0),
         Goal(f"PRF-2  read units of a claim ({cost.read_units:g}) / 1", cost.read_units / 1e3, 1 / 1e3, 1.0),
+        Goal(
+            f"PRF-2  the same once a poll, anybody's too ({looking.read_units:g} in {looking.queries}) / 1",
+            looking.read_units / 1e3,
+            1 / 1e3,
+            1.0,
+        ),
         Goal(f"PRF-2  write units of a claim ({cost.write_units:g}) / 4", cost.write_units / 1e3, 4 / 1e3, 1.0),
         Goal(f"PRF-3  claim + complete / the same {turn.calls} bare calls", turn.ours, turn.bare, 1 / 0.8),
         Goal("PRF-4  enqueue → claimed by an idle runner / 50 ms, median", woken.own, 0.05, 1.0),

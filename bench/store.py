@@ -91,10 +91,10 @@ def task_number(number: int, namespace: str = OWN, **more: Any) -> Task:
 class Database:
     """One database of the server, prepared."""
 
-    def __init__(self, endpoint: str, key: str) -> None:
+    def __init__(self, endpoint: str, key: str, poll_seconds: float = 1.0) -> None:
         self.endpoint, self.key = endpoint, key
         self.client = Metered(endpoint, key)
-        self.store = DynamoStore(self.client)
+        self.store = DynamoStore(self.client, poll_seconds)
         self.store.prepare()
         self.queue = self.store.queue(OWN)
         self.me = Claimant("runner-1", HERE)

@@ -63,7 +63,17 @@ def _shape(session: Session) -> dict[str, Any]:
         "usage": asdict(session.usage),
         "not_again": sorted(session.not_again),
         "current": asdict(session.current) if session.current else None,
-        "results": [asdict(result) for result in session.results],
+        "results": [_row(result) for result in session.results],
+    }
+
+
+def _row(result: Result) -> dict[str, str | None]:
+    """Write a result; by hand, for all of them are written at each run's end, and `asdict` copies deeply (AUT-2)."""
+    return {
+        "request_id": result.request_id,
+        "run_id": result.run_id,
+        "outcome": result.outcome.value,
+        "reason_code": result.reason_code,
     }
 
 
