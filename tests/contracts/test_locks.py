@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import json
 import os
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -115,6 +118,15 @@ def take(tmp_path: Path) -> Iterator[Callable[..., LockLease]]:
     yield taken
     for lease in leases:
         lease.release()
+
+
+# What stays where locks are.
+PERMANENT = ["guard", "holders"]
+
+
+def left_in(root: Path) -> list[str]:
+    """Return what is in the folder of the locks."""
+    return sorted(path.name for path in lock_path(root).parent.iterdir())
 
 
 def lock_path(root: Path, request_id: str | None = "RQ-1") -> Path:
@@ -238,10 +250,10 @@ def test_a_released_lock_file_is_gone_and_can_be_taken_again(
     assert holder.ask("write") == "written"
     assert holder.ask("release") == "released"
     assert holder.ask("release") == "released"
-    assert sorted(path.name for path in lock_path(tmp_path).parent.iterdir()) == ["guard"]
+    assert left_in(tmp_path) == PERMANENT
     assert holder.ask("write") == "LOCK_LOST"
     take(RQ2).release()
-    assert sorted(path.name for path in lock_path(tmp_path).parent.iterdir()) == ["guard"]
+    assert left_in(tmp_path) == PERMANENT
 
 
 @pytest.mark.spec("LCK-1")
@@ -262,7 +274,7 @@ def test_a_lock_is_found_by_any_spelling_of_its_id(
 def test_a_name_that_is_too_long_is_a_problem_with_a_name(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentProblemError, match="IO_ERROR"):
         LockTaking(str(tmp_path), TTL).acquire_request(RequestId("x" * 250), RUN)
-    assert [path.name for path in lock_path(tmp_path).parent.iterdir()] == ["guard"]
+    assert left_in(tmp_path) == PERMANENT
 
 
 def test_a_broken_link_in_the_place_of_a_lock_is_a_problem(tmp_path: Path) -> None:
@@ -278,7 +290,7 @@ def test_what_a_killed_writer_left_is_cleared_away(tmp_path: Path, take: Callabl
     folder.mkdir(parents=True)
     (folder / ".request.RQ-1.lock.json.0123.tmp").write_text("{")
     take()
-    assert sorted(path.name for path in folder.iterdir()) == ["guard", "request.RQ-1.lock.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [*PERMANENT, "request.RQ-1.lock.json"]
 
 
 READER = """
@@ -495,7 +507,7 @@ lease.release()
 @pytest.mark.spec("LCK-3")
 def test_the_heartbeat_outlives_a_full_disk(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", STARVED, str(tmp_path)], check=True, timeout=30)
-    assert [path.name for path in lock_path(tmp_path).parent.iterdir()] == ["guard"]
+    assert left_in(tmp_path) == PERMANENT
 
 
 @pytest.mark.spec("LCK-3")
@@ -526,7 +538,7 @@ def test_a_thread_inside_the_guard_may_enter_it_again(tmp_path: Path) -> None:
         assert not lock_path(tmp_path).exists()
     queue.release()
     wait_until(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("heartbeat")])
-    assert [path.name for path in lock_path(tmp_path).parent.iterdir()] == ["guard"]
+    assert left_in(tmp_path) == PERMANENT
 
 
 @pytest.mark.spec("LCK-3")
@@ -836,3 +848,30 @@ def test_a_lease_notices_that_the_whole_checkout_is_gone(tmp_path: Path) -> None
     wait_until(lambda: lease.is_lost)
     lease.release()
     assert not root.exists()
+
+
+@pytest.mark.spec("LCK-4", "LCK-8")
+def test_a_held_lock_has_nothing_of_the_guard_locked(tmp_path: Path, take: Callable[..., LockLease]) -> None:
+    """On NFS and SMB a `flock` of the guard is a lock of all its bytes: it would wait for whoever holds a lock."""
+    take()
+    whole = struct.pack("@hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    found = {}
+    for name in PERMANENT:
+        with (lock_path(tmp_path).parent / name).open("r+b") as file:
+            answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, whole)
+        found[name] = struct.unpack("@hhqqi4x", answer)[0] != fcntl.F_UNLCK
+    assert found == {"guard": False, "holders": True}
+
+
+@pytest.mark.spec("LCK-4")
+def test_where_files_have_no_locks_a_lock_is_taken_and_another_container_is_left_alone(
+    tmp_path: Path, take: Callable[..., LockLease], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("aiflow.adapters.lock_life.fcntl.fcntl", refuse)
+    take().release()
+    forge(tmp_path, pid_namespace="1", fence=7)
+    [status] = LockTaking(str(tmp_path), TTL).survey()
+    assert (status.liveness, status.verdict.is_stale) == (Liveness.UNKNOWN, False)

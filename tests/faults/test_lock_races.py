@@ -126,7 +126,7 @@ def test_never_two_holders_while_takers_crash(tmp_path: Path) -> None:
     LockTaking(str(tmp_path), 1800).reclaim()
     assert LockFiles(tmp_path).held() == ({}, None)
     names = {path.name for path in (tmp_path / ".aiflow/locks").iterdir()}
-    assert {name for name in names if not name.endswith(".tmp")} == {"guard", "reclaim.guard"}
+    assert {name for name in names if not name.endswith(".tmp")} == {"guard", "holders", "reclaim.guard"}
 
 
 # Waits until everybody is ready, takes, and keeps what it got until its input ends.

@@ -30,7 +30,7 @@ class Guard:
     """The permanent guard file of all locks; a thread that is inside may enter once more."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self._path = path
         self._threads = threading.RLock()
         self._fd: int | None = None
 
@@ -41,7 +41,7 @@ class Guard:
             if self._fd is not None:
                 yield self._fd
                 return
-            with guarded(self.path) as fd:
+            with guarded(self._path) as fd:
                 self._fd = fd
                 try:
                     yield fd
@@ -58,6 +58,11 @@ class LockSite:
     guard: Guard
     ttl_seconds: float
     clock: Callable[[], datetime]
+
+    @property
+    def holders(self) -> str:
+        """The file in which whoever holds a lock has a byte locked (`lock_life`)."""
+        return f"{self.folder}/holders"
 
     def remove(self, name: str) -> None:
         """Remove a lock file for good; only under the guard."""
@@ -90,7 +95,7 @@ class LockLease:
     def live(self) -> None:
         """Let every container of this machine know that we live; before the lock is seen."""
         if can_keep():
-            self._life = keep(self._site.guard.path, self.lock.fence or 0)
+            self._life = keep(self._site.holders, self.lock.fence or 0)
 
     def start(self) -> None:
         """Start the heartbeat."""

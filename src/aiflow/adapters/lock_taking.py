@@ -176,7 +176,8 @@ class LockTaking(LockFiles):
         alive = liveness(lock.holder, facts_of(lock.pid))
         if alive is not Liveness.UNKNOWN or lock.fence is None or not _is_in_container(lock):
             return alive
-        return Liveness.ALIVE if is_kept(self._site.guard.path, lock.fence) else Liveness.DEAD
+        kept = is_kept(self._site.holders, lock.fence)
+        return alive if kept is None else Liveness.ALIVE if kept else Liveness.DEAD
 
     def _reclaim(self, name: str, lock: Lock) -> LockStatus | None:
         """Remove one lock if it is stale, and still the same and stale once its holder's leftovers are ended."""
