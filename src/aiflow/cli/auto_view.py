@@ -16,7 +16,7 @@ from aiflow.cli.auto_area import Scene, doing_of, draw, last_line
 from aiflow.cli.auto_lines import Teller, Told
 from aiflow.cli.auto_summary_view import listed_lines, summary_lines
 from aiflow.cli.lines import GREY, Line, Part, fitted, local_now, painted, plain
-from aiflow.cli.render import is_watched, terminal_width
+from aiflow.cli.render import is_watched, say_at_once, terminal_width
 from aiflow.domain.auto_run import Limits
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ class AutoView:
         if self._screen is not None:
             self._notice = text
             return
-        with contextlib.suppress(OSError):
-            os.write(2, f"{text}\n".encode("utf-8", "backslashreplace"))
+        say_at_once(text)
 
     def finish(self, summary: Summary) -> None:
         """Tell why auto-run ended, what is done, what waits for a person, what was never reached."""

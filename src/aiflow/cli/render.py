@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -43,6 +44,12 @@ MOST_INDENT = 26
 def is_terminal() -> bool:
     """Tell whether a person looks at the output."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def say_at_once(text: str) -> None:
+    """Write a line to standard error; for signal handlers: nothing is locked, and no buffered stream is touched."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
 def is_watched() -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
@@ -12,7 +11,7 @@ import click
 from aiflow.cli.auto_area import doing_of
 from aiflow.cli.layout import wrap
 from aiflow.cli.lines import event_text, local_now
-from aiflow.cli.render import clean, heading, is_terminal, is_watched, paint, say, terminal_width
+from aiflow.cli.render import clean, heading, is_terminal, is_watched, paint, say, say_at_once, terminal_width
 from aiflow.cli.run_area import RunScene, draw_run
 from aiflow.domain.choices import numbered
 from aiflow.domain.lifecycle import RunEvent, RunState
@@ -82,8 +81,7 @@ class RunView:
         Nothing is locked and no buffered stream is touched here: the screen's thread shows it, or the system writes it.
         """
         if self._notice is None and self._screen is None:
-            with contextlib.suppress(OSError):
-                os.write(2, f"{self._stopping}\n".encode("utf-8", "backslashreplace"))
+            say_at_once(self._stopping)
         self._notice = self._stopping
 
     def _show_live(self, run: Run) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import time
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from aiflow.cli.recording import recorded
+from aiflow.cli.render import say_at_once
 from aiflow.cli.run_view import RunView
 from aiflow.cli.session import print_json
 from aiflow.domain.auto_run import StopRequest
@@ -85,8 +85,7 @@ def telling_once(text: str) -> Callable[[Interrupts], None]:
 
     def tell(_interrupts: Interrupts) -> None:
         if not told:
-            with contextlib.suppress(OSError):
-                os.write(2, f"{text}\n".encode("utf-8", "backslashreplace"))
+            say_at_once(text)
         told.append(True)
 
     return tell
