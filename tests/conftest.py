@@ -20,6 +20,11 @@ from dynamo import Dynamo, shared_endpoint
 settings.register_profile("aiflow", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("aiflow")
 
+# What the terminal or the CI service that runs the tests says of itself is nothing that a test asked for.
+for _said_outside in ("CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES"):
+    os.environ.pop(_said_outside, None)
+os.environ["TERM"] = "xterm"
+
 
 class Program:
     """Calls `aiflow` as its users do: as a process of its own."""

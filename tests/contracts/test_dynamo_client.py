@@ -64,9 +64,6 @@ class Liar:
 @pytest.fixture
 def liars(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Liar]]:
     monkeypatch.setattr(dynamo_client, "PAUSE_SECONDS", 0.001)
-    monkeypatch.setattr(dynamo_client, "READ_SECONDS", 0.6)
-    monkeypatch.setattr(dynamo_client, "AGAIN_WITHIN_SECONDS", 0.5)
-    monkeypatch.setattr(dynamo_client, "SLOW_SECONDS", 0.1)
     made: list[Liar] = []
     yield made
     for liar in made:
@@ -129,7 +126,12 @@ def test_trouble_that_passes_is_asked_again_and_a_refusal_is_not(liars: list[Lia
 
 
 @pytest.mark.spec("QUE-10")
-def test_a_store_that_hangs_is_waited_for_once_and_that_is_told(liars: list[Liar]) -> None:
+def test_a_store_that_hangs_is_waited_for_once_and_that_is_told(
+    liars: list[Liar], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dynamo_client, "READ_SECONDS", 0.6)
+    monkeypatch.setattr(dynamo_client, "AGAIN_WITHIN_SECONDS", 0.5)
+    monkeypatch.setattr(dynamo_client, "SLOW_SECONDS", 0.1)
     told: list[str] = []
     liars.append(Liar(None))
     settings = Settings({"queue.store": liars[0].endpoint, "queue.poll_ms": 1000}, {})

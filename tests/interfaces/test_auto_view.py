@@ -291,8 +291,7 @@ def test_a_night_in_which_nothing_could_begin_says_how_something_can(language: s
 def night(how: str = "quick", language: str = "en", columns: int = 80, **env: str) -> Iterator[tuple[Any, int]]:
     """The night in a terminal of its own; gives the process and the terminal's other end."""
     main, terminal = pty.openpty()
-    kept = {name: value for name, value in os.environ.items() if name not in ("CI", "NO_COLOR", "COLUMNS", "LINES")}
-    environ = {**kept, "TERM": "xterm-256color", "PYTHONPATH": str(TESTS), "COLUMNS": str(columns), **env}
+    environ = {**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(TESTS), "COLUMNS": str(columns), **env}
     command = [sys.executable, "-X", "utf8", "-m", "auto_night", how, language]
     process = subprocess.Popen(command, env=environ, stdin=terminal, stdout=terminal, stderr=subprocess.PIPE)
     os.close(terminal)
