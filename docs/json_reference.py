@@ -6,12 +6,11 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
+from program_call import answer_of
 from queue_reference import queue_sections
 
 INTRO = """
@@ -130,7 +129,7 @@ def sections() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         _write(folder, PROJECT)
         for call, words in CALLS:
-            yield _section(call, words, _indent(_call(folder, call)))
+            yield _section(call, words, _indent(answer_of(folder, call, {"LANG": "C.UTF-8", "TZ": "UTC"})))
     with tempfile.TemporaryDirectory() as folder:
         yield from _run_sections(os.path.realpath(folder))
     yield (
@@ -161,7 +160,7 @@ def _run_sections(folder: str) -> Iterator[str]:
         if call == "locks":
             _write(root, {LOCK: RUN_PROJECT[LOCK]})
         real = re.sub(r"RUN-(\d)$", lambda match: runs[int(match[1]) - 1], call)
-        answer = _call(root, real, _environ(folder))
+        answer = answer_of(root, real, _environ(folder))
         made = dict.fromkeys(RUN_ID.findall(_indent(answer)))
         runs.extend(run_id for run_id in made if run_id not in runs and run_id not in RUN_PROJECT[LOCK])
         if "checks" in answer:
@@ -183,6 +182,7 @@ def _settle(text: str, folder: str, runs: list[str]) -> str:
     text = re.sub(r"shop-[0-9a-f]{8}", "shop-1b95df1c", text)
     text = re.sub(r'("(?:freed_)?bytes": )[1-9]\d*', r"\g<1>36864", text)
     text = re.sub(r'("seconds": )[\d.]+', r"\g<1>1.5", text)
+    text = re.sub(r"\b\d+:\d\d:\d\d of work", "0:00:00 of work", text)
     return text.replace(f"{folder}/state", "~/.local/state").replace(folder, "~")
 
 
@@ -202,21 +202,6 @@ def _write(folder: str, files: Mapping[str, str]) -> None:
         file = Path(folder, name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8", newline="\n")
-
-
-def _call(folder: str, call: str, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Call the program in a folder, with nothing from outside, and return its JSON."""
-    done = subprocess.run(
-        [sys.executable, "-m", "aiflow", *call.split(), "--json"],
-        cwd=folder,
-        env=environ or {"LANG": "C.UTF-8", "TZ": "UTC"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
 
 
 def _indent(answer: object) -> str:
