@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 import string
@@ -137,7 +138,7 @@ def test_everything_that_can_be_said_has_words() -> None:
 def test_everything_the_doctor_says_has_words_and_it_says_all_it_has_words_for() -> None:
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/aiflow/usecases").glob("*.py"))
     nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
-    calls = (node for node in nodes if ast.unparse(node.func) == "Finding")
+    calls = (node for node in nodes if is_name(node.func, "Finding"))
     # A message is a text, or the beginning of one that goes on with the verdict, or with an agent's trouble.
     messages = {ast.unparse(call.args[3]).removeprefix("f").strip("'") for call in calls}
     endings = {"": ("pass", "warn"), "agent.": tuple(AgentTrouble)}
@@ -165,15 +166,27 @@ def test_every_command_and_option_has_words() -> None:
                 assert texts.has(parameter.help or ""), (name, parameter.name)
 
 
+@functools.cache
+def nodes_of_the_code() -> list[ast.AST]:
+    """Parse the product, once for all who look for something in it: every call, keyword and text."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/aiflow").rglob("*.py"))
+    wanted = (ast.Constant, ast.JoinedStr, ast.keyword, ast.Call)
+    return [node for tree in trees for node in ast.walk(tree) if isinstance(node, wanted)]
+
+
+def is_name(node: ast.AST, *names: str) -> bool:
+    """Tell whether a node is one of some bare names; to write the node as text takes much longer."""
+    return isinstance(node, ast.Name) and node.id in names
+
+
 def test_every_text_that_code_asks_for_exists_and_none_is_left_over() -> None:
     asked: set[str] = set()
     prefixes: set[str] = set()
-    for path in (ROOT / "src/aiflow").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                asked.add(node.value)
-            elif isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
-                prefixes.add(str(node.values[0].value))
+    for node in nodes_of_the_code():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            asked.add(node.value)
+        elif isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
+            prefixes.add(str(node.values[0].value))
     prefixes = {prefix for prefix in prefixes if re.fullmatch(r"[a-z_]+\.[a-z_.]*", prefix)}
     left_over = [
         key for key in load("ui", "en") if key not in asked and not any(key.startswith(prefix) for prefix in prefixes)
@@ -197,13 +210,12 @@ def test_every_translation_of_clicks_words_is_still_click_s() -> None:
 def test_every_reason_code_in_the_code_is_in_the_catalogue() -> None:
     kinds: list[type[AiflowError]] = [AiflowError, *AiflowError.__subclasses__()]
     used = {kind.reason_code for kind in kinds}
-    for path in (ROOT / "src/aiflow").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.keyword) and node.arg == "reason_code" and isinstance(node.value, ast.Constant):
-                used.add(str(node.value.value))
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Barrier", "Refused", "StopRun"):
-                first = node.args[0]
-                used |= {str(first.value)} if isinstance(first, ast.Constant) else set()
+    for node in nodes_of_the_code():
+        if isinstance(node, ast.keyword) and node.arg == "reason_code" and isinstance(node.value, ast.Constant):
+            used.add(str(node.value.value))
+        if isinstance(node, ast.Call) and is_name(node.func, "Barrier", "Refused", "StopRun"):
+            first = node.args[0]
+            used |= {str(first.value)} if isinstance(first, ast.Constant) else set()
     used.discard("None")
     assert used - set(CATALOGUE) == set()
 
