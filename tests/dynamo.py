@@ -11,6 +11,7 @@ import functools
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from aiflow.adapters.dynamo_client import DynamoClient
 
 REGION = "us-east-1"
+_making = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -53,24 +55,23 @@ class Dynamo:
         from botocore.config import Config
 
         config = {"max_pool_connections": 50, "parameter_validation": False, **config}
-        return _session(self.key).client("dynamodb", endpoint_url=self.endpoint, config=Config(**config))
-
-
-def _session(key: str) -> Any:
-    import boto3
-    import botocore.session
-
-    kept = botocore.session.Session()
-    kept.register_component("data_loader", _loader())
-    return boto3.Session(aws_access_key_id=key, aws_secret_access_key=key, region_name=REGION, botocore_session=kept)
+        with _making:
+            return _session().create_client(
+                "dynamodb",
+                region_name=REGION,
+                endpoint_url=self.endpoint,
+                aws_access_key_id=self.key,
+                aws_secret_access_key=self.key,
+                config=Config(**config),
+            )
 
 
 @functools.cache
-def _loader() -> Any:
-    """Give what reads boto3's description of DynamoDB, and keeps it."""
-    import botocore.loaders
+def _session() -> Any:
+    """Give what makes clients, with boto3's description of DynamoDB in it: to make it takes longer than a client."""
+    import botocore.session
 
-    return botocore.loaders.create_loader()
+    return botocore.session.Session()
 
 
 @contextlib.contextmanager

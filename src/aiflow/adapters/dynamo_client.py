@@ -47,6 +47,8 @@ _REFUSED = frozenset(
 # AWS accepts what is signed a few minutes ago or ahead.
 _CLOCK_CODES = frozenset({"RequestExpired", "RequestTimeTooSkewed", "RequestInTheFuture"})
 _CLOCK_TEXT = re.compile(r"Signature (expired|not yet current)\b")
+# Several threads may use a client at once, but not make one.
+_making = threading.Lock()
 
 
 class ConditionFailedError(Exception):
@@ -195,8 +197,7 @@ def connect(address: StoreAddress) -> DynamoClient:
 
 
 def bare_client(address: StoreAddress) -> Any:
-    """Make boto3's own client for a store."""
-    import boto3
+    """Make botocore's own client for a store, which is also boto3's."""
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
 
@@ -210,14 +211,16 @@ def bare_client(address: StoreAddress) -> Any:
         proxies={} if address.endpoint else None,
     )
     try:
-        session = boto3.Session(
-            botocore_session=_session_of(address),
-            aws_access_key_id=address.access_key,
-            aws_secret_access_key=address.secret_key,
-            aws_session_token=address.session_token,
-            region_name=address.region,
-        )
-        client = session.client("dynamodb", endpoint_url=address.endpoint, config=config)
+        with _making:
+            client = _session_of(address).create_client(
+                "dynamodb",
+                region_name=address.region,
+                endpoint_url=address.endpoint,
+                aws_access_key_id=address.access_key,
+                aws_secret_access_key=address.secret_key,
+                aws_session_token=address.session_token,
+                config=config,
+            )
     except (BotoCoreError, ValueError) as error:
         code = "STORE_CREDENTIALS_MISSING"
         raise EnvironmentProblemError(reason_code=code, endpoint=address.name, problem=_line(error)) from error
@@ -238,16 +241,25 @@ def _check_answer(response_dict: dict[str, Any], **_about: Any) -> None:
 
 
 def _session_of(address: StoreAddress) -> Any:
-    """Give what boto3 begins with: for an endpoint, nothing of the user's AWS profiles, files and variables counts.
+    """Give what makes clients: at AWS, with the user's own profiles, files and variables."""
+    import botocore.session
+
+    if address.endpoint is None:
+        return botocore.session.Session()
+    return _own_session()
+
+
+@functools.cache
+def _own_session() -> Any:
+    """Give what makes clients for endpoints: nothing of the user's AWS profiles, files and variables counts there.
 
     A profile that is named and not there would end it, whatever the key. Whom to trust for https stays the user's word.
+    It knows no key, so that one serves all stores: to make it takes longer than to make a client.
     """
     import os
 
     import botocore.session
 
-    if address.endpoint is None:
-        return None
     usual = botocore.session.Session.SESSION_VARIABLES
     own = {name: (None, None, *rest) for name, (_file, _variable, *rest) in usual.items() if name != "ca_bundle"}
     for name in ("config_file", "credentials_file"):
@@ -259,7 +271,7 @@ def _session_of(address: StoreAddress) -> Any:
 
 @functools.cache
 def _loader() -> Any:
-    """Give what reads boto3's description of DynamoDB: it takes longer than all the rest, and is kept once read."""
+    """Give what reads botocore's description of DynamoDB: it takes longer than all the rest, and is kept once read."""
     import botocore.loaders
 
     return botocore.loaders.create_loader()
