@@ -13,7 +13,7 @@ import atexit
 import contextlib
 import gc
 import importlib
-import json
+import marshal
 import os
 import pkgutil
 import select
@@ -32,7 +32,7 @@ from typing import Any, NoReturn
 # What is read when an interpreter starts, and the marks that are looked for in the environment a process started with.
 _READ_AT_START = ("PYTHON", "LC_", "LD_", "AIFLOW_RUN_", "AIFLOW_GIT_", "AIFLOW_GUARD_")
 _NAMED_LATE = (
-    *("boto3", "botocore.config", "botocore.endpoint", "botocore.loaders", "botocore.session"),
+    *("botocore.config", "botocore.endpoint", "botocore.loaders", "botocore.session"),
     *("rich.console", "rich.live", "rich.table", "rich.text", "difflib", "uuid", "yaml", "encodings.idna"),
 )
 _USER = os.geteuid()
@@ -47,17 +47,22 @@ def can_fork(environ: Mapping[str, str]) -> bool:
     return wanted == ours and environ.get("LANG", "").endswith("UTF-8") and os.geteuid() == _USER
 
 
-# Hands its streams over, waits, and ends as the call did.
+# Hands its streams over, waits, and ends as the call did. What `socket` and `json` import takes longer than all that.
 _CLIENT = """#!{python} -IS
-import json, os, socket, sys
+import _socket, marshal, os, sys
 os.umask(mask := os.umask(0o077))
-line = socket.socket(socket.AF_UNIX)
+line = _socket.socket(_socket.AF_UNIX)
 line.connect({address!r})
-socket.send_fds(line, [b"call"], [0, 1, 2])
-job = {{"argv": sys.argv[1:], "cwd": os.getcwd(), "environ": dict(os.environ), "umask": mask}}
-line.sendall(json.dumps(job).encode() + b"\\n")
-told = line.makefile()
-pid, code = int(told.readline()), int(told.readline())
+streams = b"".join(fd.to_bytes(4, sys.byteorder) for fd in (0, 1, 2))
+line.sendmsg([b"call"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+job = marshal.dumps(dict(argv=sys.argv[1:], cwd=os.getcwd(), environ=dict(os.environ), umask=mask))
+line.sendall(len(job).to_bytes(8, "big") + job)
+told = b""
+while told.count(b"\\n") < 2:
+    more = line.recv(64)
+    assert more, "whoever forks is gone"
+    told += more
+code = int(told.split()[1])
 sys.exit(code if code >= 0 else 128 - code)
 """
 
@@ -84,24 +89,31 @@ def call(argv: list[str], stdin: str, cwd: str, environ: Mapping[str, str]) -> s
 class Process(subprocess.Popen[str]):
     """The program, forked: everything that a `Popen` can do, but that another process is its parent."""
 
-    def __init__(self, argv: list[str], cwd: str, environ: Mapping[str, str], stdin: int = subprocess.DEVNULL) -> None:
-        out = subprocess.PIPE
+    def __init__(
+        self,
+        argv: list[str],
+        cwd: str,
+        environ: Mapping[str, str],
+        stdin: int = subprocess.DEVNULL,
+        out: int = subprocess.PIPE,
+    ) -> None:
         super().__init__(argv, cwd=cwd, env=environ, stdin=stdin, stdout=out, stderr=out, encoding="utf-8")
 
     def _execute_child(self, argv: list[str], *more: Any) -> None:
-        """Let it be forked; its ends of the pipes are handed over."""
+        """Let it be forked; its ends of the pipes, or its terminal, are handed over and closed here."""
         cwd, environ = more[4:6]
         streams = more[9], more[12], more[14]
         os.umask(mask := os.umask(0o077))
-        job = {"argv": argv, "cwd": cwd, "environ": dict(environ), "umask": mask}
         self._line = socket.socket(socket.AF_UNIX)
         self._line.connect(_parent().address)
         socket.send_fds(self._line, [b"call"], streams)
-        self._line.sendall(json.dumps(job).encode() + b"\n")
+        plain = {str(name): str(value) for name, value in environ.items()}
+        job = marshal.dumps({"argv": [str(each) for each in argv], "cwd": str(cwd), "environ": plain, "umask": mask})
+        self._line.sendall(len(job).to_bytes(8, "big") + job)
         self._told = self._line.makefile()
         self.pid = int(self._told.readline())
         self._child_created = True
-        for stream in streams:
+        for stream in set(streams):
             os.close(stream)
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
@@ -203,13 +215,15 @@ def _know_dynamo() -> None:
 def _fork(line: socket.socket) -> int:
     """Fork for one call and say who that is; 0 if whoever called was killed. The child does not come back."""
     _, fds, _, _ = socket.recv_fds(line, 4, 3)
-    with line.makefile() as words:
-        job = words.readline()
-    child = os.fork() if job else 0
-    if job and child == 0:
+    with line.makefile("rb") as words:
+        size = int.from_bytes(words.read(8), "big")
+        job = words.read(size)
+    is_whole = 0 < size == len(job)
+    child = os.fork() if is_whole else 0
+    if is_whole and child == 0:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        _become(json.loads(job), fds)
+        _become(marshal.loads(job), fds)
     for fd in fds:
         os.close(fd)
     with contextlib.suppress(OSError):
@@ -237,6 +251,8 @@ def _become(job: dict[str, Any], fds: list[int]) -> NoReturn:
     sys.path[0] = job["cwd"]
     try:
         aiflow.cli.main.main(job["argv"])
+    except SystemExit as left:
+        aiflow.cli.main.leave(left.code if isinstance(left.code, int) else 0)
     except BaseException:  # noqa: BLE001 - as an interpreter does at its end
         sys.excepthook(*sys.exc_info())
         sys.stderr.flush()

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+import forked
 from aiflow.cli.layout import display_width
 from builders import write_request
 from conftest import Program
@@ -639,17 +640,10 @@ def in_terminal(cwd: Path, *arguments: str, columns: int = 80, env: dict[str, st
     program = Program(cwd)
     main, terminal = pty.openpty()
     environ = {**program.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **(env or {})}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "aiflow", *arguments],
-        cwd=cwd,
-        env=environ,
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-    )
-    os.close(terminal)
+    assert forked.can_fork(environ)
+    process = forked.Process([*arguments], str(cwd), environ, stdin=terminal, out=terminal)
     shown = b""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         ready, _, _ = select.select([main], [], [], 0.1)
         try:
@@ -795,15 +789,7 @@ def test_the_shell_completes_commands_options_and_requests(
     project: Path, aiflow: Program, words: str, expected: set[str]
 ) -> None:
     env = {"_AIFLOW_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
-    script = "import sys; sys.argv = ['aiflow']; from aiflow.cli.main import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=project,
-        env={**aiflow.environ, **env},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = aiflow(env=env)
     offered = {line.split(",", 1)[1] for line in done.stdout.splitlines() if line}
     assert expected <= offered
     assert bool(offered) == bool(expected)

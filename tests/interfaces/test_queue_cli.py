@@ -461,16 +461,10 @@ def test_a_mistyped_task_and_the_name_of_a_request_lead_to_the_task(shop: Shop) 
 
 
 @pytest.mark.spec("CLI")
-def test_task_ids_are_completed(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_task_ids_are_completed(shop: Shop, aiflow: Program, dynamo: Dynamo) -> None:
     task_id = shop.add("RQ-1", "--task-id", "MINE")
-    monkeypatch.chdir(shop.root)
-    for name, value in {
-        "_AIFLOW_COMPLETE": "bash_complete",
-        "COMP_WORDS": "aiflow queue show M",
-        "COMP_CWORD": "3",
-    }.items():
-        monkeypatch.setenv(name, value)
-    done = subprocess.run([sys.executable, "-m", "aiflow"], capture_output=True, text=True, check=True)
+    asked = {"_AIFLOW_COMPLETE": "bash_complete", "COMP_WORDS": "aiflow queue show M", "COMP_CWORD": "3"}
+    done = aiflow(env={**dynamo.environ, **asked})
     assert done.stdout.split(",")[1].strip() == task_id
 
 
