@@ -173,6 +173,7 @@ def serve(address: str) -> None:
         if not name.endswith("__main__") and ".agents.acp." not in name:  # a program of its own, and slow
             importlib.import_module(name)
     _know_dynamo()
+    _warm_up()
     gc.collect()
     gc.freeze()  # else each child copies every page of it when its own collector looks through it
     wake, wake_end = os.pipe()
@@ -203,6 +204,23 @@ def _tell_who_ended(lines: dict[int, socket.socket]) -> None:
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             with lines.pop(ended[0]) as line, contextlib.suppress(OSError):  # the caller may be gone
                 line.sendall(b"%d\n" % os.waitstatus_to_exitcode(ended[1]))
+
+
+def _warm_up() -> None:
+    """Let the interpreter adapt itself to what every call does: each child would copy every page that this changes."""
+    import aiflow.cli.main
+    from aiflow.cli.session import use_texts
+    from aiflow.messages import Texts
+
+    folder = tempfile.mkdtemp(prefix="aiflow-forked-")
+    os.mkdir(os.path.join(folder, "requests"))
+    usual = (["--help"], ["--version"], ["next", "--json"], ["list"], ["why", "RQ-1"], ["set", "RQ-1", "status=done"])
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        for language in (*("ja", "en") * 5,):
+            use_texts(Texts(language))
+            for argv in usual:
+                aiflow.cli.main.run(["-C", folder, *argv])
+    shutil.rmtree(folder)
 
 
 def _know_dynamo() -> None:
