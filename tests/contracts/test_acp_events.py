@@ -283,7 +283,7 @@ def test_what_comes_behind_the_end_changes_nothing() -> None:
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
-    max_leaves=12,
+    max_leaves=5,
 )
 NAMES = st.sampled_from(
     ["agent", "session", "update", "permission", "file", "complaint", "noise", "asked", "failed", "lost", "new"]

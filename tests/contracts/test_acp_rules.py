@@ -231,7 +231,7 @@ def test_any_words_can_be_judged(text: str) -> None:
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=10),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=10,
+    max_leaves=5,
 )
 SESSIONS = st.dictionaries(
     st.sampled_from(["configOptions", "models", "modes", "sessionId"]),

@@ -356,7 +356,7 @@ GOOD_ENDS = {line for name in GOOD for line in lines_of(name) if b'"type":"resul
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
-    max_leaves=9,
+    max_leaves=5,
 )
 _NAMES = st.sampled_from(
     sorted({key for line in ALL_LINES for key in json.loads(line)} | {"content", "message", "usage", "event", "type"})
