@@ -50,19 +50,21 @@ class Dynamo:
 
     def client(self, **config: Any) -> Any:
         """Give a bare boto3 client, to look behind the product's back."""
-        from botocore.config import Config
-
-        config = {"max_pool_connections": 50, "parameter_validation": False, **config}
-        return _session(self.key).client("dynamodb", endpoint_url=self.endpoint, config=Config(**config))
+        return _client(self.endpoint, self.key, **config)
 
 
-def _session(key: str) -> Any:
+@functools.lru_cache(maxsize=4)
+def _client(endpoint: str, key: str, **config: Any) -> Any:
+    """Make a client, which takes longer than most of what is asked of it; a test asks for its own again and again."""
     import boto3
     import botocore.session
+    from botocore.config import Config
 
     kept = botocore.session.Session()
     kept.register_component("data_loader", _loader())
-    return boto3.Session(aws_access_key_id=key, aws_secret_access_key=key, region_name=REGION, botocore_session=kept)
+    session = boto3.Session(aws_access_key_id=key, aws_secret_access_key=key, region_name=REGION, botocore_session=kept)
+    config = {"max_pool_connections": 50, "parameter_validation": False, "user_agent": "tests", **config}
+    return session.client("dynamodb", endpoint_url=endpoint, config=Config(**config))
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from aiflow.adapters.worktrees import GitWorkspaces
 from aiflow.domain.place import Place, RepositoryFacts, branch_name, retry_ref, wip_ref
 from aiflow.errors import AiflowError
 from aiflow.ports import Workspaces
+from git_template import be_ada, copy_template, git, head_of, make_template
 
 WIP = wip_ref("RUN-1", "S01")
 RETRIED = retry_ref("RUN-1", "S01", 1)
@@ -26,20 +27,8 @@ RETRIED = retry_ref("RUN-1", "S01", 1)
 
 @pytest.fixture(autouse=True)
 def _identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    be_ada(monkeypatch)
     monkeypatch.setattr("aiflow.adapters.git_files._REF_LOCK_SECONDS", 0.2)
-    for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
-        monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.com")
-
-
-def git(cwd: Path | str, *args: str, code: int = 0) -> str:
-    done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, text=True, check=False)
-    assert done.returncode == code, f"git {args}: {done.stderr}"
-    return done.stdout.strip()
 
 
 def write(path: Path, text: str | bytes = "text\n") -> Path:
@@ -62,13 +51,7 @@ class Scene:
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root
-        write(root / "a.txt", "one\ntwo\n")
-        write(root / "lib/b.txt", "b\n")
-        write(root / "requests/RQ-1.md", "# Request\n")
-        write(root / ".gitignore", "*.log\nbuild/\n")
-        git(root, "add", "-A")
-        git(root, "commit", "-qm", "first")
-        self.base = git(root, "rev-parse", "HEAD")
+        self.base = head_of(root)
         self.git: Workspaces = GitWorkspaces(str(root), "RUN-1")
         self.place = Place("RUN-1", str(folder), branch_name("RQ-1", "RUN-1"), "main", self.base)
         self.tree = folder
@@ -88,17 +71,32 @@ class Scene:
         return Path(self.at("rev-parse", "--path-format=absolute", "--git-dir"))
 
     def is_at(self, commit: str) -> bool:
-        return self.at("symbolic-ref", "HEAD") == f"refs/heads/{self.place.branch}" and (
-            self.at("rev-parse", "HEAD") == commit
-        )
+        told = self.at("rev-parse", "HEAD", "--symbolic-full-name", "HEAD")
+        return told.split() == [commit, f"refs/heads/{self.place.branch}"]
 
     def shown(self, commit: str) -> list[str]:
         return self.at("show", "--format=", "--name-status", "--no-renames", commit).splitlines()
 
 
+def fill(root: Path) -> None:
+    """Write the user's files."""
+    write(root / "a.txt", "one\ntwo\n")
+    write(root / "lib/b.txt", "b\n")
+    write(root / "requests/RQ-1.md", "# Request\n")
+    write(root / ".gitignore", "*.log\nbuild/\n")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the user's repository, made once."""
+    with pytest.MonkeyPatch.context() as environ:
+        be_ada(environ)
+        return make_template(tmp_path_factory.mktemp("template"), fill)
+
+
 @pytest.fixture
-def scene(repository: Path, tmp_path: Path) -> Scene:
-    return Scene(repository, tmp_path / "state" / "RUN-1")
+def scene(template: Path, tmp_path: Path) -> Scene:
+    return Scene(copy_template(template, tmp_path), tmp_path / "state" / "RUN-1")
 
 
 # --- making the worktree -------------------------------------------------------------------------------------------
