@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -24,6 +25,12 @@ settings.load_profile("aiflow")
 for _said_outside in ("CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES"):
     os.environ.pop(_said_outside, None)
 os.environ["TERM"] = "xterm"
+
+# Nor is what it ignores (`nohup`, a shell's `&`): every process that the tests start would ignore it, too.
+for _ignored_outside in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
+    if signal.getsignal(_ignored_outside) is signal.SIG_IGN:
+        _is_interrupt = _ignored_outside is signal.SIGINT
+        signal.signal(_ignored_outside, signal.default_int_handler if _is_interrupt else signal.SIG_DFL)
 
 
 class Program:
