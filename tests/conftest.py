@@ -30,6 +30,12 @@ os.environ["TERM"] = "xterm"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Nor is what it ignores (`nohup`, a shell's `&`): every process that the tests start would ignore it, too.
+for _ignored_outside in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
+    if signal.getsignal(_ignored_outside) is signal.SIG_IGN:
+        _is_interrupt = _ignored_outside is signal.SIGINT
+        signal.signal(_ignored_outside, signal.default_int_handler if _is_interrupt else signal.SIG_DFL)
+
 
 class Program:
     """Calls `aiflow` as its users do: as a process of its own."""
