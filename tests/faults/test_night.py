@@ -1,4 +1,4 @@
-"""A whole night (AUT-1 to AUT-4, REQ-6, GIT-3): many requests, and a process that is killed again and again."""
+"""A whole night (AUT-1 to AUT-4, REQ-6, GIT-3): a hundred requests, and a process that is killed again and again."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from faults.killing import survivors  # noqa: E402
 
 pytestmark = pytest.mark.faults
 
-REQUESTS = 60
-KILLS = 30
+REQUESTS = 100
+KILLS = 45
 FLAGS = ("-c", "accept=auto", "-c", "auto.stop_after_needs_input=0", "-c", "auto.stop_after_failed=0")
 KINDS = ["fine"] * 14 + ["flaky"] * 2 + ["red", "asks", "dies", "nothing"]
 
@@ -147,7 +147,7 @@ def night(repository: Path, tmp_path: Path) -> Iterator[Night]:
 
 
 @pytest.mark.spec("AUT-1", "AUT-2", "AUT-3", "AUT-4", "REQ-6", "GIT-3", "RUN-11", "SEL-7")
-def test_a_night_of_many_requests_and_many_crashes(night: Night) -> None:
+def test_a_night_of_a_hundred_requests_and_many_crashes(night: Night) -> None:
     bench = night.bench
     summary, kills = night.work_through()
     assert kills > 10, kills

@@ -1,4 +1,4 @@
-"""Eight runners, hundreds of tasks, and somebody who kills, stops and continues them (QUE-5 to QUE-7).
+"""Eight runners, five hundred tasks, and somebody who kills, stops and continues them (QUE-5 to QUE-7).
 
 The agent itself writes down when it starts and ends, and looks whether another execution of its request lives. Most
 tasks end with the planner's question, which takes one call of the agent; one in ten is a whole run with its commit.
@@ -32,7 +32,7 @@ from e2e.bench import Bench, git, wait_for
 from runner_yard import Yard
 
 RUNNERS = 8
-TASKS = 250
+TASKS = 500
 REQUESTS_EACH = 10
 WHOLE = 10
 BLOWS = 40
