@@ -49,13 +49,17 @@ class Dynamo:
         return connect(StoreAddress(self.endpoint, REGION, self.key, self.key))
 
     def client(self, **config: Any) -> Any:
-        """Give a bare boto3 client, to look behind the product's back."""
-        return _client(self.endpoint, self.key, **config)
+        """Give a bare boto3 client, to look behind the product's back; one with a configuration is the caller's alone."""
+        return _new_client(self.endpoint, self.key, **config) if config else _client(self.endpoint, self.key)
 
 
 @functools.lru_cache(maxsize=4)
-def _client(endpoint: str, key: str, **config: Any) -> Any:
-    """Make a client, which takes longer than most of what is asked of it; a test asks for its own again and again."""
+def _client(endpoint: str, key: str) -> Any:
+    """Keep a client: to make one takes longer than most of what is asked of it, and a test asks again and again."""
+    return _new_client(endpoint, key)
+
+
+def _new_client(endpoint: str, key: str, **config: Any) -> Any:
     import boto3
     import botocore.session
     from botocore.config import Config
