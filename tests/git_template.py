@@ -40,6 +40,7 @@ def make_template(folder: Path, fill: Callable[[Path], None]) -> Path:
     fill(root)
     git(root, "add", "-A")
     git(root, "commit", "-qm", "first")
+    git(root, "repack", "-adq")  # a folder for each object is what takes longest to copy
     return folder
 
 

@@ -94,9 +94,25 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return make_template(tmp_path_factory.mktemp("template"), fill)
 
 
+@pytest.fixture(scope="module")
+def at_work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the same repository with the worktree of its run."""
+    with pytest.MonkeyPatch.context() as environ:
+        be_ada(environ)
+        folder = make_template(tmp_path_factory.mktemp("at-work"), fill)
+        Scene(folder / "repository", folder / "state" / "RUN-1").prepared()
+    return folder
+
+
 @pytest.fixture
 def scene(template: Path, tmp_path: Path) -> Scene:
     return Scene(copy_template(template, tmp_path), tmp_path / "state" / "RUN-1")
+
+
+@pytest.fixture
+def found(at_work: Path, tmp_path: Path) -> Scene:
+    """Give the scene as another process finds it: the worktree is there, nothing is remembered."""
+    return Scene(copy_template(at_work, tmp_path), tmp_path / "state" / "RUN-1")
 
 
 # --- making the worktree -------------------------------------------------------------------------------------------
@@ -208,8 +224,8 @@ def _branch_was_locked(scene: Scene) -> None:
         _branch_was_locked,
     ],
 )
-def test_a_broken_worktree_is_made_anew_at_its_tip(scene: Scene, breakage: Callable[[Scene], None]) -> None:
-    scene.prepared()
+def test_a_broken_worktree_is_made_anew_at_its_tip(found: Scene, breakage: Callable[[Scene], None]) -> None:
+    scene = found
     write(scene.tree / "new.txt")
     scene.git.collect(scene.place, scene.base)
     tip = scene.git.commit(scene.place, scene.base, "S01\n")
@@ -270,9 +286,9 @@ def test_a_branch_that_a_person_has_checked_out_is_not_taken(scene: Scene) -> No
 @pytest.mark.spec("GIT-1")
 @pytest.mark.parametrize("breakage", [_folder_deleted, _pointer_lost, _another_repository, _entry_deleted])
 def test_a_lost_worktree_is_told_and_no_repository_further_up_is_touched(
-    scene: Scene, breakage: Callable[[Scene], None], tmp_path: Path
+    found: Scene, breakage: Callable[[Scene], None], tmp_path: Path
 ) -> None:
-    scene.prepared()
+    scene = found
     git(tmp_path, "init", "-q")
     breakage(scene)
     calls: list[Callable[[], object]] = [
@@ -478,13 +494,15 @@ def _conflict(scene: Scene, *args: str) -> None:
 )
 @pytest.mark.parametrize("is_new_process", [False, True])
 def test_whatever_the_agent_did_with_git_becomes_one_commit(
-    scene: Scene, deed: Callable[[Scene], None], noted: str | None, is_new_process: bool
+    request: pytest.FixtureRequest, deed: Callable[[Scene], None], noted: str | None, is_new_process: bool
 ) -> None:
-    scene.prepared()
+    scene: Scene = request.getfixturevalue("found" if is_new_process else "scene")
+    if not is_new_process:
+        scene.prepared()
+    workspaces = scene.git
     write(scene.tree / "a.txt", "one\ntwo\nthree\n")
     deed(scene)
     here = files_of(scene.tree)
-    workspaces = scene.anew() if is_new_process else scene.git
     changes = workspaces.collect(scene.place, scene.base)
     late = ["late.txt"] if deed is _own_commits else []
     assert [file.path for file in changes.files] == ["a.txt", *late]
@@ -494,10 +512,11 @@ def test_whatever_the_agent_did_with_git_becomes_one_commit(
     assert files_of(scene.tree) == here
     commit = workspaces.commit(scene.place, scene.base, "S01\n")
     assert scene.is_at(commit)
-    assert scene.at("log", "-1", "--format=%P%n%s", commit) == f"{scene.base}\nS01"
-    assert scene.shown(commit) == ["M\ta.txt", *(f"A\t{path}" for path in late)]
-    assert scene.at("status", "--porcelain") == ""
-    assert "You are currently" not in scene.at("status")
+    told = scene.at("log", "-1", "--format=%P%n%s", "--name-status", "--no-renames", commit).splitlines()
+    assert told == [scene.base, "S01", "", "M\ta.txt", *(f"A\t{path}" for path in late)]
+    status = scene.at("status")
+    assert "nothing to commit, working tree clean" in status
+    assert "You are currently" not in status
 
 
 @pytest.mark.spec("RUN-3")
