@@ -35,9 +35,8 @@ def make_repository(root: Path) -> None:
 def commit_first(root: Path, names: Iterable[str], message: str) -> bool:
     """Commit these files of an empty repository; False if git has to do it."""
     git = f"{root}/.git"
-    with open(f"{git}/config") as file:
-        if "[extensions]" in file.read() or os.path.exists(f"{git}/index") or os.listdir(f"{git}/refs/heads"):
-            return False
+    if not _is_plain(git):
+        return False
     blobs = {}
     for name in sorted(names):
         with open(f"{root}/{name}", "rb") as file:
@@ -53,6 +52,14 @@ def commit_first(root: Path, names: Iterable[str], message: str) -> bool:
         with open(f"{git}/{name}", "x") as file:
             file.write(words)
     return True
+
+
+def _is_plain(git: str) -> bool:
+    """Tell whether this is what `make_repository` makes, but for the settings of a user."""
+    with open(f"{git}/config") as config, open(f"{git}/HEAD") as head:
+        if "[extensions]" in config.read() or head.read() != "ref: refs/heads/main\n":
+            return False
+    return not os.path.exists(f"{git}/index") and not os.listdir(f"{git}/refs/heads")
 
 
 @functools.cache

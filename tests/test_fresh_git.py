@@ -31,6 +31,9 @@ def test_a_first_commit_is_the_one_that_git_makes(tmp_path: Path) -> None:
     fresh_git.make_repository(ours)
     subprocess.run(["git", "init", "-q", "-b", "main", str(gits)], check=True)
     assert fresh_git.commit_first(_fill(ours), FILES, "first")
+    # Asked before git writes the index anew: nothing is damaged, and no file has to be read to be known as unchanged.
+    assert "error" not in _git(ours, "fsck", "--strict")
+    assert _git(ours, "diff-files") == ""
     _git(_fill(gits), "add", "-A")
     _git(gits, "commit", "-qm", "first")
     for command in (
@@ -44,12 +47,14 @@ def test_a_first_commit_is_the_one_that_git_makes(tmp_path: Path) -> None:
         if command[0] == "status":
             said = [text.partition("# branch.head")[2] for text in said]  # the commits' times may differ
         assert said[0] == said[1]
-    # Neither finds a damaged object, nor a file that has to be read to know that it is unchanged.
-    assert "error" not in _git(ours, "fsck", "--strict")
-    assert _git(ours, "diff-files") == ""
 
 
 def test_what_has_commits_already_is_left_to_git(tmp_path: Path) -> None:
     fresh_git.make_repository(tmp_path)
     assert fresh_git.commit_first(_fill(tmp_path), FILES, "first")
     assert not fresh_git.commit_first(tmp_path, FILES, "second")
+
+
+def test_another_branch_is_left_to_git(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "-b", "other", str(tmp_path)], check=True)
+    assert not fresh_git.commit_first(_fill(tmp_path), FILES, "first")

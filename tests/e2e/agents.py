@@ -84,6 +84,8 @@ for row in table["rows"]:
     if row["role"] == role and row["step"] in (None, step) and row["attempt"] in (None, attempt):
         code = row["code"]
 # These take longer to import than most calls last.
+if "json" in code:
+    import json
 if "signal" in code:
     import signal
 if "subprocess" in code:

@@ -18,7 +18,7 @@ from builders import write_request
 from conftest import Program
 from e2e.agents import Agent
 
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 60.0  # of a machine at its limit; what is waited for comes at once elsewhere
 
 
 def git(cwd: Path, *args: str, code: int = 0) -> str:
