@@ -24,7 +24,7 @@ test: .venv/.tests ## Run all tests but the long fault tests
 	@$(PYTEST) -n 4 -m "not faults"
 
 test-faults: .venv/.tests ## Run the long fault tests
-	@$(PYTEST) -n 2 -m faults
+	@$(PYTEST) -n 4 -m faults
 
 lint: .venv/.dev ## Check style, types, import directions and generated docs
 	@$(BIN)/ruff check .

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import forked
+import fresh_git
 from dynamo import Dynamo, shared_endpoint
 
 settings.register_profile("aiflow", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
@@ -24,6 +26,15 @@ settings.load_profile("aiflow")
 for _said_outside in ("CI", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES"):
     os.environ.pop(_said_outside, None)
 os.environ["TERM"] = "xterm"
+# A shell has what it starts in the background ignore Ctrl-C, and so would every program that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Nor is what it ignores (`nohup`, a shell's `&`): every process that the tests start would ignore it, too.
+for _ignored_outside in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
+    if signal.getsignal(_ignored_outside) is signal.SIG_IGN:
+        _is_interrupt = _ignored_outside is signal.SIGINT
+        signal.signal(_ignored_outside, signal.default_int_handler if _is_interrupt else signal.SIG_DFL)
 
 
 class Program:
@@ -85,7 +96,7 @@ def repository(tmp_path: Path) -> Path:
     """Make an empty git repository."""
     root = tmp_path / "repository"
     root.mkdir()
-    subprocess.run(["git", "init", "-q", "-b", "main"], cwd=root, check=True)
+    fresh_git.make_repository(root)
     return root
 
 

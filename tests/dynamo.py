@@ -51,19 +51,29 @@ class Dynamo:
         return connect(StoreAddress(self.endpoint, REGION, self.key, self.key))
 
     def client(self, **config: Any) -> Any:
-        """Give a bare boto3 client, to look behind the product's back."""
-        from botocore.config import Config
+        """Give a bare boto3 client, to look behind the product's back; one with a configuration is the caller's alone."""
+        return _new_client(self.endpoint, self.key, **config) if config else _client(self.endpoint, self.key)
 
-        config = {"max_pool_connections": 50, "parameter_validation": False, **config}
-        with _making:
-            return _session().create_client(
-                "dynamodb",
-                region_name=REGION,
-                endpoint_url=self.endpoint,
-                aws_access_key_id=self.key,
-                aws_secret_access_key=self.key,
-                config=Config(**config),
-            )
+
+@functools.lru_cache(maxsize=4)
+def _client(endpoint: str, key: str) -> Any:
+    """Keep a client: to make one takes longer than most of what is asked of it, and a test asks again and again."""
+    return _new_client(endpoint, key)
+
+
+def _new_client(endpoint: str, key: str, **config: Any) -> Any:
+    from botocore.config import Config
+
+    config = {"max_pool_connections": 50, "parameter_validation": False, "user_agent": "tests", **config}
+    with _making:
+        return _session().create_client(
+            "dynamodb",
+            region_name=REGION,
+            endpoint_url=endpoint,
+            aws_access_key_id=key,
+            aws_secret_access_key=key,
+            config=Config(**config),
+        )
 
 
 @functools.cache

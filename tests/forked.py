@@ -31,7 +31,10 @@ from typing import Any, NoReturn
 
 # What is read when an interpreter starts, and the marks that are looked for in the environment a process started with.
 _READ_AT_START = ("PYTHON", "LC_", "LD_", "AIFLOW_RUN_", "AIFLOW_GIT_", "AIFLOW_GUARD_")
+# A forked process has nothing to compile and opens its own streams: it is as if it had never heard of these.
+_NOT_INHERITED = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"})
 _NAMED_LATE = (
+    *("encodings.ascii", "encodings.utf_8_sig"),
     *("botocore.config", "botocore.endpoint", "botocore.loaders", "botocore.session"),
     *("rich.console", "rich.live", "rich.table", "rich.text", "difflib", "uuid", "yaml", "encodings.idna"),
 )
@@ -42,9 +45,11 @@ _parents: dict[int, Parent] = {}
 
 def can_fork(environ: Mapping[str, str]) -> bool:
     """Tell whether a forked process is the same as one that starts with this environment, as whoever we are now."""
-    ours = {name: value for name, value in os.environ.items() if name.startswith(("PYTHON", "LD_"))}
+    ours = {name: value for name, value in os.environ.items() if value and name.startswith(("PYTHON", "LD_"))}
     wanted = {name: value for name, value in environ.items() if name.startswith(_READ_AT_START)}
-    return wanted == ours and environ.get("LANG", "").endswith("UTF-8") and os.geteuid() == _USER
+    wanted = {name: value for name, value in wanted.items() if value or not name.startswith("PYTHON")}
+    is_same = wanted.items() <= ours.items() and ours.keys() - wanted.keys() <= _NOT_INHERITED
+    return is_same and environ.get("LANG", "").endswith("UTF-8") and os.geteuid() == _USER
 
 
 # Hands its streams over, waits, and ends as the call did. What `socket` and `json` import takes longer than all that.

@@ -283,7 +283,7 @@ def test_what_comes_behind_the_end_changes_nothing() -> None:
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
-    max_leaves=12,
+    max_leaves=5,
 )
 NAMES = st.sampled_from(
     ["agent", "session", "update", "permission", "file", "complaint", "noise", "asked", "failed", "lost", "new"]
@@ -316,6 +316,7 @@ def test_any_lines_can_be_read_and_are_no_success_without_its_event(lines: list[
     assert all(isinstance(choice, str) for choice in told.choices)
 
 
+@settings(max_examples=50)  # whole recordings: dear, and any line of them is as good as another
 @given(st.sampled_from(RECORDED), st.data())
 def test_a_recording_that_is_mangled_is_no_success_without_its_event(name: str, data: st.DataObject) -> None:
     lines = recorded(name)
@@ -331,6 +332,7 @@ def test_a_recording_that_is_mangled_is_no_success_without_its_event(name: str, 
     log.encode()
 
 
+@settings(max_examples=50)  # one comparison, and values of any shape are dear to make
 @given(JSON, JSON, st.text())
 def test_an_end_of_any_shape_is_a_success_only_with_its_reason(reason: Any, usage: Any, said: str) -> None:
     told, _ = read(chunk(said), {"event": "ended", "reason": reason, "usage": usage, "meta": usage})

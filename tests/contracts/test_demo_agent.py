@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,44 @@ PLANNER, IMPLEMENTER, QA = Role
 STEPS = tuple(PlanStep(f"S{number:02d}", "x") for number in range(1, 4))
 
 
+# An interpreter that has started once and forks for each call: the start is most of what a call costs. Each is a
+# process of its own all the same, with its own folder, environment and streams, and ends as the program does.
+FORKING = """
+import gc, json, os, sys
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import demo
+gc.freeze()  # else a child copies every page of it
+for line in sys.stdin:
+    job = json.loads(line)
+    if (child := os.fork()) == 0:
+        for number, (name, how) in enumerate(job["streams"]):
+            os.dup2(os.open(name, how, 0o600), number)
+        os.chdir(job["cwd"])
+        os.environ.clear()
+        os.environ.update(job["env"])
+        sys.exit(demo.main())
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def forking() -> Iterator[subprocess.Popen[str]]:
+    """Give a started interpreter, as the engine starts it for the agent."""
+    argv = [sys.executable, "-I", "-S", "-c", FORKING, demo.__file__]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
 class Demo:
     """Calls the program in a worktree, as the engine does."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, forking: subprocess.Popen[str]) -> None:
         self.worktree, self.result = folder / "worktree", folder / "result.json"
         self.worktree.mkdir()
         self.said = ""
+        self._folder, self._forking = folder, forking
 
     def run(
         self, role: Role, body: str, step: int = 1, attempt: int = 1, **more: Any
@@ -47,16 +79,28 @@ class Demo:
             feedback=more.get("feedback", ()),
             answers=more.get("answers", ()),
         )
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", demo.__file__],
-            cwd=self.worktree,
-            env={"PATH": os.environ["PATH"], "AIFLOW_RESULT": str(self.result), **more.get("env", {})},
-            input=json.dumps(document(replace(call)), ensure_ascii=False).encode(),
-            capture_output=True,
-            check=False,
-        )
+        env = {"PATH": os.environ["PATH"], "AIFLOW_RESULT": str(self.result), **more.get("env", {})}
+        words = json.dumps(document(replace(call)), ensure_ascii=False).encode()
+        done = self._start(env, words) if "env" in more else self._fork(env, words)
         self.said = done.stdout.decode()
         return done
+
+    def _start(self, env: dict[str, str], words: bytes) -> subprocess.CompletedProcess[bytes]:
+        """Start an interpreter, which reads some of its environment only then."""
+        argv = [sys.executable, "-I", "-S", demo.__file__]
+        return subprocess.run(argv, cwd=self.worktree, env=env, input=words, capture_output=True, check=False)
+
+    def _fork(self, env: dict[str, str], words: bytes) -> subprocess.CompletedProcess[bytes]:
+        stdin, stdout, stderr = (self._folder / name for name in ("stdin", "stdout", "stderr"))
+        stdin.write_bytes(words)
+        new = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        streams = [(str(stdin), os.O_RDONLY), (str(stdout), new), (str(stderr), new)]
+        assert self._forking.stdin is not None
+        assert self._forking.stdout is not None
+        self._forking.stdin.write(json.dumps({"cwd": str(self.worktree), "env": env, "streams": streams}) + "\n")
+        self._forking.stdin.flush()
+        code = int(self._forking.stdout.readline())
+        return subprocess.CompletedProcess([], code, stdout.read_bytes(), stderr.read_bytes())
 
     def ask(self, role: Role, body: str, step: int = 1, attempt: int = 1, **more: Any) -> Any:
         done = self.run(role, body, step, attempt, **more)
@@ -71,8 +115,8 @@ class Demo:
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> Demo:
-    return Demo(tmp_path)
+def agent(tmp_path: Path, forking: subprocess.Popen[str]) -> Demo:
+    return Demo(tmp_path, forking)
 
 
 TWO_STEPS = """
@@ -106,7 +150,7 @@ two
 
 @pytest.mark.spec("AGT-1", "AGT-3")
 def test_every_heading_with_something_to_do_is_a_step(agent: Demo) -> None:
-    plan = agent.ask(PLANNER, TWO_STEPS)
+    plan = agent.ask(PLANNER, TWO_STEPS, env={})
     assert isinstance(plan, Planned)
     assert [(step.id, step.title, step.target_paths) for step in plan.steps] == [
         ("S01", "Write it", ("src/a.txt",)),
@@ -200,6 +244,14 @@ def test_a_path_outside_the_worktree_is_a_failure(agent: Demo, kind: str, path: 
     assert not agent.result.exists()
     assert (agent.worktree.parent / "out").read_text() == "mine"
     assert not os.path.exists("/tmp/aiflow-demo-out")
+
+
+@pytest.mark.spec("AGT-1", "SEC")
+def test_a_failure_of_the_whole_program_is_told_too(agent: Demo) -> None:
+    done = agent.run(IMPLEMENTER, "```write ../out\nx\n```\n", env={})
+    assert (done.returncode, done.stderr, agent.result.exists()) == (1, b"../out is outside the worktree\n", False)
+    agent.ask(IMPLEMENTER, TWO_STEPS, step=1, env={})
+    assert agent.ask(QA, TWO_STEPS, step=1, env={}).is_passed
 
 
 # --- replacing lines -------------------------------------------------------------------------------------------------
@@ -378,3 +430,12 @@ def test_it_needs_nothing_but_the_standard_library() -> None:
     source = Path(demo.__file__).read_text(encoding="utf-8")
     imported = {line.split()[1].split(".")[0] for line in source.splitlines() if line.startswith(("import ", "from "))}
     assert imported <= set(sys.stdlib_module_names)
+
+
+@pytest.mark.spec("PRF-6")
+def test_it_imports_nothing_that_costs_time() -> None:
+    script = f"import sys; sys.path.insert(0, {os.path.dirname(demo.__file__)!r}); import demo; print(*sys.modules)"
+    argv = [sys.executable, "-I", "-S", "-c", script]
+    loaded = set(subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split())
+    assert "json" in loaded
+    assert not loaded & {"contextlib", "dataclasses", "inspect", "pathlib", "subprocess", "typing", "urllib"}

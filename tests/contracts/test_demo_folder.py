@@ -76,8 +76,8 @@ def test_both_languages_ask_for_the_same(name: str) -> None:
         parts_of({"title": "", "body": re.sub(r"\A---.*?^---$", "", files(language)[name], flags=re.M | re.S)})
         for language in LANGUAGES
     ]
-    for ours, theirs in zip(*parts, strict=True):
-        assert [block[:3] for block in ours.blocks] == [block[:3] for block in theirs.blocks]
+    told = [[[(each.kind, each.path, each.attempt) for each in part.blocks] for part in half] for half in parts]
+    assert told[0] == told[1]
     assert all(part.blocks for part in parts[0]), "it works without a person, too"
 
 

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from aiflow import __version__
 from aiflow.adapters import dynamo_client
 from aiflow.adapters.dynamo_client import DynamoClient
 from aiflow.adapters.dynamo_queue import DynamoStore
@@ -30,7 +31,7 @@ class Liar:
     """Something at an address that is not DynamoDB: what it answers, one by one (the last for ever), None is nothing."""
 
     def __init__(self, *answers: tuple[int, bytes] | None) -> None:
-        self.asked, self.is_over = 0, threading.Event()
+        self.asked, self.is_over, self.who = 0, threading.Event(), ""
         liar = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -38,6 +39,7 @@ class Liar:
                 self.rfile.read(int(self.headers["Content-Length"]))
                 answer = answers[min(liar.asked, len(answers) - 1)]
                 liar.asked += 1
+                liar.who = self.headers["User-Agent"]
                 if answer is None:
                     liar.is_over.wait(20)
                     return
@@ -98,6 +100,13 @@ def test_what_is_no_answer_of_dynamodb_is_neither_success_nor_emptiness(
         assert caught.value.reason_code == "STORE_UNREACHABLE"
         assert "not DynamoDB" in str(caught.value.context["problem"])
         assert "log in" not in str(caught.value.context["problem"])
+
+
+@pytest.mark.spec("QUE-2")
+def test_a_store_is_told_who_asks_in_a_word(liars: list[Liar]) -> None:
+    client_of(liars, (200, b'{"TableNames": []}')).call("list_tables")
+    assert liars[-1].who.split()[0] == f"aiflow/{__version__}"
+    assert len(liars[-1].who) < 50
 
 
 @pytest.mark.spec("QUE-2")

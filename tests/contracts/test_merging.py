@@ -24,6 +24,7 @@ from aiflow.domain.place import Place, branch_name
 from aiflow.errors import AiflowError, ConflictError, EnvironmentProblemError
 from aiflow.ports import Merging, Workspaces
 from conftest import somebody_else
+from git_template import be_ada, contents, copy_template, git, head_of, make_template
 
 pytestmark = pytest.mark.spec("GIT-3")
 
@@ -34,21 +35,9 @@ TRAILERS = {"Aiflow-Run": "RUN-1", "Aiflow-Step": "S02"}
 
 @pytest.fixture(autouse=True)
 def _settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    be_ada(monkeypatch)
     monkeypatch.setattr("aiflow.adapters.git_files._REF_LOCK_SECONDS", 0.2)
     monkeypatch.setattr("aiflow.adapters.base_moving._LOCK_SECONDS", 0.2)
-    for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
-        monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.com")
-
-
-def git(cwd: Path | str, *args: str, code: int = 0) -> str:
-    done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, text=True, check=False)
-    assert done.returncode == code, f"git {args}: {done.stdout}{done.stderr}"
-    return done.stdout.strip()
 
 
 def write(path: Path, text: str | bytes = "text\n") -> Path:
@@ -65,7 +54,7 @@ def commit(where: Path, files: dict[str, str | bytes | None], message: str = "ch
             write(where / name, text)
     git(where, "add", "-A")
     git(where, "commit", "-q", "--no-gpg-sign", "-m", message)
-    return git(where, "rev-parse", "HEAD")
+    return head_of(where)
 
 
 def everything_in(*folders: Path) -> dict[str, str]:
@@ -90,15 +79,7 @@ class Scene:
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root
         self.state = folder
-        self.start = commit(
-            root,
-            {
-                "a.txt": "one\ntwo\nthree\n",
-                "other.txt": "other\n",
-                "lib/b.txt": "b\n",
-                ".gitignore": "*.log\nbuild/\n",
-            },
-        )
+        self.start = head_of(root)
         self.place = Place("RUN-1", str(folder / "RUN-1"), branch_name("RQ-1", "RUN-1"), "main", self.start)
         self.tree = folder / "RUN-1"
         self.work: Workspaces = GitWorkspaces(str(root), "RUN-1")
@@ -135,13 +116,30 @@ class Scene:
         return caught.value
 
     def shown(self, commit: str) -> dict[str, str]:
-        names = git(self.root, "ls-tree", "-r", "-z", "--name-only", commit).split("\0")
-        return {name: git(self.root, "show", f"{commit}:{name}") for name in names if name}
+        return contents(self.root, commit)
+
+
+def fill(root: Path) -> None:
+    """Write the user's files."""
+    write(root / "a.txt", "one\ntwo\nthree\n")
+    write(root / "other.txt", "other\n")
+    write(root / "lib/b.txt", "b\n")
+    write(root / ".gitignore", "*.log\nbuild/\n")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the repository with its worktree, made once."""
+    with pytest.MonkeyPatch.context() as environ:
+        be_ada(environ)
+        folder = make_template(tmp_path_factory.mktemp("template"), fill)
+        Scene(folder / "repository", folder / "state")
+    return folder
 
 
 @pytest.fixture
-def scene(repository: Path, tmp_path: Path) -> Scene:
-    return Scene(repository, tmp_path / "state")
+def scene(template: Path, tmp_path: Path) -> Scene:
+    return Scene(copy_template(template, tmp_path), tmp_path / "state")
 
 
 def reason_of(action: Callable[[], object]) -> str:

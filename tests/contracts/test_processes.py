@@ -31,7 +31,7 @@ PYTHON = (sys.executable, "-I", "-S", "-c")
 ENVIRON = {"PATH": "/usr/bin:/bin", "GREETING": "日本 = hello"}
 
 
-def until(is_so: Callable[[], bool], seconds: float = 5.0) -> None:
+def until(is_so: Callable[[], bool], seconds: float = 30.0) -> None:
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline, "it never came to be"
@@ -103,8 +103,11 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 @pytest.mark.spec("AGT-5")
-def test_a_hundred_exit_codes_are_all_right(stage: Stage) -> None:
-    assert [stage.shell("(exit 3) & exit 7") for _ in range(100)] == [Ended(End.EXITED, 7)] * 100
+def test_the_exit_code_is_the_programs_whoever_ends_beside_it(stage: Stage) -> None:
+    # Four that end at the same time, forty times: a code of theirs has more chances to be taken for its own than by
+    # one of them a hundred times, and the guard's start is what costs.
+    script = "(exit 3) & (exit 4) & (exit 5) & (exit 6) & exit 7"
+    assert [stage.shell(script) for _ in range(40)] == [Ended(End.EXITED, 7)] * 40
 
 
 @pytest.mark.parametrize("code", [0, 1, 127, 255])
@@ -543,7 +546,7 @@ def test_a_guard_that_is_killed_loses_the_program_but_leaves_nothing(stage: Stag
     time.sleep(0.2)
     below = table.below(table.everything(), [stage.guard_pid()])
     os.kill(stage.guard_pid(), number)
-    thread.join(5)
+    thread.join(30)
     assert [ended.end for ended in ends] == [End.GUARD_LOST]
     assert [pid for pid in below if is_alive(pid)] == []
 
@@ -556,7 +559,7 @@ def test_a_guard_does_not_care_for_the_terminal(stage: Stage, number: int) -> No
     pid = stage.guard_pid()
     assert os.getsid(pid) == pid
     os.kill(pid, number)
-    thread.join(5)
+    thread.join(30)
     assert ends == [Ended(End.EXITED, 0)]
 
 
@@ -634,7 +637,7 @@ def test_marked_processes_are_ended_those_of_other_runs_are_not(stage: Stage) ->
     other = start_marked(RUN_MARK, stage.run_id + "0", "exec sleep 30")
     try:
         assert leftovers.end_leftovers(str(stage.folder), stage.run_id, None) == 3
-        assert [process.wait(1) for process in ours] == [-signal.SIGKILL] * 3
+        assert [process.wait(10) for process in ours] == [-signal.SIGKILL] * 3
         assert other.poll() is None
     finally:
         other.kill()
@@ -649,7 +652,7 @@ def test_what_started_before_the_dead_runner_is_not_its_own(stage: Stage) -> Non
         time.sleep(0.05)
         newer = start_marked(RUN_MARK, stage.run_id, "exec sleep 30")
         assert leftovers.end_leftovers(str(stage.folder), stage.run_id, since) == 1
-        assert newer.wait(1) == -signal.SIGKILL
+        assert newer.wait(10) == -signal.SIGKILL
         assert older.poll() is None
     finally:
         older.kill()

@@ -297,7 +297,8 @@ lines = st.one_of(
 
 
 @pytest.mark.spec("REQ-1", "PRF-1")
-@settings(max_examples=1000)
+# The pieces are awkward ones already, so that most examples have something to disagree about; the known traps are named.
+@settings(max_examples=300)
 @given(st.lists(lines, max_size=5), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.sampled_from(["", "\ufeff"]))
 @example(["title: a\u2028b"], "\n", True, "")
 @example(["status: ready", "status: ready"], "\n", True, "")

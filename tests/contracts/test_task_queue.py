@@ -123,28 +123,24 @@ def test_the_same_task_again_is_the_same_task_whatever_became_of_it(queue: TaskQ
 
 @pytest.mark.spec("QUE-9")
 @pytest.mark.parametrize("is_final", [False, True])
-@pytest.mark.parametrize(
-    ("changes", "prompt"),
-    [
+def test_another_task_under_its_id_is_refused_and_changes_nothing(queue: TaskQueue, is_final: bool) -> None:
+    others: list[tuple[dict[str, Any], str]] = [
         ({"action": TaskAction.REPLAN}, "text"),
         ({"request_id": "RQ-0009"}, "text"),
         ({"options": {"force": "yes"}}, "text"),
         ({"checkout": THERE}, "text"),
         ({}, "texT"),
         ({}, "another text"),
-    ],
-)
-def test_another_task_under_its_id_is_refused_and_changes_nothing(
-    queue: TaskQueue, changes: dict[str, Any], prompt: str, is_final: bool
-) -> None:
+    ]
     mine = a_task(1, queue.namespace)
     queue.enqueue(mine, "text")
     if is_final:
         queue.cancel(mine.task_id, "", NOW)
     before = queue.get(mine.task_id)
-    error = refused(ConflictError, queue.enqueue, replace(mine, **changes), prompt)
-    assert error.reason_code == "TASK_EXISTS"
-    assert queue.get(mine.task_id) == before
+    for changes, prompt in others:
+        error = refused(ConflictError, queue.enqueue, replace(mine, **changes), prompt)
+        assert error.reason_code == "TASK_EXISTS", (changes, prompt)
+        assert queue.get(mine.task_id) == before, (changes, prompt)
     put(queue, a_task(2, request_id="RQ-0009"))
     if not is_final:
         assert refused(ConflictError, put, queue, a_task(3, request_id="RQ-0001")).reason_code == "REQUEST_QUEUED"

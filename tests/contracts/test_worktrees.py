@@ -19,6 +19,7 @@ from aiflow.adapters.worktrees import GitWorkspaces
 from aiflow.domain.place import Place, RepositoryFacts, branch_name, retry_ref, wip_ref
 from aiflow.errors import AiflowError
 from aiflow.ports import Workspaces
+from git_template import be_ada, copy_template, git, head_of, make_template
 
 WIP = wip_ref("RUN-1", "S01")
 RETRIED = retry_ref("RUN-1", "S01", 1)
@@ -26,20 +27,8 @@ RETRIED = retry_ref("RUN-1", "S01", 1)
 
 @pytest.fixture(autouse=True)
 def _identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith("GIT_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
-    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    be_ada(monkeypatch)
     monkeypatch.setattr("aiflow.adapters.git_files._REF_LOCK_SECONDS", 0.2)
-    for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "Ada")
-        monkeypatch.setenv(f"GIT_{role}_EMAIL", "ada@example.com")
-
-
-def git(cwd: Path | str, *args: str, code: int = 0) -> str:
-    done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, text=True, check=False)
-    assert done.returncode == code, f"git {args}: {done.stderr}"
-    return done.stdout.strip()
 
 
 def write(path: Path, text: str | bytes = "text\n") -> Path:
@@ -62,13 +51,7 @@ class Scene:
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root
-        write(root / "a.txt", "one\ntwo\n")
-        write(root / "lib/b.txt", "b\n")
-        write(root / "requests/RQ-1.md", "# Request\n")
-        write(root / ".gitignore", "*.log\nbuild/\n")
-        git(root, "add", "-A")
-        git(root, "commit", "-qm", "first")
-        self.base = git(root, "rev-parse", "HEAD")
+        self.base = head_of(root)
         self.git: Workspaces = GitWorkspaces(str(root), "RUN-1")
         self.place = Place("RUN-1", str(folder), branch_name("RQ-1", "RUN-1"), "main", self.base)
         self.tree = folder
@@ -88,17 +71,48 @@ class Scene:
         return Path(self.at("rev-parse", "--path-format=absolute", "--git-dir"))
 
     def is_at(self, commit: str) -> bool:
-        return self.at("symbolic-ref", "HEAD") == f"refs/heads/{self.place.branch}" and (
-            self.at("rev-parse", "HEAD") == commit
-        )
+        told = self.at("rev-parse", "HEAD", "--symbolic-full-name", "HEAD")
+        return told.split() == [commit, f"refs/heads/{self.place.branch}"]
 
     def shown(self, commit: str) -> list[str]:
         return self.at("show", "--format=", "--name-status", "--no-renames", commit).splitlines()
 
 
+def fill(root: Path) -> None:
+    """Write the user's files."""
+    write(root / "a.txt", "one\ntwo\n")
+    write(root / "lib/b.txt", "b\n")
+    write(root / "requests/RQ-1.md", "# Request\n")
+    write(root / ".gitignore", "*.log\nbuild/\n")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the user's repository, made once."""
+    with pytest.MonkeyPatch.context() as environ:
+        be_ada(environ)
+        return make_template(tmp_path_factory.mktemp("template"), fill)
+
+
+@pytest.fixture(scope="module")
+def at_work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the same repository with the worktree of its run."""
+    with pytest.MonkeyPatch.context() as environ:
+        be_ada(environ)
+        folder = make_template(tmp_path_factory.mktemp("at-work"), fill)
+        Scene(folder / "repository", folder / "state" / "RUN-1").prepared()
+    return folder
+
+
 @pytest.fixture
-def scene(repository: Path, tmp_path: Path) -> Scene:
-    return Scene(repository, tmp_path / "state" / "RUN-1")
+def scene(template: Path, tmp_path: Path) -> Scene:
+    return Scene(copy_template(template, tmp_path), tmp_path / "state" / "RUN-1")
+
+
+@pytest.fixture
+def found(at_work: Path, tmp_path: Path) -> Scene:
+    """Give the scene as another process finds it: the worktree is there, nothing is remembered."""
+    return Scene(copy_template(at_work, tmp_path), tmp_path / "state" / "RUN-1")
 
 
 # --- making the worktree -------------------------------------------------------------------------------------------
@@ -210,8 +224,8 @@ def _branch_was_locked(scene: Scene) -> None:
         _branch_was_locked,
     ],
 )
-def test_a_broken_worktree_is_made_anew_at_its_tip(scene: Scene, breakage: Callable[[Scene], None]) -> None:
-    scene.prepared()
+def test_a_broken_worktree_is_made_anew_at_its_tip(found: Scene, breakage: Callable[[Scene], None]) -> None:
+    scene = found
     write(scene.tree / "new.txt")
     scene.git.collect(scene.place, scene.base)
     tip = scene.git.commit(scene.place, scene.base, "S01\n")
@@ -272,9 +286,9 @@ def test_a_branch_that_a_person_has_checked_out_is_not_taken(scene: Scene) -> No
 @pytest.mark.spec("GIT-1")
 @pytest.mark.parametrize("breakage", [_folder_deleted, _pointer_lost, _another_repository, _entry_deleted])
 def test_a_lost_worktree_is_told_and_no_repository_further_up_is_touched(
-    scene: Scene, breakage: Callable[[Scene], None], tmp_path: Path
+    found: Scene, breakage: Callable[[Scene], None], tmp_path: Path
 ) -> None:
-    scene.prepared()
+    scene = found
     git(tmp_path, "init", "-q")
     breakage(scene)
     calls: list[Callable[[], object]] = [
@@ -480,13 +494,15 @@ def _conflict(scene: Scene, *args: str) -> None:
 )
 @pytest.mark.parametrize("is_new_process", [False, True])
 def test_whatever_the_agent_did_with_git_becomes_one_commit(
-    scene: Scene, deed: Callable[[Scene], None], noted: str | None, is_new_process: bool
+    request: pytest.FixtureRequest, deed: Callable[[Scene], None], noted: str | None, is_new_process: bool
 ) -> None:
-    scene.prepared()
+    scene: Scene = request.getfixturevalue("found" if is_new_process else "scene")
+    if not is_new_process:
+        scene.prepared()
+    workspaces = scene.git
     write(scene.tree / "a.txt", "one\ntwo\nthree\n")
     deed(scene)
     here = files_of(scene.tree)
-    workspaces = scene.anew() if is_new_process else scene.git
     changes = workspaces.collect(scene.place, scene.base)
     late = ["late.txt"] if deed is _own_commits else []
     assert [file.path for file in changes.files] == ["a.txt", *late]
@@ -496,10 +512,11 @@ def test_whatever_the_agent_did_with_git_becomes_one_commit(
     assert files_of(scene.tree) == here
     commit = workspaces.commit(scene.place, scene.base, "S01\n")
     assert scene.is_at(commit)
-    assert scene.at("log", "-1", "--format=%P%n%s", commit) == f"{scene.base}\nS01"
-    assert scene.shown(commit) == ["M\ta.txt", *(f"A\t{path}" for path in late)]
-    assert scene.at("status", "--porcelain") == ""
-    assert "You are currently" not in scene.at("status")
+    told = scene.at("log", "-1", "--format=%P%n%s", "--name-status", "--no-renames", commit).splitlines()
+    assert told == [scene.base, "S01", "", "M\ta.txt", *(f"A\t{path}" for path in late)]
+    status = scene.at("status")
+    assert "nothing to commit, working tree clean" in status
+    assert "You are currently" not in status
 
 
 @pytest.mark.spec("RUN-3")

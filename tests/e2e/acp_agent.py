@@ -12,10 +12,40 @@ from typing import Any
 
 # What it does at a request is a piece of Python, run in its worktree with these words at hand.
 _PROGRAM = """#!{python} -IS
-import json, os, pathlib, signal, subprocess, sys, time
+import json, os, sys, time
 
-HERE = pathlib.Path({folder!r})
 number = 0
+
+
+class Late:
+    \"\"\"A module that is imported when it is used: most scripts use none of these.\"\"\"
+
+    def __init__(self, name):
+        self.name = name
+
+    def __getattr__(self, word):
+        return getattr(__import__(self.name), word)
+
+
+pathlib, signal, subprocess = map(Late, ("pathlib", "signal", "subprocess"))
+
+
+class Place(str):
+    \"\"\"A path, as `pathlib` has it, which is imported for more than joining only.\"\"\"
+
+    def __truediv__(self, name):
+        return Place(os.path.join(self, name))
+
+    def __getattr__(self, word):
+        return getattr(pathlib.Path(self), word)
+
+
+HERE = Place({folder!r})
+
+
+def read(name):
+    with open(HERE / name, encoding="utf-8") as file:
+        return file.read()
 
 
 def send(**message):
@@ -76,8 +106,9 @@ def may(title, kind="execute", options=OPTIONS, **more):
 
 
 def write(path, text):
-    pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
-    pathlib.Path(path).write_text(text)
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def answer(value):
@@ -115,15 +146,15 @@ while True:
     if current is None:
         continue
     session = params.get("sessionId", session)
-    table = json.loads((HERE / "table.json").read_text())
+    table = json.loads(read("table.json"))
     texts = [part.get("text", "") for part in params.get("prompt", [])]
     prompt = texts[0] if texts else ""
     found = {{name: prompt.find(name) for name in ("planner", "implementer", "qa")}}
     role = min((name for name in found if found[name] >= 0), key=found.get, default="")
     if method == "session/prompt" and prompt.startswith("You go on"):
-        role = (HERE / session).read_text()
+        role = read(session)
     elif role:
-        (HERE / session).write_text(role)
+        write(HERE / session, role)
     name = role if method == "session/prompt" else method
     try:
         exec(table[name])

@@ -10,7 +10,7 @@ import pytest
 
 pytest.register_assert_rewrite("faults.killing", "faults.racing", "faults.accepting")
 from faults.accepting import accepted_runs, check_accepted, check_base, check_tidy, commit_on_base  # noqa: E402
-from faults.killing import Scene, survivors, until  # noqa: E402
+from faults.killing import Scene, survivors  # noqa: E402
 from faults.racing import Race, refusals  # noqa: E402
 
 pytestmark = pytest.mark.faults
@@ -55,7 +55,7 @@ def test_of_four_who_accept_a_run_one_does(make_scene: MakeScene, is_on_base: bo
     scene = make_scene(is_on_base=is_on_base)
     scene.order(hold=["check merge"])
     racing = Race(scene, [ACCEPT] * 4)
-    until(lambda: len(racing.running()) <= 1, 120)
+    racing.until_one_is_left()
     (scene.world / "go").touch()
     results = racing.results()
     [(code, winner)] = [(code, answer) for code, answer in results if "error" not in answer]

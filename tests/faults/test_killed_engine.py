@@ -100,7 +100,7 @@ def test_a_resume_killed_behind_any_write_is_finished_with_the_answer(tmp_path: 
         assert all(answers == [{"question": "Which colour?", "answer": "blue"}] for answers in heard)
         scene.check_calls(STEP)
 
-    assert kill_everywhere(tmp_path, Kills(ANSWER, ask, afterwards), whole) > 50
+    assert kill_everywhere(tmp_path, Kills(ANSWER, ask, afterwards, known_from="IMPLEMENTED"), whole) > 50
 
 
 def stop(scene: Scene) -> None:
@@ -132,7 +132,7 @@ def test_a_retry_killed_behind_any_write_does_the_step_again_once(tmp_path: Path
         check_kept(scene)
         scene.check_calls(TWO_STEPS[1:])
 
-    kills = Kills(("retry-step", "RQ-1", "S01"), stop, afterwards, steps=2)
+    kills = Kills(("retry-step", "RQ-1", "S01"), stop, afterwards, steps=2, known_from="IMPLEMENTED")
     assert kill_everywhere(tmp_path, kills, whole) > 100
 
 
@@ -157,7 +157,8 @@ def test_a_replan_killed_behind_any_write_leaves_one_new_run_linked_with_the_old
         check_links(scene)
         scene.check_calls(ONE_STEP)
 
-    assert kill_everywhere(tmp_path, Kills(("replan", "RQ-1"), stop, afterwards), whole) > 80
+    kills = Kills(("replan", "RQ-1"), stop, afterwards, known_from="PLANNING_STARTED")
+    assert kill_everywhere(tmp_path, kills, whole) > 80
 
 
 def is_cancelled(scene: Scene, done: Done) -> None:
@@ -186,14 +187,15 @@ def test_a_cancelled_run_killed_behind_any_write_can_be_resumed(tmp_path: Path) 
         assert [call for call in scene.calls() if call["was_done"]] == []
         assert sum((Counter(scene.names()) - Counter(ONE_STEP)).values()) <= 2
 
-    assert kill_everywhere(tmp_path, Kills(("run", "RQ-1"), cancel, afterwards), is_cancelled) > 60
+    kills = Kills(("run", "RQ-1"), cancel, afterwards, known_until='"PLANNED"')
+    assert kill_everywhere(tmp_path, kills, is_cancelled) > 60
 
 
 def crash(scene: Scene) -> None:
     """Have a run that was killed in the implementer's first attempt."""
     scene.order(kill=["implementer S01"])
     assert scene.aiflow("run", "RQ-1").code == KILLED
-    until(lambda: not survivors(scene.run_ids()), 5)
+    until(lambda: not survivors(scene.run_ids()), 30)
 
 
 @pytest.mark.spec("RUN-12", "LCK-8")
@@ -261,7 +263,8 @@ def test_a_stop_killed_behind_any_write_comes_to_the_same_end(tmp_path: Path) ->
         assert run_out(scene, "resume", "RQ-1") == "DONE"
         scene.check_done()
 
-    assert kill_everywhere(tmp_path, Kills(("run", "RQ-1"), fail, afterwards), whole) > 80
+    kills = Kills(("run", "RQ-1"), fail, afterwards, known_until='"PLANNED"')
+    assert kill_everywhere(tmp_path, kills, whole) > 80
 
 
 @pytest.mark.spec("RUN-11", "RUN-14")

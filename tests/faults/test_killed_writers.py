@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,20 @@ from aiflow.adapters.markdown_requests.store import MarkdownRequests
 from aiflow.domain.change import Change
 from aiflow.domain.request import RequestId
 from builders import write_request
+from conftest import Program
 
 pytestmark = [pytest.mark.faults]
 
-# Runs the program with every call that writes to the disk counted, and ends itself for good at the chosen one.
+# Runs the program with every call that writes to the disk counted, and ends itself for good at the chosen one. One
+# process imports everything and forks for each line of its input; it says how each ended.
 KILLED = """
-import os, signal, sys
-turn, count = int(sys.argv[1]), 0
+import importlib, json, os, pkgutil, signal, sys
+import aiflow, aiflow.cli.main
+for module in pkgutil.walk_packages(aiflow.__path__, "aiflow."):
+    if not module.name.endswith("__main__") and ".agents.acp." not in module.name:  # a program of its own, and slow
+        importlib.import_module(module.name)
+import yaml
+turn, count = 0, 0
 def deadly(name, real):
     def call(*args, **kwargs):
         global count
@@ -35,18 +43,43 @@ def deadly(name, real):
             os.kill(os.getpid(), signal.SIGKILL)
         return result
     return call
-from aiflow.cli.main import main
-for name in ("open", "write", "fsync", "fdatasync", "link", "replace", "rename", "unlink", "mkdir", "chmod", "chown"):
-    setattr(os, name, deadly(name, getattr(os, name)))
-main(sys.argv[2:])
+def run(root, argv):
+    os.chdir(root)
+    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+    os.dup2(1, 2)
+    names = "open", "write", "fsync", "fdatasync", "link", "replace", "rename", "unlink", "mkdir", "chmod", "chown"
+    for name in names:
+        setattr(os, name, deadly(name, getattr(os, name)))
+    aiflow.cli.main.main(argv)
+for line in sys.stdin:
+    turn, root, argv = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        try:
+            run(root, argv)
+        finally:
+            os._exit(99)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
+RunKilled = Callable[..., int]
 
-def run_killed(root: Path, turn: int, *arguments: str) -> int:
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(turn), *arguments], cwd=root, capture_output=True, timeout=60, check=False
-    )
-    return done.returncode
+
+@pytest.fixture
+def run_killed(repository: Path) -> Iterator[RunKilled]:
+    """Give a way to call the program, killed behind its write of this number, and to learn its exit code."""
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as nursery:
+
+        def run(turn: int, *argv: str) -> int:
+            assert nursery.stdin is not None
+            assert nursery.stdout is not None
+            nursery.stdin.write(json.dumps([turn, str(repository), argv]) + "\n")
+            nursery.stdin.flush()
+            return int(nursery.stdout.readline())
+
+        yield run
 
 
 def leftovers(root: Path) -> list[str]:
@@ -54,13 +87,13 @@ def leftovers(root: Path) -> list[str]:
 
 
 @pytest.mark.spec("REQ-3")
-def test_set_killed_at_every_step_leaves_the_old_or_the_new_file(repository: Path) -> None:
+def test_set_killed_at_every_step_leaves_the_old_or_the_new_file(repository: Path, run_killed: RunKilled) -> None:
     old = "---\r\nstatus: ready # c\r\n---\r\nbody 日本語"
     new = old.replace("ready", "done")
     seen = set()
     for turn in range(1, 200):
         path = write_request(repository, "RQ-1", old)
-        code = run_killed(repository, turn, "set", "RQ-1", "status=done")
+        code = run_killed(turn, "set", "RQ-1", "status=done")
         text = path.read_bytes().decode()
         assert text in (old, new), turn
         seen.add((code, text == new))
@@ -75,11 +108,11 @@ def test_set_killed_at_every_step_leaves_the_old_or_the_new_file(repository: Pat
 
 
 @pytest.mark.spec("REQ-3", "REQ-4")
-def test_new_killed_at_every_step_leaves_a_whole_request_or_none(repository: Path) -> None:
+def test_new_killed_at_every_step_leaves_a_whole_request_or_none(repository: Path, run_killed: RunKilled) -> None:
     (repository / "requests").mkdir()
     made = 0
     for turn in range(1, 200):
-        code = run_killed(repository, turn, "new", f"Title {turn}", "-b", "body " * 1000)
+        code = run_killed(turn, "new", f"Title {turn}", "-b", "body " * 1000)
         valid, broken = MarkdownRequests(repository).load()
         assert broken == []
         assert leftovers(repository) == []
@@ -91,13 +124,11 @@ def test_new_killed_at_every_step_leaves_a_whole_request_or_none(repository: Pat
     assert sorted(r.id[-3:] for r in valid) == [f"{n:03d}" for n in range(1, made + 1)]
 
 
-def test_init_killed_at_every_step_is_completed_by_the_next(repository: Path) -> None:
+def test_init_killed_at_every_step_is_completed_by_the_next(aiflow: Program, run_killed: RunKilled) -> None:
+    repository = aiflow.cwd
     for turn in range(1, 300):
-        code = run_killed(repository, turn, "init")
-        done = subprocess.run(
-            [sys.executable, "-m", "aiflow", "init", "--json"], cwd=repository, capture_output=True, check=True
-        )
-        answer = json.loads(done.stdout)
+        code = run_killed(turn, "init")
+        answer = aiflow.json("init")
         assert {*answer["made"], *answer["kept"]} >= {"aiflow.toml", ".gitignore"}
         assert (repository / ".gitignore").read_text().split() == ["/.aiflow/", "/runs/"]
         assert MarkdownRequests(repository).load()[1] == []

@@ -57,7 +57,7 @@ def let_one_win(scene: Scene, commands: list[tuple[str, ...]]) -> dict[str, Any]
     """Race; the winner's agent holds on until all others have given up. Return what the winner said."""
     scene.order(hold=["implementer S01"])
     race = Race(scene, commands)
-    until(lambda: len(race.running()) <= 1, 120)
+    race.until_one_is_left()
     (scene.world / "go").touch()
     results = race.results()
     [(code, winner)] = [(code, answer) for code, answer in results if "error" not in answer]

@@ -11,7 +11,7 @@ import pytest
 
 from dynamo import Dynamo
 from faults.own_store import OwnStore
-from faults.queue_scenes import HERE, ME, NOW, OTHER, Scene, store_at
+from faults.queue_scenes import HERE, ME, NOW, OTHER, Scene, patiently, store_at
 from faults.queue_work import Day
 from faults.store_proxy import FOR_EVER, Fault, Rule, StoreProxy, store_proxy
 
@@ -29,7 +29,7 @@ def proxy(dynamo: Dynamo) -> Iterator[StoreProxy]:
 def day_at(dynamo: Dynamo, endpoint: str, count: int, *, asks_again: bool = False) -> Day:
     """Prepare a day's work through an endpoint, every worker with a client of its own."""
     calm = store_at(dynamo.endpoint, dynamo, asks_again=False)
-    calm.prepare()
+    patiently(calm.prepare)  # a store that has only just begun may take longer for its first table than a call waits
     stores = [store_at(endpoint, dynamo, asks_again=asks_again) for _ in range(WORKERS)]
     return Day(Scene(dynamo.client(), stores[0], calm), stores, count)
 

@@ -677,8 +677,9 @@ def test_ids_status_and_notes_are_never_cut_at_80_columns(project: Path) -> None
             project, f"RQ-20261116-00{number}", "---\nstatus: ready\npriority: P0\n---\n# " + "A long title " * 20
         )
     write_request(project, "RQ-20261116-003", status="blocked", depends_on="[RQ-20261116-001, RQ-20261116-002]")
+    write_request(project, "ADHOC-01JCQ2N4M5T6W7X8Y9Z0A1B2C3", "---\nstatus: ready\n---\n# A prompt\n")
     shown = in_terminal(project, "list")
-    for words in ("RQ-20261116-001", "RQ-20261116-003", "blocked", "▶ next", "#2"):
+    for words in ("RQ-20261116-001", "RQ-20261116-003", "blocked", "▶ next", "#2", "ADHOC-01JCQ2N4M5T6W7X8Y9Z0A1B2C3"):
         assert words in shown
 
 

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from aiflow import __version__
 from aiflow.errors import AiflowError, EnvironmentProblemError
 
 if TYPE_CHECKING:
@@ -207,6 +208,8 @@ def bare_client(address: StoreAddress) -> Any:
         retries={"total_max_attempts": 1},
         max_pool_connections=CONNECTIONS,
         parameter_validation=False,
+        # Who we are; botocore's own words on itself are put together anew for each call, a seventh of its time.
+        user_agent=f"aiflow/{__version__}",
         # A proxy for the way out is none for a store of this machine.
         proxies={} if address.endpoint else None,
     )

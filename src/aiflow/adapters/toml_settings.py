@@ -67,14 +67,11 @@ def _read_file(path: str, problems: list[dict[str, object]]) -> dict[str, Settin
         problem, line = _syntax(str(error))
         problems.append(_problem(FILE_NAME, Mistake("", MistakeKind.SYNTAX, (("problem", problem),)), line))
         return {}
-    values: dict[str, SettingValue] = {}
-    lines = find_lines(text)
-    for result in check_tables(tables):
-        if isinstance(result, Mistake):
-            problems.append(_problem(FILE_NAME, result, line_of(lines, result.name)))
-        else:
-            values[result[0]] = result[1]
-    return values
+    results = list(check_tables(tables))
+    mistakes = [result for result in results if isinstance(result, Mistake)]
+    lines = find_lines(text) if mistakes else {}  # its patterns alone take longer than all the rest of reading a file
+    problems += [_problem(FILE_NAME, mistake, line_of(lines, mistake.name)) for mistake in mistakes]
+    return dict(result for result in results if not isinstance(result, Mistake))
 
 
 def says_nothing(data: bytes) -> bool:

@@ -101,7 +101,11 @@ def table(
 def write_row(
     row: Sequence[str], widths: Sequence[int], colour_column: int | None = None, *, is_header: bool = False
 ) -> None:
-    """Write one row, with as many lines as its last cell needs."""
+    """Write one row, with as many lines as its last cell needs; its name, to be typed again, is never cut."""
+    name, *others = row
+    if others and display_width(name) > widths[0]:
+        click.echo(paint(name, is_bold=True) if is_header else name)
+        row = ["", *others]
     cells = [pad(cut(cell, width), width) for cell, width in zip(row[:-1], widths, strict=False)]
     if colour_column is not None and not is_header:
         cells[colour_column] = paint(cells[colour_column], STATUS_COLOURS.get(row[colour_column]))

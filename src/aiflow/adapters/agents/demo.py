@@ -24,8 +24,10 @@ import re
 import sys
 import time
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+
+TYPE_CHECKING = False  # `typing` and `pathlib` take longer to import than all else that this does
+if TYPE_CHECKING:
+    from typing import Any
 
 FENCE = re.compile(
     r"^```(write|append|replace|delete|ask|reject)\b[ \t]*([^\n]*)\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE
@@ -35,27 +37,21 @@ ATTEMPT = re.compile(r"(?:^|\s)attempt=(\d+)\s*$")
 ANSWER = re.compile(r"\{answer(!r)?\}")
 ARROW = re.compile(r"^=>[ \t]*\r?\n", re.MULTILINE)
 # What git writes around the two sides; with `merge.conflictStyle = diff3` what both came from stands between them.
-CONFLICT = re.compile(
-    r"^<{7} [^\n]*\n(?P<ours>.*?)(?:^\|{7}[^\n]*\n.*?)?^={7}\r?\n(?P<theirs>.*?)^>{7} [^\n]*(?:\n|\Z)",
-    re.DOTALL | re.MULTILINE,
-)
+CONFLICT = r"(?ms)^<{7} [^\n]*\n(?P<ours>.*?)(?:^\|{7}[^\n]*\n.*?)?^={7}\r?\n(?P<theirs>.*?)^>{7} [^\n]*(?:\n|\Z)"
 
 
-class Block(NamedTuple):
+class Block:
     """One instruction of a request's text."""
 
-    kind: str
-    path: str
-    attempt: int | None
-    text: str
+    def __init__(self, kind: str, path: str, attempt: int | None, text: str) -> None:
+        self.kind, self.path, self.attempt, self.text = kind, path, attempt, text
 
 
-class Part(NamedTuple):
+class Part:
     """The part of a text that one step is about."""
 
-    title: str
-    text: str
-    blocks: tuple[Block, ...]
+    def __init__(self, title: str, text: str, blocks: tuple[Block, ...]) -> None:
+        self.title, self.text, self.blocks = title, text, blocks
 
 
 def main() -> int:
@@ -63,8 +59,8 @@ def main() -> int:
     call = json.load(sys.stdin.buffer)
     call["request"]["body"] = call["request"]["body"].replace("\r\n", "\n")
     answer = {"planner": plan, "implementer": implement, "qa": review}[call["role"]](call)
-    target = Path(os.environ["AIFLOW_RESULT"])
-    target.write_text(json.dumps(answer, ensure_ascii=False), encoding="utf-8")
+    with open(os.environ["AIFLOW_RESULT"], "w", encoding="utf-8") as target:
+        target.write(json.dumps(answer, ensure_ascii=False))
     return 0
 
 
@@ -150,24 +146,24 @@ def _apply(block: Block, answer: str) -> None:
     text = ANSWER.sub(lambda match: literal if match[1] else answer, block.text)
     say(f"{block.kind} {path}")
     if block.kind == "delete":
-        path.unlink(missing_ok=True)
+        if os.path.lexists(path):
+            os.unlink(path)
         return
     if block.kind == "replace":
         _replace(path, text)
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a" if block.kind == "append" else "w", encoding="utf-8") as file:
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "a" if block.kind == "append" else "w", encoding="utf-8") as file:
         file.write(text)
 
 
-def _inside(name: str) -> Path:
-    path = Path(name)
-    if path.is_absolute() or ".." in path.parts:
-        raise SystemExit(f"{path} is outside the worktree")
-    return path
+def _inside(name: str) -> str:
+    if os.path.isabs(name) or ".." in name.split("/"):
+        raise SystemExit(f"{name} is outside the worktree")
+    return os.path.normpath(name)
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: str, text: str) -> None:
     """Put new lines in the place of old ones, once; where that is done already nothing changes."""
     before = _read(path)
     line_end = "\r\n" if "\r\n" in before else "\n"
@@ -188,33 +184,35 @@ def _has(text: str, lines: str) -> bool:
 
 
 def _has_conflicts(step: dict[str, Any]) -> bool:
-    return any(CONFLICT.search(_read(path)) for path in _targets(step))
+    return any(re.search(CONFLICT, _read(path)) for path in _targets(step))
 
 
 def _resolve(step: dict[str, Any]) -> None:
     """Keep the lines of both sides where a step's files have conflict markers."""
     for path in _targets(step):
         before = _read(path)
-        after = CONFLICT.sub(r"\g<ours>\g<theirs>", before)
+        after = re.sub(CONFLICT, r"\g<ours>\g<theirs>", before)
         if after != before:
             say(f"resolve {path}")
             _write(path, after)
 
 
-def _targets(step: dict[str, Any]) -> list[Path]:
-    return [path for path in map(_inside, step["targets"]["paths"]) if path.is_file()]
+def _targets(step: dict[str, Any]) -> list[str]:
+    return [path for path in map(_inside, step["targets"]["paths"]) if os.path.isfile(path)]
 
 
-def _read(path: Path) -> str:
+def _read(path: str) -> str:
     """Read a text as it is, its line ends too."""
     try:
-        return path.read_bytes().decode("utf-8", "surrogateescape")
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "surrogateescape")
     except (FileNotFoundError, IsADirectoryError) as error:
         raise SystemExit(f"there is no file {path}") from error
 
 
-def _write(path: Path, text: str) -> None:
-    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+def _write(path: str, text: str) -> None:
+    with open(path, "wb") as file:
+        file.write(text.encode("utf-8", "surrogateescape"))
 
 
 def review(call: dict[str, Any]) -> dict[str, Any]:
