@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 
 import forked
+from aiflow.adapters.dynamo_queue import DynamoStore
 from aiflow.adapters.markdown_requests.scan import read_request
 from aiflow.cli.main import COMMANDS, LATER_COMMANDS
 from aiflow.domain.reasons import ExitCode
 from aiflow.domain.request import Priority, Request, RequestStatus
 from aiflow.messages import Texts
 from doc_examples import Example, Reader, SavedFile, actions, fenced, without_code
+from dynamo import Dynamo
 from e2e.real_agents import RealHome
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -190,7 +192,9 @@ def test_examples_print_what_the_page_shows(
         path = f"{tmp_path}/bin:{path}"
     environ = {**clean_environ(AIFLOW_LANG=language, **AUTHOR), **home.environ, "PATH": path}
     if name in QUEUE_PAGES:
-        environ |= request.getfixturevalue("dynamo").environ
+        dynamo: Dynamo = request.getfixturevalue("dynamo")
+        DynamoStore(dynamo.connect()).prepare()  # a busy store takes long over its tables, which a person is told
+        environ |= dynamo.environ
     reader = Reader()
     found = actions(read(name))
     assert found

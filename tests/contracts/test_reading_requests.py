@@ -296,18 +296,35 @@ lines = st.one_of(
 )
 
 
+def _as_yaml_does(block: list[str], eol: str, fenced: bool, bom: str) -> None:
+    head = ["---", *block, "---"] if fenced else block
+    data = (bom + eol.join([*head, "", "# Title", "", "body", ""])).encode()
+    assert read(data) == read_exactly("RQ-1", "requests/RQ-1.md", data)
+
+
+any_file = given(
+    st.lists(lines, max_size=5), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.sampled_from(["", "\ufeff"])
+)
+
+
 @pytest.mark.spec("REQ-1", "PRF-1")
 # The pieces are awkward ones already, so that most examples have something to disagree about; the known traps are named.
 @settings(max_examples=300)
-@given(st.lists(lines, max_size=5), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.sampled_from(["", "\ufeff"]))
+@any_file
 @example(["title: a\u2028b"], "\n", True, "")
 @example(["status: ready", "status: ready"], "\n", True, "")
 @example(["labels: [a, b] #x"], "\n", True, "")
 @example(["# comment", "status: ready"], "\n", False, "")
 def test_the_scanner_reads_a_file_exactly_as_yaml_does(block: list[str], eol: str, fenced: bool, bom: str) -> None:
-    head = ["---", *block, "---"] if fenced else block
-    data = (bom + eol.join([*head, "", "# Title", "", "body", ""])).encode()
-    assert read(data) == read_exactly("RQ-1", "requests/RQ-1.md", data)
+    _as_yaml_does(block, eol, fenced, bom)
+
+
+@pytest.mark.faults
+@pytest.mark.spec("REQ-1")
+@settings(max_examples=2000)
+@any_file
+def test_the_scanner_reads_thousands_of_files_as_yaml_does(block: list[str], eol: str, fenced: bool, bom: str) -> None:
+    _as_yaml_does(block, eol, fenced, bom)
 
 
 @pytest.mark.spec("REQ-4")

@@ -21,7 +21,7 @@ def shared_address(store: str, environ: Mapping[str, str]) -> StoreAddress:
     database for each: the environment's if it has one, else one that all have in common. Profiles and credential files
     are for AWS, and are not sent to anything else.
     """
-    # Amazon's other tools read AWS_REGION; boto3 knows only the second name.
+    # Amazon's other tools read AWS_REGION; botocore knows only the second name.
     region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or None
     if store == AWS_STORE:
         return StoreAddress(region=region)
