@@ -1,4 +1,4 @@
-"""Whether a DynamoDB answers (QUE-2): one real call, made by hand because loading botocore takes longer than the call."""
+"""Whether a DynamoDB answers (QUE-2): one real call, made by hand as botocore takes longer to load."""
 
 from __future__ import annotations
 
