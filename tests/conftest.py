@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -35,6 +36,11 @@ for _ignored_outside in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SI
     if signal.getsignal(_ignored_outside) is signal.SIG_IGN:
         _is_interrupt = _ignored_outside is signal.SIGINT
         signal.signal(_ignored_outside, signal.default_int_handler if _is_interrupt else signal.SIG_DFL)
+
+
+def pytest_collection_finish() -> None:
+    """Have the thousands of tests and modules, which stay until the end, not looked through for rubbish again."""
+    gc.freeze()
 
 
 class Program:
