@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from aiflow.adapters import dynamo_client
 from aiflow.adapters.dynamo_client import DynamoClient
 from aiflow.adapters.dynamo_queue import DynamoQueue, DynamoStore
 from aiflow.adapters.dynamo_queue.calls import packed
@@ -406,14 +407,15 @@ def test_a_runners_record_that_is_odd_stops_nobody(client: DynamoClient, namespa
 
 @pytest.mark.spec("QUE-2a")
 @pytest.mark.parametrize(
-    "name", ["AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_DEFAULTS_MODE", "AWS_ACCOUNT_ID_ENDPOINT_MODE"]
+    "name", ["AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_DEFAULTS_MODE", "AWS_ACCOUNT_ID_ENDPOINT_MODE", "HTTP_PROXY"]
 )
 def test_nothing_of_the_users_aws_counts_for_a_store_with_an_address(
     dynamo: Dynamo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
     damaged = tmp_path / "damaged"
     damaged.write_text("[default")
-    monkeypatch.setenv(name, str(damaged))
+    monkeypatch.setenv(name, "http://127.0.0.1:9" if name == "HTTP_PROXY" else str(damaged))
+    dynamo_client._own_session.cache_clear()  # as in a process that begins with this
     assert dynamo.connect().call("list_tables")["TableNames"] == []
 
 
