@@ -19,7 +19,7 @@ from aiflow.domain.lifecycle import RunState, TaskEvent, TaskStatus
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.domain.run import Run
 from aiflow.domain.run_summary import TaskRef
-from aiflow.domain.runner import Runner, RunnerStatus
+from aiflow.domain.runner import KEPT_AT_REST, Runner, RunnerStatus
 from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.messages import Texts
@@ -721,6 +721,34 @@ def test_who_has_been_at_rest_for_a_week_is_forgotten(days: float, is_kept: bool
     scene.now = at(0) + timedelta(days=days)
     Reaper(scene.desk, Clock()).look()
     assert bool(scene.records.real.all()) is is_kept
+
+
+def test_of_many_at_rest_the_last_are_kept() -> None:
+    """A terminal is a runner for as long as its run takes: those of a busy week would be read at every look."""
+    scene, many = Scene(), KEPT_AT_REST + 5
+    for number in range(many):
+        runner = scene.runner(f"old-{number:02d}", status=RunnerStatus.STOPPED)
+        scene.records.real.save(replace(runner, last_heartbeat=at(0) + timedelta(seconds=number)))
+    scene.now = at(0) + timedelta(minutes=59)
+    Reaper(scene.desk, Clock()).look()
+    assert len(scene.records.real.all()) == many
+    scene.now = at(0) + timedelta(minutes=62)
+    Reaper(scene.desk, Clock()).look()
+    assert sorted(each.runner_id for each in scene.records.real.all()) == [f"old-{n:02d}" for n in range(5, many)]
+
+
+def test_a_store_that_lets_nobody_be_forgotten_keeps_nobody_from_the_dead() -> None:
+    def refuse() -> None:
+        raise EnvironmentProblemError(reason_code="STORE_REFUSED", problem="DeleteItem")
+
+    scene = Scene()
+    dead(scene)
+    scene.records.real.save(scene.runner("a-old", status=RunnerStatus.STOPPED))
+    scene.now = at(0) + timedelta(days=8)
+    scene.records.before["forget"] = refuse
+    with pytest.raises(EnvironmentProblemError, match="STORE_REFUSED"):
+        Reaper(replace(scene.desk, is_gone=lambda runner: runner.runner_id == "gone"), Clock()).look()
+    assert scene.task().reason_code == "RUNNER_LOST"
 
 
 # --- where another delivery goes on ----------------------------------------------------------------------------------

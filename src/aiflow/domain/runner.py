@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 # The runner ends its agent at this part of the heartbeat timeout without the store, before anybody may take over.
 GIVE_UP_SHARE = 0.75
+# Records of runners at rest are kept for people to look at; every reaper reads them all at every look, so not many.
+FORGET_AFTER = timedelta(days=7)
+KEPT_AT_REST = 20
+FORGET_OTHERS_AFTER = timedelta(hours=1)
 
 
 class RunnerStatus(StrEnum):
@@ -108,6 +112,13 @@ class Vigil:
         """Tell whether a runner's count has not changed for as long as the timeout."""
         seen = self.seen.get(runner.runner_id)
         return seen is not None and seen.beats == runner.beats and now_seconds - seen.since_seconds >= timeout_seconds
+
+
+def forgettable(runners: Iterable[Runner], now: datetime) -> tuple[Runner, ...]:
+    """Return whose records may go: at rest for long, or not among the last that went to rest."""
+    resting = sorted((each for each in runners if each.is_at_rest), key=lambda each: each.last_heartbeat, reverse=True)
+    kept = [FORGET_AFTER if place < KEPT_AT_REST else FORGET_OTHERS_AFTER for place in range(len(resting))]
+    return tuple(each for each, after in zip(resting, kept, strict=True) if now - each.last_heartbeat > after)
 
 
 def gives_up_seconds(timeout_seconds: float) -> float:

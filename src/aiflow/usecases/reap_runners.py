@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import threading
 import time
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
-from aiflow.domain.runner import Runner, Vigil
+from aiflow.domain.runner import Runner, Vigil, forgettable
 from aiflow.domain.task import RUNNER_LOST, Checkout, TaskEnd, is_delivered_again, message_of, successor_id
 from aiflow.errors import AiflowError
 from aiflow.usecases.finish_task import deliver_again
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from aiflow.domain.task import Task
     from aiflow.usecases.runner_desk import Desk
 
-FORGET_AFTER = timedelta(days=7)
 NOWHERE = Checkout("", "")
 
 
@@ -67,15 +65,15 @@ class Reaper:
                 if error.reason_code in TROUBLES:
                     raise
                 trouble = trouble or error
+        for runner in forgettable(others, desk.engine.clock()):
+            desk.records.forget(runner)
         if trouble is not None:
             raise trouble
 
     def _see_to(self, runner: Runner, began: float) -> None:
         desk = self._desk
-        if runner.is_at_rest:
-            if desk.engine.clock() - runner.last_heartbeat > FORGET_AFTER:
-                desk.records.forget(runner)
-        elif self._vigil.is_lost(runner, began, desk.pace.timeout_seconds) or desk.is_gone(runner):
+        is_silent = self._vigil.is_lost(runner, began, desk.pace.timeout_seconds)
+        if not runner.is_at_rest and (is_silent or desk.is_gone(runner)):
             bury(desk, runner)
             self._unrecorded -= {runner.runner_id}
 
