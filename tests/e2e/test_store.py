@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from aiflow.adapters.dynamo_local import LocalDynamo
+from aiflow.adapters.dynamo_local import PATIENCE_SECONDS, LocalDynamo
 from aiflow.adapters.processes.machine import boot_id
 from aiflow.adapters.processes.table import started_at
 from aiflow.adapters.wake_pipes import WakePipes
@@ -31,7 +32,7 @@ from aiflow.wiring import open_store, store_look
 from conftest import somebody_else
 from dynamo import Dynamo
 from dynamo_keeper import java_command
-from e2e.bench import Bench, wait_for
+from e2e.bench import Bench, is_alive, wait_for
 from e2e.test_doctor import checks
 from store_home import StoreHome, filled_cache, program, store_home
 
@@ -162,10 +163,11 @@ def test_what_was_written_survives_a_kill_and_a_taken_port(home: StoreHome, benc
     client = Dynamo(str(first.endpoint), home.key).client()
     task = {"namespace": "n", "task_id": "t", "status": "QUEUED", "created_at": "2026-11-04T01:30:00.000000Z"}
     client.put_item(TableName="pm-runner-queue", Item={name: {"S": value} for name, value in task.items()})
-    os.kill(first.pid, signal.SIGKILL)
-    wait_for(lambda: not stores_of(home))
+    killed = first.pid
+    os.kill(killed, signal.SIGKILL)
+    wait_for(lambda: not is_alive(killed))
     status = home.aiflow("store", "status", code=3)
-    assert f"process {first.pid} is gone" in status.stdout
+    assert f"process {killed} is gone" in status.stdout
     bench.aiflow.environ |= {"XDG_DATA_HOME": home.environ["XDG_DATA_HOME"]}
     assert checks(bench, "doctor", "--full")["store"]["fix"] == "aiflow store start"
 
@@ -380,6 +382,13 @@ def test_one_that_lives_and_does_not_answer_is_replaced_after_a_while(home: Stor
     threading.Timer(4, os.kill, (now, signal.SIGCONT)).start()
     home.aiflow("store", "start")
     assert stores_of(home) == [now]
+    # One that ends meanwhile is waited for no longer.
+    os.kill(now, signal.SIGSTOP)
+    threading.Timer(1, os.kill, (now, signal.SIGKILL)).start()
+    began = time.monotonic()
+    home.aiflow("store", "start")
+    assert stores_of(home) != [now]
+    assert time.monotonic() - began < PATIENCE_SECONDS
 
 
 @pytest.mark.faults

@@ -73,10 +73,11 @@ class LocalDynamo:
         if record is None or key is None or record.is_stopped:
             return about._replace(is_stopped=record is not None and record.is_stopped)
         about = about._replace(how=record.how, endpoint=f"http://{HOST}:{record.port}")
-        if not self._lives(record):
+        is_alive = self._lives(record)
+        problem = problem_at(record.port, key) if is_alive else None
+        if not is_alive or (problem is not None and not self._lives(record)):  # it may have ended while it was asked
             what = f"process {record.pid}" if record.how == JAVA else f"container {record.container}"
             return about._replace(endpoint=None, problem=f"{what} is gone")
-        problem = problem_at(record.port, key)
         about = about._replace(pid=record.pid, problem=problem)
         return about if problem else about._replace(is_running=True, version=VERSION)
 
@@ -124,7 +125,7 @@ class LocalDynamo:
         before = self._folder.record()
         if before is not None and not before.is_stopped and self._lives(before):
             progress("wait", None)
-            if self._comes_round():
+            if self._comes_round(before):
                 return self.status()
             self._end(before)  # it is of no use, and has the data open
         way = self._find_way(before.how if before else None, progress)
@@ -133,10 +134,10 @@ class LocalDynamo:
         way.run(self._folder, before.port if before else None)
         return self.status()
 
-    def _comes_round(self) -> bool:
+    def _comes_round(self, record: Record) -> bool:
         """Give one that lives and does not answer some time: it may be overloaded, or not yet ready."""
         until = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < until:
+        while self._lives(record) and time.monotonic() < until:
             if self.status().is_running:
                 return True
             time.sleep(_LOOK_SECONDS)
