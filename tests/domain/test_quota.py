@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aiflow.domain.quota import FIRST_SECONDS, MARGIN, MOST_SECONDS, QuotaWait, next_wait, over
+from aiflow.domain.quota import FIRST_SECONDS, MARGIN, MOST_SECONDS, Patience, QuotaWait, next_wait, over
 from builders import NOW
 
 HOUR = timedelta(hours=1)
@@ -16,7 +16,7 @@ def waits(count: int, retry_at: datetime | None = None, hours: float = 24) -> li
     """The waits of an agent that never gets its quota back, each as soon as the one before is over."""
     found: list[QuotaWait] = []
     wait, now = None, NOW
-    while len(found) < count and (wait := next_wait(wait, retry_at, now, hours)) is not None:
+    while len(found) < count and (wait := next_wait(wait, retry_at, now, Patience(hours))) is not None:
         found.append(wait)
         wait, now = over(wait), wait.until
     return found
@@ -24,7 +24,7 @@ def waits(count: int, retry_at: datetime | None = None, hours: float = 24) -> li
 
 @pytest.mark.spec("RUN-13")
 def test_the_time_the_agent_gives_is_waited_for_and_a_little_longer() -> None:
-    wait = next_wait(None, NOW + HOUR, NOW, 24, "429")
+    wait = next_wait(None, NOW + HOUR, NOW, Patience(24), "429")
     assert wait == QuotaWait(NOW, NOW + HOUR + MARGIN, 1, "429")
 
 
@@ -32,7 +32,7 @@ def test_the_time_the_agent_gives_is_waited_for_and_a_little_longer() -> None:
 @pytest.mark.parametrize("retry_at", [None, NOW, NOW - HOUR], ids=["unknown", "now", "past"])
 def test_without_a_time_it_tries_soon_and_then_ever_more_rarely(retry_at: datetime | None) -> None:
     pauses = [(b.until - a.until).total_seconds() for a, b in zip(waits(12), waits(12)[1:], strict=False)]
-    first = next_wait(None, retry_at, NOW, 24)
+    first = next_wait(None, retry_at, NOW, Patience(24))
     assert first is not None
     assert (first.until - NOW).total_seconds() == FIRST_SECONDS
     assert pauses == sorted(pauses)
@@ -44,16 +44,28 @@ def test_in_all_it_waits_as_long_as_the_settings_say_and_not_longer() -> None:
     found = waits(10_000, hours=24)
     assert found[-1].until == NOW + 24 * HOUR
     assert len(found) < 100
-    assert next_wait(over(found[-1]), None, found[-1].until, 24) is None
-    assert next_wait(None, None, NOW, 0) is None
+    assert next_wait(over(found[-1]), None, found[-1].until, Patience(24)) is None
+    assert next_wait(None, None, NOW, Patience(0)) is None
 
 
 @pytest.mark.spec("RUN-13")
 def test_a_quota_that_comes_back_too_late_is_not_waited_for() -> None:
-    assert next_wait(None, NOW + 25 * HOUR, NOW, 24) is None
-    assert next_wait(None, NOW + 23 * HOUR, NOW, 24) is not None
+    assert next_wait(None, NOW + 25 * HOUR, NOW, Patience(24)) is None
+    assert next_wait(None, NOW + 23 * HOUR, NOW, Patience(24)) is not None
     earlier = QuotaWait(NOW - 2 * HOUR, NOW, is_over=True)
-    assert next_wait(earlier, NOW + 23 * HOUR, NOW, 24) is None
+    assert next_wait(earlier, NOW + 23 * HOUR, NOW, Patience(24)) is None
+
+
+@pytest.mark.spec("RUN-13")
+def test_what_an_auto_run_has_left_counts_from_now_and_what_a_quota_may_take_from_its_beginning() -> None:
+    """Eight hours, the quota is gone after ten minutes for five hours, and then for ten minutes more."""
+    earlier = QuotaWait(NOW, NOW + 5 * HOUR, is_over=True)
+    now = NOW + 5 * HOUR
+    again = next_wait(earlier, now + HOUR / 6, now, Patience(24, minutes_left=170))
+    assert again is not None
+    assert again.until == now + HOUR / 6 + MARGIN
+    assert next_wait(earlier, now + 3 * HOUR, now, Patience(24, minutes_left=170)) is None
+    assert next_wait(earlier, now + HOUR, now, Patience(5.5, minutes_left=170)) is None
 
 
 @pytest.mark.spec("RUN-13", "RUN-14")
@@ -62,7 +74,7 @@ def test_whatever_the_agent_says_waiting_has_an_end(seconds: list[int | None], h
     wait, now = None, NOW
     for told in [*seconds, *[None] * 3000]:
         retry_at = None if told is None else now + timedelta(seconds=told)
-        wait = next_wait(wait, retry_at, now, hours)
+        wait = next_wait(wait, retry_at, now, Patience(hours))
         if wait is None:
             return
         assert now <= wait.until <= NOW + timedelta(hours=hours)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.domain.agent_call import AgentReply
+    from aiflow.domain.quota import Patience
     from aiflow.domain.run import Run, RunError
 
 
@@ -43,15 +44,15 @@ def worked(run: Run, seconds: float) -> Run:
     return replace(run, usage=run.usage + Usage(seconds=round(seconds, 3)))
 
 
-def quota_reached(run: Run, role: Role, why: RunError, wait: tuple[datetime | None, float], now: datetime) -> Run:
+def quota_reached(run: Run, role: Role, why: RunError, wait: tuple[datetime | None, Patience], now: datetime) -> Run:
     """The agent's quota is used up: the attempt is given back, and the run waits, or stops where it has waited enough.
 
-    `wait` is when the quota is there again as far as the agent knows, and how many hours the settings allow.
+    `wait` is when the quota is there again as far as the agent knows, and how long it may be waited for.
     """
-    retry_at, hours = wait
+    retry_at, patience = wait
     back = given_back(run, role)
     back = replace(back, usage=back.usage + Usage(calls=-1))
-    quota = next_wait(run.quota, retry_at, now, hours, why.summary)
+    quota = next_wait(run.quota, retry_at, now, patience, why.summary)
     if quota is None:
         if retry_at is not None:  # the person should know when it makes sense to come back
             stamp = retry_at.isoformat(timespec="seconds")

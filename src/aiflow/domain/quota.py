@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 # Without a time from the agent: soon at first, for a rate limit is short, then ever more rarely.
 FIRST_SECONDS = 30.0
@@ -26,10 +27,22 @@ class QuotaWait:
     is_over: bool = False
 
 
+class Patience(NamedTuple):
+    """How long a quota may be waited for: so many hours since it was first met, and so many minutes from now."""
+
+    hours: float
+    minutes_left: float | None = None
+
+    def last(self, since: datetime, now: datetime) -> datetime:
+        """Return when waiting ends at the latest."""
+        last = since + timedelta(hours=self.hours)
+        return last if self.minutes_left is None else min(last, now + timedelta(minutes=self.minutes_left))
+
+
 def next_wait(
-    before: QuotaWait | None, retry_at: datetime | None, now: datetime, hours: float, detail: str = ""
+    before: QuotaWait | None, retry_at: datetime | None, now: datetime, patience: Patience, detail: str = ""
 ) -> QuotaWait | None:
-    """Say until when to wait, or None if that would be longer than the settings allow in all."""
+    """Say until when to wait, or None if that would be longer than is allowed in all."""
     since = before.since if before else now
     tries = before.tries + 1 if before else 1
     pause = min(FIRST_SECONDS * 2 ** min(tries - 1, 30), MOST_SECONDS)
@@ -38,7 +51,7 @@ def next_wait(
         until = max(retry_at + MARGIN, now + timedelta(seconds=pause if tries > 2 else 0))
     else:
         until = now + timedelta(seconds=pause)
-    last = since + timedelta(hours=hours)
+    last = patience.last(since, now)
     if now >= last or (retry_at is not None and retry_at > last):
         return None
     return QuotaWait(since, min(until, last), tries, detail)

@@ -151,7 +151,8 @@ def _take_failure(work: Work, role: Role, reply: AgentReply, log: StepLog) -> No
     why = _failure(work, code, reply.detail, log, reply)
     log.say(f"[aiflow] {code}: {work.engine.mask(reply.detail)}")
     if code == "AGENT_QUOTA":
-        record(work, quota_reached(work.run, role, why, (reply.retry_at, work.engine.quota_hours), work.engine.clock()))
+        wait = (reply.retry_at, work.engine.quota_patience)
+        record(work, quota_reached(work.run, role, why, wait, work.engine.clock()))
         return
     if code in (limit_code(COST), limit_code("")):
         setting = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from aiflow.domain.quota import Patience
 from aiflow.domain.run import RunLimits
 from aiflow.domain.usage import Ceilings, Usage
 from aiflow.settings import ROLES
@@ -98,10 +99,9 @@ class Engine:
         return f"{usual} ({others})" if others else usual
 
     @property
-    def quota_hours(self) -> float:
+    def quota_patience(self) -> Patience:
         """How long a quota may be waited for: as the settings say, and not beyond the end of the auto-run."""
-        hours, left = self.settings.number("limits.quota_wait_hours"), self.minutes_left()
-        return hours if left is None else min(hours, left / 60)
+        return Patience(self.settings.number("limits.quota_wait_hours"), self.minutes_left())
 
     @property
     def test_commands(self) -> dict[str, str]:
