@@ -21,7 +21,8 @@ from aiflow.domain.quota import QuotaWait
 from aiflow.domain.resume import GoOn
 from aiflow.domain.retry import StepStop
 from aiflow.domain.run import Evidence, Feedback, Happening, Run, RunError, StepWork, Visit
-from aiflow.domain.run_events import called, left, noted, resumed, stopped
+from aiflow.domain.run_events import called, left, noted, stopped
+from aiflow.domain.run_going_on import resumed
 from aiflow.domain.run_summary import TaskRef
 from aiflow.domain.usage import Usage
 from run_builders import EVERY_STATE, at, done, fail, in_step, in_tests, new_run, why

@@ -13,7 +13,15 @@ from aiflow.domain.next_action import Action, CallRole, next_action
 from aiflow.domain.plan import MAX_STEPS, PlanStep, merging_step, plan_shape, read_plan
 from aiflow.domain.reasons import WayOn
 from aiflow.domain.run import recommended
-from aiflow.domain.run_events import accepted, called, not_accepted, sent_back, step_done, stopped, updated
+from aiflow.domain.run_events import (
+    accepted,
+    called,
+    not_accepted,
+    sent_back,
+    step_done,
+    stopped,
+    updated,
+)
 from aiflow.errors import TransitionError
 from run_builders import EVERY_STATE, LIMITS, at, done, in_step, why
 

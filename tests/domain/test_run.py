@@ -12,7 +12,8 @@ from aiflow.domain.lifecycle import RunState
 from aiflow.domain.next_action import Action, CallRole, next_action
 from aiflow.domain.retry import NOT_THE_WORK, ReplanSignal, StepStop
 from aiflow.domain.run import Run, RunError, RunLimits, StepWork, as_stopped
-from aiflow.domain.run_events import called, recovered, reviewed, step_done, stopped
+from aiflow.domain.run_events import called, reviewed, step_done, stopped
+from aiflow.domain.run_going_on import recovered
 from builders import NOW
 
 PLANNER, IMPLEMENTER, QA = (CallRole(role) for role in Role)

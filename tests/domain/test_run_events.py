@@ -23,6 +23,7 @@ from aiflow.domain.lifecycle import RUN_TRANSITIONS, RunEvent, RunState
 from aiflow.domain.next_action import Action, CallRole, next_action
 from aiflow.domain.place import Changes, FileChange, Unfinished
 from aiflow.domain.plan import PlanStep
+from aiflow.domain.quota import QuotaWait
 from aiflow.domain.reasons import CATALOGUE
 from aiflow.domain.resume import Goal, GoOn, Refused, ResumeMode, decide_resume
 from aiflow.domain.retry import NOT_THE_WORK, StepStop
@@ -49,16 +50,15 @@ from aiflow.domain.run_events import (
     planned,
     prepared,
     rebased,
-    recovered,
     replaced,
     reported,
-    resumed,
     reviewed,
     step_done,
     stopped,
 )
 from aiflow.domain.run_events import tested as passed_tests
 from aiflow.domain.run_events import testing as begun_tests
+from aiflow.domain.run_going_on import delivered_again, recovered, resumed
 from aiflow.errors import TransitionError
 from run_builders import (
     CHANGES,
@@ -346,6 +346,26 @@ def test_questions_do_not_ask_for_a_new_plan() -> None:
         run = asked(called(run, IMPLEMENTER), IMPLEMENTER, RunError("NEEDS_CLARIFICATION", "?", question="?"), at(5))
         assert as_stopped(run, None).replan_signal is None
         run = resumed(run, AT_STEP, "!", at(6))
+
+
+# --- another delivery ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("RUN-14", "QUE-7")
+def test_another_delivery_stays_in_the_same_visit() -> None:
+    """A new claim sets nothing back: not the attempts, what failed in them, the crashes, or how long a quota took."""
+    quota = QuotaWait(at(1), at(2), is_over=True)
+    run = attempt_failed(called(in_step(2), IMPLEMENTER), IMPLEMENTER, why("JSON_PARSE_ERROR"), LIMITS, at(3))
+    run = replace(run, quota=quota, visit=replace(run.visit, crashes=1))
+    cut = stop(called(run, IMPLEMENTER), "RUNNER_STOPPED")
+    again = delivered_again(cut, AT_STEP, at(6))
+    assert (again.state, again.error, again.stopped_in) == (RunState.IMPLEMENTING, None, None)
+    assert again.visit.calls == {"implementer": 2}
+    assert again.visit.failures == {"implementer": ("JSON_PARSE_ERROR", "RUNNER_STOPPED")}
+    assert [each.reason_code for each in again.visit.feedback] == ["JSON_PARSE_ERROR"]
+    assert (again.visit.calling, again.visit.crashes, again.quota) == (None, 1, quota)
+    person = resumed(cut, AT_STEP, None, at(6))
+    assert (person.visit.calls, person.quota) == ({}, None)
 
 
 # --- stops -----------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from aiflow.domain.lifecycle import RunState
 from aiflow.domain.request import RequestId
 from aiflow.domain.task import Task, TaskAction, auto_run_guard, prompt_request_id, successor_of
 from aiflow.errors import AiflowError, EnvironmentProblemError
+from aiflow.usecases.queue_recoveries import queue_recoveries
 from aiflow.usecases.runner_desk import Desk, News, NewsKind, Pace
 from aiflow.usecases.work_tasks import work_tasks
 from aiflow.wiring import now
@@ -136,6 +137,79 @@ def test_a_stop_now_hands_the_task_on_and_the_next_one_resumes_it(office: Office
     assert (len(office.bench.run_ids()), office.bench.stage()["state"]) == (1, "DONE")
 
 
+def stopped_in(office: Office, call: AgentCall, should_stop: Callable[[], bool]) -> AgentReply:
+    """Be in the middle of a call when the runner is stopped."""
+    office.asked = StopRequest.NOW
+    return until_stopped(call, should_stop)
+
+
+@pytest.mark.spec("RUN-14", "RUN-4")
+@pytest.mark.parametrize("action", ["start", "auto_run"])
+def test_no_delivery_gives_a_role_more_attempts_than_a_visit_has(office: Office, action: str) -> None:
+    """Runners that are stopped again and again would else pay for the same call for ever."""
+    attempts: list[int] = []
+
+    def stopped_in_it(call: AgentCall, should_stop: Callable[[], bool]) -> AgentReply:
+        attempts.append(call.attempt)
+        return stopped_in(office, call, should_stop)
+
+    office.bench.add_request("RQ-2")
+    office.night.answers["RQ-1"] = stopped_in_it
+    task_id = office.add(action)
+    for number in (1, 2):
+        office.asked = StopRequest.NONE
+        office.work(is_once=False)
+        name = task_id if number == 1 else f"{task_id}.{number}"
+        assert (office.task(name).reason_code, office.task(name).successor) == (
+            "RUNNER_STOPPED",
+            f"{task_id}.{number + 1}",
+        )
+    office.asked = StopRequest.NONE
+    office.work()
+    assert attempts == [1, 2]
+    last = office.task(f"{task_id}.3")
+    assert last.successor is None
+    errors = office.bench.errors()
+    assert (errors["reason_code"], errors["cause"]) == ("RETRY_LIMIT_EXCEEDED", "RUNNER_STOPPED")
+    assert errors["suggested_next"]["command"] == "aiflow resume RQ-1"
+    if action == "auto_run":
+        assert (last.status, office.bench.stage("RQ-2")["state"]) == ("COMPLETE", "DONE")
+    else:
+        assert (last.status, last.reason_code) == ("ERROR", "RETRY_LIMIT_EXCEEDED")
+
+
+@pytest.mark.spec("RUN-14", "RUN-4", "QUE-7")
+def test_a_later_delivery_is_told_what_failed_before_and_has_one_attempt_less(office: Office) -> None:
+    calls: list[tuple[int, list[str]]] = []
+
+    def fail_then_stop(call: AgentCall, should_stop: Callable[[], bool]) -> AgentReply:
+        calls.append((call.attempt, [each.reason_code for each in call.feedback]))
+        return AgentReply(b"no answer") if len(calls) == 1 else stopped_in(office, call, should_stop)
+
+    office.night.answers["RQ-1"] = fail_then_stop
+    task_id = office.add()
+    office.work(is_once=False)
+    assert calls == [(1, []), (2, ["JSON_PARSE_ERROR"])]
+    office.asked = StopRequest.NONE
+    office.work()
+    assert len(calls) == 2
+    assert office.task(f"{task_id}.2").reason_code == "RETRY_LIMIT_EXCEEDED"
+
+
+@pytest.mark.spec("QUE-7", "AUT-2")
+def test_what_a_person_took_away_meanwhile_keeps_no_auto_run_from_the_rest(office: Office) -> None:
+    office.bench.add_request("RQ-2")
+    office.night.answers["RQ-1"] = lambda call, should_stop: stopped_in(office, call, should_stop)
+    task_id = office.add("auto_run")
+    office.work(is_once=False)
+    assert office.bench.errors()["reason_code"] == "RUNNER_STOPPED"
+    office.bench.aiflow("set", "RQ-1", "status=draft")
+    office.asked = StopRequest.NONE
+    office.work()
+    assert office.task(f"{task_id}.2").status == "COMPLETE"
+    assert office.bench.stage("RQ-2")["state"] == "DONE"
+
+
 @pytest.mark.spec("QUE-7")
 def test_a_later_delivery_of_a_run_that_came_to_its_end_ends_as_that_did(office: Office) -> None:
     office.add()
@@ -247,6 +321,19 @@ def test_an_interrupted_run_is_enqueued_once_and_not_for_ever(office: Office, mo
     office.news.clear()
     office.work()
     assert office.told == ["started", "stopped"]
+
+
+@pytest.mark.spec("RUN-11")
+def test_a_run_that_is_interrupted_again_is_recovered_again_by_the_same_runner(office: Office) -> None:
+    desk, known = office.desk(), set[str]()
+    crash(office)
+    queue_recoveries(desk, known)
+    queue_recoveries(desk, known)
+    assert office.told == ["recovering"]
+    office.work()
+    assert office.bench.stage()["state"] == "DONE"
+    queue_recoveries(desk, known)
+    assert known == set()
 
 
 @pytest.mark.spec("RUN-11", "QUE-5")

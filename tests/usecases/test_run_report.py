@@ -19,7 +19,8 @@ from aiflow.domain.place import Place, Unfinished
 from aiflow.domain.reasons import CATALOGUE, exit_code, way_on
 from aiflow.domain.resume import GoOn
 from aiflow.domain.run import Brief, Evidence, Run, RunError
-from aiflow.domain.run_events import crashed, recovered, replaced, resumed, stopped
+from aiflow.domain.run_events import crashed, replaced, stopped
+from aiflow.domain.run_going_on import recovered, resumed
 from aiflow.errors import ConflictError, EnvironmentProblemError
 from aiflow.messages import Texts
 from aiflow.settings import settle

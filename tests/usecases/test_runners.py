@@ -13,8 +13,9 @@ import pytest
 
 from aiflow.adapters.memory import MemoryJournal
 from aiflow.adapters.memory_queue import MemoryStore
+from aiflow.domain.answers import Role
 from aiflow.domain.auto_run import StopRequest
-from aiflow.domain.delivery import FORCE, SET, STEP_ID, Way, goal_of, is_about, way_of
+from aiflow.domain.delivery import FORCE, SET, STEP_ID, Way, given_up, goal_of, is_about, way_of
 from aiflow.domain.lifecycle import RunState, TaskEvent, TaskStatus
 from aiflow.domain.resume import Goal, ResumeMode
 from aiflow.domain.run import Run
@@ -33,7 +34,7 @@ from aiflow.usecases.heartbeat import CutOff, Heartbeat, Hold
 from aiflow.usecases.reap_runners import Reaper, bury, end_strays
 from aiflow.usecases.runner_desk import Desk, News, Outage, Pace
 from aiflow.usecases.work_tasks import at_post
-from run_builders import at, done, in_step, why
+from run_builders import LIMITS, at, done, in_step, why
 
 HERE, THERE = Checkout("here", "/app"), Checkout("there", "/app")
 AWAY = EnvironmentProblemError(reason_code="STORE_UNREACHABLE", endpoint="x", problem="refused")
@@ -797,7 +798,26 @@ LATER = 100_000
 def test_a_later_delivery_goes_on_with_what_an_earlier_one_left(
     task: Task, run: Run | None, is_ready: bool, way: Way
 ) -> None:
-    assert way_of(task, run, is_ready=is_ready) is way
+    assert way_of(task, run, LIMITS, is_ready=is_ready) is way
+
+
+@pytest.mark.spec("RUN-14", "QUE-7")
+@pytest.mark.parametrize(
+    ("calls", "calling", "way"),
+    [
+        (0, None, Way.RESUME),
+        (1, Role.IMPLEMENTER, Way.RESUME),
+        (2, Role.IMPLEMENTER, Way.GIVE_UP),
+        (2, None, Way.RESUME),  # it was cut off in its tests: nobody's attempt
+        (2, Role.QA, Way.RESUME),
+    ],
+)
+def test_no_delivery_goes_on_where_every_attempt_was_cut_off(calls: int, calling: Role | None, way: Way) -> None:
+    cut = replace(CUT, visit=replace(CUT.visit, calls={"implementer": calls}, calling=calling))
+    assert way_of(delivery(), cut, LIMITS, is_ready=False) is way
+    why_not = given_up(cut, at(70)).error
+    assert why_not is not None
+    assert (why_not.reason_code, why_not.cause) == ("RETRY_LIMIT_EXCEEDED", "RUNNER_STOPPED")
 
 
 OF_T1 = replace(in_step(), task=TaskRef("app", "T-1"))

@@ -15,7 +15,7 @@ from aiflow.domain.task import TaskAction, first_delivery
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from aiflow.domain.run import Run
+    from aiflow.domain.run import Run, RunLimits
     from aiflow.domain.run_summary import TaskRef
     from aiflow.domain.task import Checkout, Task
 
@@ -40,6 +40,7 @@ class Way(StrEnum):
     BEGIN = "begin"
     RECOVER = "recover"
     RESUME = "resume"
+    GIVE_UP = "give_up"
     OVER = "over"
 
 
@@ -53,18 +54,19 @@ def is_set(task: Task, option: str) -> bool:
     return task.options.get(option) == SET
 
 
-def way_of(task: Task, run: Run | None, *, is_ready: bool) -> Way:
+def way_of(task: Task, run: Run | None, limits: RunLimits, *, is_ready: bool) -> Way:
     """Decide where a delivery begins, from the run that speaks for its request and whether that could start now.
 
     The first delivery does what the task says. A later one goes on with what an earlier one left: a run that was
-    interrupted, or that its runner stopped; a run that came to its end is the end of the task as well.
+    interrupted, or that its runner stopped as long as it has attempts left (RUN-14); a run that came to its end is the
+    end of the task as well.
     """
     if task.predecessor is None or run is None or not is_made_by(task, run):
         return Way.BEGIN
     if run.is_active:
         return Way.RECOVER
     if is_cut(run):
-        return Way.RESUME
+        return Way.RESUME if run.may_call_again(limits) else Way.GIVE_UP
     return Way.BEGIN if is_ready else Way.OVER
 
 
@@ -101,9 +103,18 @@ def is_about(task: Task, run: Run, here: Checkout) -> bool:
 
 def called_off(run: Run, now: datetime) -> Run:
     """A run that its runner stopped does not go on by itself any more: what was to go on with it was cancelled."""
+    return _judged(run, "CANCELLED", None, now)
+
+
+def given_up(run: Run, now: datetime) -> Run:
+    """A run that its runner stopped does not go on by itself any more: every attempt of its role was cut off."""
+    return _judged(run, "RETRY_LIMIT_EXCEEDED", run.error.reason_code if run.error else None, now)
+
+
+def _judged(run: Run, reason_code: str, cause: str | None, now: datetime) -> Run:
     assert run.error is not None, run.run_id
-    why = replace(run.error, reason_code="CANCELLED", summary="")
-    return replace(noted(run, RunEvent.NEEDS_INPUT, now, "CANCELLED"), error=why)
+    why = replace(run.error, reason_code=reason_code, cause=cause, summary="")
+    return replace(noted(run, RunEvent.NEEDS_INPUT, now, reason_code, cause), error=why)
 
 
 def _is_same_work(task: Task, named: TaskRef) -> bool:

@@ -231,6 +231,11 @@ class Run:
         """Tell whether a role may not be called again in this visit (RUN-4)."""
         return self.calls_of(role) >= limits.role_attempts
 
+    def may_call_again(self, limits: RunLimits) -> bool:
+        """Tell whether the role whose call was cut off, if one was, has an attempt left in this visit."""
+        role = self.visit.calling
+        return role is None or not self.is_spent(role, limits)
+
 
 def as_stopped(run: Run, newer_run_id: str | None) -> StoppedRun:
     """Sum a run up for the decision how it goes on."""

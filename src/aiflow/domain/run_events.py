@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.answers import Role
 from aiflow.domain.lifecycle import RUN_TRANSITIONS, RunEvent, RunState, advance
 from aiflow.domain.reasons import reason_for
-from aiflow.domain.retry import FROM_OUTSIDE, StepStop, StopRun, after_failure
+from aiflow.domain.retry import StepStop, StopRun, after_failure
 from aiflow.domain.run import Evidence, Feedback, Happening, Run, RunError, RunLimits, StepWork, Visit
 from aiflow.domain.usage import Usage
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from aiflow.domain.merge import Update
     from aiflow.domain.place import Changes, Unfinished
     from aiflow.domain.plan import PlanStep
-    from aiflow.domain.resume import GoOn
 
 RESULT_STOPS = {RunState.NEEDS_INPUT: RunEvent.NEEDS_INPUT, RunState.FAILED: RunEvent.FAILED}
 
@@ -169,18 +168,6 @@ def left(run: Run, unfinished: Unfinished | None) -> Run:
     return _with_work(known, replace(known.work, kept=unfinished.commit)) if run.current_step_id else known
 
 
-def recovered(run: Run, limits: RunLimits, now: datetime) -> Run:
-    """The process died in this run: it goes on once by itself, a second time it stops (RUN-11)."""
-    visit, role = run.visit, run.visit.calling
-    if role is not None:
-        failures = (*visit.failures.get(role, ()), "PROCESS_CRASHED")
-        visit = replace(visit, calling=None, failures={**visit.failures, role.value: failures})
-    again = replace(run, visit=replace(visit, crashes=visit.crashes + 1))
-    if visit.crashes > 0 or (role is not None and run.is_spent(role, limits)):
-        return crashed(again, now)
-    return happen(again, RunEvent.RECOVERED, now, "PROCESS_CRASHED")
-
-
 def crashed(run: Run, now: datetime) -> Run:
     """The process died in this run, and a person decides how it goes on."""
     return stopped(run, RunError("PROCESS_CRASHED", "the process ended in the middle of the run"), now)
@@ -189,50 +176,6 @@ def crashed(run: Run, now: datetime) -> Run:
 def cancelled(run: Run, now: datetime) -> Run:
     """A person ended this run (RUN-12)."""
     return stopped(run, failure(run, "CANCELLED", ""), now)
-
-
-def resumed(run: Run, way: GoOn, answer: str | None, now: datetime) -> Run:
-    """A person lets the run go on: a new visit, with the failure it stopped for as feedback (RUN-6, RUN-10)."""
-    answers = run.answers
-    if answer is not None:
-        answers = (*answers, (run.error.question or "" if run.error else "", answer))
-    fresh = replace(run, answers=answers, error=None, stopped_in=None)
-    note = "retry_step" if way.is_from_start else "resume"
-    fresh = replace(fresh, current_step_id=way.step_id or run.current_step_id, quota=None)
-    if way.is_from_start and way.step_id is not None:
-        fresh = _from_start(fresh, way.step_id)
-    keeps_work = way.event is RunEvent.RESUMED_AT_TESTS
-    old = run.visit
-    visit = Visit(
-        feedback=feedback_of(run),
-        is_tested=keeps_work and old.is_tested,
-        changed_files=old.changed_files if keeps_work else 0,
-        changed_lines=old.changed_lines if keeps_work else 0,
-        areas=old.areas if keeps_work else frozenset(),
-        summary=old.summary if keeps_work else "",
-    )
-    return happen(replace(fresh, visit=visit), way.event, now, note=note)
-
-
-def feedback_of(run: Run) -> tuple[Feedback, ...]:
-    """Tell whoever goes on what a run stopped for; a question or an end from outside is no failure."""
-    why = run.error
-    if why is None or why.question is not None or why.reason_code in FROM_OUTSIDE:
-        return ()
-    return (Feedback(why.cause or why.reason_code, why.summary, why.evidence.stderr_snippet),)
-
-
-def _from_start(run: Run, step_id: str) -> Run:
-    """Do a step again from the commit before it: what came of it and of later ones no longer counts."""
-    index = run.current_index
-    assert index is not None, step_id
-    steps = dict(run.steps)
-    for step in run.plan[index + 1 :]:
-        if step.id in steps:
-            steps[step.id] = replace(steps[step.id], base=None, commit=None, is_done=False, kept=None)
-    work = steps.get(step_id, StepWork())
-    steps[step_id] = replace(work, commit=None, is_done=False, kept=None, sessions={}, retries=work.retries + 1)
-    return replace(run, steps=steps, left_tree=None)
 
 
 def rebased(run: Run, commit: str) -> Run:

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.auto_run import Ended, Session, Started, Upcoming, carry_on, record_end
 from aiflow.domain.request import RequestId
+from aiflow.errors import AiflowError
 from aiflow.usecases.auto_attempts import attempt, ended_of, wait_for_lock
 from aiflow.usecases.find_interrupted import with_interrupted
+from aiflow.usecases.judge_cut import give_up
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.recover_runs import recover_run
+from aiflow.usecases.resume_run import Wish, decide, resume_run
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -75,10 +78,39 @@ def recover(shift: Shift, backlog: Backlog) -> str | None:
         reason = shift.why_stop()
         if reason is None:
             run = backlog.runs.get(request_id)
-            older = (each.run_id for each in shift.engine.runs.all_of(request_id) if run and each.run_id < run.run_id)
-            started = Started(request_id, next(older, None))
+            started = _taken_up(shift, request_id, run.run_id if run else "")
             work = partial(recover_run, shift.engine, request_id)
             reason = attempt(shift, started, backlog.by_id[request_id].title, work)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _taken_up(shift: Shift, request_id: RequestId, run_id: str) -> Started:
+    """Note what is taken up again: its run is the one that came behind those before it."""
+    older = (each.run_id for each in shift.engine.runs.all_of(request_id) if each.run_id < run_id)
+    return Started(request_id, next(older, None))
+
+
+def go_on_with_left(shift: Shift) -> str | None:
+    """Let the runs go on that an earlier delivery had to leave; returns the reason code if auto-run has to stop for it.
+
+    One that cannot by itself, because a person changed something meanwhile, waits for that person, and nobody with it.
+    """
+    engine = shift.engine
+    for run in shift.terms.left():
+        if not run.may_call_again(engine.limits):
+            give_up(engine, run)
+            continue
+        wish = Wish(is_delivery=True)
+        try:
+            decide(engine, run, wish)
+        except AiflowError:
+            continue
+        if engine.locks.held()[0]:
+            wait_for_lock(shift)
+        started = _taken_up(shift, RequestId(run.request_id), run.run_id)
+        reason = shift.why_stop() or attempt(shift, started, run.title, partial(resume_run, engine, run, wish))
         if reason is not None:
             return reason
     return None

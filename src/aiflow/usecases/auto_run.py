@@ -18,7 +18,7 @@ from aiflow.domain.lock import Lock
 from aiflow.domain.selection import describe_holder, digest, select_next
 from aiflow.errors import AiflowError, ConflictError, as_problem
 from aiflow.usecases.auto_attempts import attempt, gave_way, newest_run_id, wait_for_lock
-from aiflow.usecases.auto_recovery import count_begun, find_interrupted, recover, take_up, to_recover
+from aiflow.usecases.auto_recovery import count_begun, find_interrupted, go_on_with_left, recover, take_up, to_recover
 from aiflow.usecases.auto_shift import Shift, Terms
 from aiflow.usecases.auto_summary import summarize, summarize_alone
 from aiflow.usecases.clean_up import retention
@@ -114,7 +114,7 @@ def _begin(shift: Shift, last: Session | None) -> str | None:
     count_begun(shift, backlog)
     if not shift.is_healthy():
         return "DOCTOR_FAILED"
-    return recover(shift, backlog)
+    return recover(shift, backlog) or go_on_with_left(shift)
 
 
 def _end(shift: Shift, reason: str) -> None:

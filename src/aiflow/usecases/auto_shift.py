@@ -32,7 +32,8 @@ class Terms:
     """How one auto-run is to go.
 
     `texts` are the words of its summary, `asked` tells what signals ask for, `observe` is told of everything it does,
-    `finish` of the end, before the notification that may take its time.
+    `finish` of the end, before the notification that may take its time. `left` gives the runs that an earlier delivery
+    of the same auto-run had to leave.
     """
 
     records: AutoRecords
@@ -42,6 +43,7 @@ class Terms:
     asked: Callable[[], StopRequest] = lambda: StopRequest.NONE
     observe: Callable[[AutoStatus], None] = lambda _status: None
     finish: Callable[[Summary], None] = lambda _summary: None
+    left: Callable[[], list[Run]] = list
 
 
 class Shift:

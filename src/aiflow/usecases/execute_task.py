@@ -23,6 +23,7 @@ from aiflow.usecases.auto_run import auto_run, limits_of
 from aiflow.usecases.auto_shift import Terms
 from aiflow.usecases.file_prompt import file_prompt
 from aiflow.usecases.heartbeat import CutOff
+from aiflow.usecases.judge_cut import give_up
 from aiflow.usecases.recover_runs import reclaim_locks
 from aiflow.usecases.resume_run import Wish, resume_run
 from aiflow.usecases.runner_desk import EAR_SECONDS, News, NewsKind
@@ -135,11 +136,13 @@ def _run(desk: Desk, engine: Engine, hold: Hold) -> TaskEnd:
     if task.action is TaskAction.PROMPT:
         request_id = file_prompt(engine, task, prompt)
     run = _latest(engine, request_id, None)
-    way = way_of(task, run, is_ready=_is_ready(engine, request_id))
+    way = way_of(task, run, engine.limits, is_ready=_is_ready(engine, request_id))
     if run is not None and way is Way.OVER:
         return end_of_run(hold, run)
+    if run is not None and way is Way.GIVE_UP:
+        return end_of_run(hold, give_up(engine, run))
     if run is not None and way is Way.RESUME:
-        return end_of_run(hold, resume_run(engine, run, Wish()))
+        return end_of_run(hold, resume_run(engine, run, Wish(is_delivery=True)))
     if way is Way.RECOVER or task.action in (TaskAction.START, TaskAction.PROMPT):
         return end_of_run(hold, start_run(engine, request_id))
     return end_of_run(hold, _go_on(engine, task, request_id, prompt))
@@ -171,8 +174,6 @@ def _is_ready(engine: Engine, request_id: RequestId) -> bool:
 def _auto_run(desk: Desk, engine: Engine, hold: Hold) -> TaskEnd:
     """Work through the backlog; what an earlier delivery had to leave goes on first."""
     task = hold.task
-    for run in _left_behind(engine, task):
-        resume_run(engine, run, Wish())
     terms = Terms(
         desk.auto_records,
         limits_of(engine.settings),
@@ -180,6 +181,7 @@ def _auto_run(desk: Desk, engine: Engine, hold: Hold) -> TaskEnd:
         is_watching=is_set(task, WATCH),
         asked=lambda: StopRequest.NOW if engine.interrupted() else desk.asked(),
         observe=desk.tell_auto,
+        left=lambda: _left_behind(engine, task),
     )
     code = auto_run(engine, terms).session.reason_code
     if code == "AUTO_STOPPED_BY_PERSON" and desk.asked() is not StopRequest.NONE:

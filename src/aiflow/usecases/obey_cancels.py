@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.delivery import called_off, is_about, is_cut
 from aiflow.domain.lifecycle import TaskStatus
-from aiflow.domain.lock import Lock
 from aiflow.domain.request import RequestId
 from aiflow.domain.task import TaskAction
+from aiflow.usecases.judge_cut import judge_cut
 from aiflow.usecases.recover_runs import find_crashed, mark_crashed, reclaim_locks
-from aiflow.usecases.run_report import record_verdict
-from aiflow.usecases.run_work import holding
 
 if TYPE_CHECKING:
     from aiflow.domain.run import Run
@@ -46,7 +44,7 @@ def stop_runs_of(engine: Engine, task: Task, here: Checkout) -> tuple[Run, ...]:
     So are those that a runner had stopped, and that the task was to go on with: nobody does any more.
     """
     stopped = [mark_crashed(engine, RequestId(run.request_id)) for run in mark_interrupted(engine, task, here)]
-    stopped += [_call_off(engine, run) for run in _cut_runs(engine, task, here)]
+    stopped += [judge_cut(engine, run, called_off) for run in _cut_runs(engine, task, here)]
     return tuple(run for run in stopped if run is not None)
 
 
@@ -54,17 +52,6 @@ def _cut_runs(engine: Engine, task: Task, here: Checkout) -> list[Run]:
     latest = engine.runs.latest(_wanted(task)).items()
     loaded = (engine.runs.load(request_id, run.run_id) for request_id, run in latest if run.is_waiting and run.task)
     return [run for run in loaded if run is not None and is_cut(run) and is_about(task, run, here)]
-
-
-def _call_off(engine: Engine, run: Run) -> Run | None:
-    lease = engine.locks.acquire_request(RequestId(run.request_id), run.run_id, beside_others=True)
-    if isinstance(lease, Lock):
-        return None
-    with holding(engine, lease, run) as work:
-        if not is_cut(work.run):  # somebody let it go on meanwhile
-            return None
-        record_verdict(work, called_off(work.run, engine.clock()))
-        return work.run
 
 
 def _wanted(task: Task) -> list[RequestId] | None:

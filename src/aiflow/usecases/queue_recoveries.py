@@ -24,22 +24,23 @@ if TYPE_CHECKING:
 def queue_recoveries(desk: Desk, known: set[str]) -> None:
     """Enqueue a start for each request whose run nobody works on and that has no live task; each run once.
 
-    `known` remembers which were enqueued: what could not be recovered is not tried for ever (RUN-14).
+    `known` remembers which were enqueued and are still not recovered: those are not tried for ever (RUN-14).
     """
     engine = desk.engine
     reclaim_locks(engine)
     backlog = with_interrupted(read_backlog(engine.backlog), engine.locks)
-    for request_id in sorted(backlog.interrupted):
-        run = backlog.runs.get(request_id)
-        name = run.run_id if run else request_id
+    run_ids = {request_id: run.run_id for request_id, run in backlog.runs.items()}
+    names = {request_id: run_ids.get(request_id, request_id) for request_id in sorted(backlog.interrupted)}
+    known.intersection_update(names.values())
+    for request_id, name in names.items():
         if name in known:
             continue
-        if not obeys_cancel(desk, request_id):
-            _enqueue(desk, backlog.by_id[request_id], run.run_id if run else None)
-        known.add(name)
+        if obeys_cancel(desk, request_id) or _enqueue(desk, backlog.by_id[request_id], run_ids.get(request_id)):
+            known.add(name)
 
 
-def _enqueue(desk: Desk, request: Request, run_id: str | None) -> None:
+def _enqueue(desk: Desk, request: Request, run_id: str | None) -> bool:
+    """Enqueue one; False if it has a live task: that goes on with it, or is about to be seen to by a reaper."""
     now = desk.engine.clock()
     task = Task(
         namespace=desk.queue.namespace,
@@ -55,8 +56,9 @@ def _enqueue(desk: Desk, request: Request, run_id: str | None) -> None:
     )
     try:
         queued = desk.queue.enqueue(task)
-    except ConflictError as error:  # its task lives, or is about to be seen to by a reaper
+    except ConflictError as error:
         if error.reason_code != "REQUEST_QUEUED":
             raise
-        return
+        return False
     desk.tell(News(NewsKind.RECOVERING, queued, "PROCESS_CRASHED"))
+    return True

@@ -10,7 +10,8 @@ from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import RunOutcome, RunState
 from aiflow.domain.lock import Lock
 from aiflow.domain.request import RequestId, RequestStatus
-from aiflow.domain.run_events import cancelled, crashed, recovered
+from aiflow.domain.run_events import cancelled, crashed
+from aiflow.domain.run_going_on import recovered
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import owned, take_lock

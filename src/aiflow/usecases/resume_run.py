@@ -11,7 +11,8 @@ from aiflow.domain.place import retry_ref
 from aiflow.domain.request import RequestId
 from aiflow.domain.resume import Goal, GoOn, Refused, ResumeMode, StartAnew, decide_resume
 from aiflow.domain.run import as_stopped
-from aiflow.domain.run_events import failure, feedback_of, rebased, resumed
+from aiflow.domain.run_events import failure, rebased
+from aiflow.domain.run_going_on import delivered_again, feedback_of, resumed
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
 from aiflow.usecases.check_health import require_health
 from aiflow.usecases.lock_run import in_progress, owned, take_lock
@@ -30,11 +31,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a person asked for (D34 §4.2), with an answer and whether their own edits of the worktree are kept."""
+    """What a person asked for (D34 §4.2), with an answer and whether their own edits of the worktree are kept.
+
+    A delivery asks for nothing: it goes on with what an earlier one of its task left.
+    """
 
     goal: Goal = field(default_factory=Goal)
     answer: str | None = None
     keeps_changes: bool = False
+    is_delivery: bool = False
 
 
 def resume_run(engine: Engine, run: Run, wish: Wish) -> Run:
@@ -160,7 +165,8 @@ def _go_on(engine: Engine, lease: Lease, run: Run, way: GoOn, wish: Wish) -> Wor
         if run.agent != engine.agent_name:  # the settings, or a flag, name another one now
             engine.warn(engine.texts("run.other_agent", before=run.agent, now=engine.agent_name))
         again = replace(owned(engine, lease, again), agent=engine.agent_name)
-        work.save(resumed(again, way, wish.answer, engine.clock()))
+        now = engine.clock()
+        work.save(delivered_again(again, way, now) if wish.is_delivery else resumed(again, way, wish.answer, now))
     return work
 
 
