@@ -435,6 +435,18 @@ def test_a_sick_checkout_burns_no_tasks(yard: Yard) -> None:
     assert yard.ended(task_id).status == "COMPLETE"
 
 
+@pytest.mark.spec("QUE-7", "CLI")
+def test_a_program_that_no_longer_reads_its_events_does_not_touch_the_runner(yard: Yard) -> None:
+    runner = yard.runner()
+    assert runner.stdout is not None
+    assert json.loads(runner.stdout.readline())["event"] == "started"
+    runner.stdout.close()
+    assert yard.ended(yard.add()).status == "COMPLETE"
+    runner.send_signal(signal.SIGTERM)
+    assert runner.wait(20) == 0
+    assert [each.is_at_rest for each in yard.runners()] == [True]
+
+
 def test_what_it_shows_is_for_people(yard: Yard) -> None:
     yard.add()
     out = yard.bench.aiflow("runner", "--once").stdout

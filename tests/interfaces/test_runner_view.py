@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from datetime import UTC, datetime
 from typing import Any
@@ -102,6 +103,23 @@ def test_programs_get_one_object_per_event(
     assert (ended["task_id"], ended["status"], ended["successor"]) == ("TASK-1", "ERROR", "TASK-1.2")
     assert told[-1]["tasks"] == 3
     assert (told[16]["runner_id"], told[16]["lost_runner"]) == ("host-1-ab", "other")
+
+
+@pytest.mark.spec("QUE-7")
+@pytest.mark.parametrize("as_json", [False, True])
+def test_that_nobody_reads_it_any_more_does_not_touch_the_runner(
+    monkeypatch: pytest.MonkeyPatch, *, as_json: bool
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    stdout = open(writer, "w", encoding="utf-8")  # noqa: SIM115 - to close it fails, too
+    monkeypatch.setattr(sys, "stdout", stdout)
+    with RunnerView(Texts("en"), RUNNER, as_json=as_json, clock=lambda: NOW) as view:
+        for each in EVERYTHING:
+            view.hear(each)
+    monkeypatch.undo()
+    with pytest.raises(BrokenPipeError):
+        stdout.close()
 
 
 @pytest.mark.parametrize(("columns", "language"), [(60, "en"), (44, "ja")])

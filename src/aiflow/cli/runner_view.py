@@ -70,7 +70,8 @@ class RunnerView(AutoView):
     def hear(self, news: News) -> None:
         """Show what happened to the runner."""
         if self._as_json:
-            print_json(news_shape(news, self._runner, self._clock()), is_event=True)
+            with self._unread():
+                print_json(news_shape(news, self._runner, self._clock()), is_event=True)
             return
         if self._is_quiet:
             return

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 # A call to a store that hangs is not waited for longer than this: the process is about to end.
 JOIN_SECONDS = 10.0
+# The next turn behind one that raised, and so could not say when its next would be.
+AFTER_ERROR_SECONDS = 1.0
 
 
 class Beside:
@@ -43,4 +45,7 @@ class Beside:
             self._turn.clear()
             if self._is_over:
                 return
-            self._pause = self._act()
+            try:
+                self._pause = self._act()
+            except Exception:  # noqa: BLE001 - whatever it is, this turn is lost, and the next may not be
+                self._pause = AFTER_ERROR_SECONDS
