@@ -11,11 +11,27 @@ from typing import Any
 
 import pytest
 
+from aiflow.adapters.agents.chosen import DRIVERS
+from aiflow.adapters.agents.command import Launch, Surroundings
 from aiflow.adapters.agents.installed import InstalledAgents
 from aiflow.adapters.agents.logins import seen_login
-from aiflow.domain.agent_programs import KNOWN, AgentChoice, AgentProgram, AgentTrouble, Login
+from aiflow.adapters.environment import minimal
+from aiflow.adapters.processes.launch import GuardedProcesses
+from aiflow.adapters.secrets import Masker
+from aiflow.domain.agent_call import AgentCall
+from aiflow.domain.agent_programs import KNOWN, AgentChoice, AgentProgram, AgentTrouble, KnownProgram, Login
+from aiflow.domain.answers import Role
+from aiflow.domain.run import Brief
 from e2e.real_agents import STUB_KEY, RealHome, processes_left
 
+# What some driver lets through, and what looks like it but is let through by none.
+VARIABLES = """
+ANTHROPIC_API_KEY CLAUDE_CONFIG_DIR CLAUDE_CODE_USE_BEDROCK AWS_PROFILE CODEX_API_KEY OPENAI_API_KEY MISTRAL_API_KEY
+OPENCODE_CONFIG GEMINI_MODEL GOOGLE_CLOUD_PROJECT MY_KEY
+"""
+STRANGERS = """
+ANTHROPIC_TEAM_KEY CLAUDE_CODE_ENTRYPOINT CODEX_INTERNAL OPENAI_TEAM_KEY OPENCODE_SERVER_PASSWORD GEMINI_CLI GOOGLE_X
+"""
 CLAUDE, CODEX, OPENCODE = AgentChoice("claude-code"), AgentChoice("codex"), AgentChoice("acp", ("opencode", "acp"))
 
 
@@ -171,6 +187,34 @@ def test_programs_that_are_asked_get_the_environment_of_an_agent(home: RealHome)
     assert "planted" not in seen
     assert "MY_KEY=named" in seen
     assert "CODEX_API_KEY=" in seen
+
+
+@pytest.mark.spec("AGT-4", "DOC-1")
+@pytest.mark.parametrize("known", KNOWN, ids=lambda known: known.name)
+def test_programs_that_are_asked_get_the_variables_of_a_run_and_no_others(known: KnownProgram, home: RealHome) -> None:
+    program(home, known.name, f'env > "{home.folder}/seen"')
+    home.environ |= dict.fromkeys((VARIABLES + STRANGERS).split(), "here")
+    asked = at(home, "MY_KEY")
+    asked.find(AgentChoice(known.kind, known.argv), asks=True)
+    folder = str(home.folder)
+    around = Surroundings(folder, folder, folder, asked.environ, GuardedProcesses(folder), Masker({}))
+    call = AgentCall(Role.QA, Brief("RQ-1", "A request", "Do it.", "P1"), "RUN-1", folder, None, (), 1)
+    start = DRIVERS[known.kind](Launch(known.argv, 60, 60, ("MY_KEY",)), around).start(call, folder)
+    of_run = minimal(asked.environ, (*start.env_names, "MY_KEY"))
+    seen = dict(line.partition("=")[::2] for line in (home.folder / "seen").read_text().splitlines())
+    assert {name for name in seen if seen[name] == "here"} == {name for name in of_run if of_run[name] == "here"}
+    assert "MY_KEY" in seen
+
+
+@pytest.mark.spec("AGT-4", "DOC-1")
+def test_a_key_that_no_run_would_get_is_no_login(home: RealHome) -> None:
+    program(home, "codex", "echo 0.9.1")
+    provider = 'model_provider = "own"\n[model_providers.own]\nname = "own"\nenv_key = "OPENAI_TEAM_KEY"\n'
+    home.write(".codex/config.toml", provider)
+    home.environ["OPENAI_TEAM_KEY"] = STUB_KEY
+    assert at(home).find(CODEX).login is Login.NONE_SEEN
+    assert at(home).find(CODEX, asks=True).login is Login.NONE_SEEN
+    assert at(home, "OPENAI_TEAM_KEY").find(CODEX).login is Login.IN
 
 
 # --- logins, by what lies in files and variables ---------------------------------------------------------------------

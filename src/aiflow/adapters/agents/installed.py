@@ -12,23 +12,26 @@ import shutil
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.agents.acp.programs import known as known_acp
 from aiflow.adapters.agents.asking import Said, ask
+from aiflow.adapters.agents.claude_environment import env_names as claude_names
+from aiflow.adapters.agents.codex_arguments import ENV_NAMES as CODEX_NAMES
 from aiflow.adapters.agents.logins import CODEX_KEEPS, Seen, seen_login
 from aiflow.adapters.environment import minimal
 from aiflow.domain.agent_programs import KNOWN, AgentChoice, AgentProgram, AgentTrouble, Login
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 ASK_SECONDS = 15.0
 MOST_AT_ONCE = 8
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 _NAMES = {known.kind: known.name for known in KNOWN if not known.argv}
-# Variables that a kind's own programs are told of by; others have to be named in `agent.env`.
-_PREFIXES = {
-    "claude-code": ("ANTHROPIC_", "CLAUDE_"),
-    "codex": ("CODEX_", "OPENAI_"),
-    "acp": ("OPENCODE_", "GEMINI_", "GOOGLE_"),
+# Which of the user's variables each kind's driver gives its program; others have to be named in `agent.env`.
+_DRIVER_NAMES: Mapping[str, Callable[[AgentProgram, Mapping[str, str]], tuple[str, ...]]] = {
+    "claude-code": lambda _, environ: claude_names(environ),
+    "codex": lambda *_: CODEX_NAMES,
+    "acp": lambda found, _: known_acp(found.argv).env_names,
 }
 # Before this version `auth status` is no command of claude's, but words for a model.
 _CLAUDE_KNOWS_AUTH = (2, 1)
@@ -74,7 +77,9 @@ class InstalledAgents:
         found = AgentProgram(kind, name, argv, path, trouble=trouble)
         if kind == "command":
             return replace(found, login=Login.NOT_NEEDED)
-        seen = seen_login(name.rpartition("/")[2], self._environ(kind), self.root) if path else Seen(Login.UNKNOWN)
+        if path is None:
+            return found
+        seen = seen_login(name.rpartition("/")[2], self._environ(found), self.root)
         return replace(found, login=seen.login, login_by=seen.by)
 
     def _locate(self, name: str) -> tuple[str | None, AgentTrouble | None]:
@@ -89,10 +94,9 @@ class InstalledAgents:
             return None, AgentTrouble.MISSING
         return path, None if os.access(path, os.X_OK) else AgentTrouble.NOT_EXECUTABLE
 
-    def _environ(self, kind: str) -> dict[str, str]:
-        """Return the environment that a kind's program gets."""
-        own = (name for name in self.environ if name.startswith(_PREFIXES.get(kind, ())))
-        return minimal(self.environ, (*own, *self.env_names))
+    def _environ(self, found: AgentProgram) -> dict[str, str]:
+        """Return what a run would give a program of the user's environment, and nothing else."""
+        return minimal(self.environ, (*_DRIVER_NAMES[found.kind](found, self.environ), *self.env_names))
 
     def _ask(self, found: AgentProgram) -> AgentProgram:
         """Let a program that we know tell about itself; a program of the user's own is not started for this."""
@@ -134,7 +138,7 @@ class InstalledAgents:
     def _say(self, found: AgentProgram, *arguments: str) -> Said:
         """Ask a program something."""
         assert found.path is not None
-        return ask((found.path, *arguments), self.root, self._environ(found.kind), self.ask_seconds)
+        return ask((found.path, *arguments), self.root, self._environ(found), self.ask_seconds)
 
 
 def _as_seen(found: AgentProgram) -> Seen:
