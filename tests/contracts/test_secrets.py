@@ -137,6 +137,16 @@ def test_what_looks_like_a_token_is_masked_whoever_it_belongs_to(token: str) -> 
         ("Authorization: Bearer abc.def", "Authorization: Bearer ***"),
         ("authorization: basic dXNlcjpwYXNz", "authorization: basic ***"),
         ("-H 'Authorization: token abc' -v", "-H 'Authorization: token ***' -v"),
+        ('{"authorization":"Bearer zzzz1234zzzz"}', '{"authorization":"Bearer ***"}'),
+        (r'"{\"Authorization\": \"Bearer zzzz1234zzzz\"}"', r'"{\"Authorization\": \"Bearer ***\"}"'),
+        ("authorization: 'Bearer zzzz1234zzzz'", "authorization: 'Bearer ***'"),
+        ("{'proxy-authorization' : 'basic dXNlcjpwYXNz'}", "{'proxy-authorization' : 'basic ***'}"),
+        (r'"Host: x\nAuthorization: Bearer abc\n"', r'"Host: x\nAuthorization: Bearer ***\n"'),
+        ("x-api-key: zzzz1234zzzz", "x-api-key: ***"),
+        ("X-Goog-Api-Key:zzzz1234zzzz==", "X-Goog-Api-Key:***"),
+        ('{"x-api-key": "zzzz1234zzzz"}', '{"x-api-key": "***"}'),
+        (r"curl -H \"api-key: zzzz-1234.zzzz\"", r"curl -H \"api-key: ***\""),
+        ("x-api-key: 'zzzz1234zzzz'", "x-api-key: '***'"),
     ],
 )
 def test_secrets_in_addresses_and_headers_are_masked(text: str, masked: str) -> None:
@@ -153,6 +163,12 @@ def test_secrets_in_addresses_and_headers_are_masked(text: str, masked: str) -> 
         "a task-force-of-more-than-twenty-letters",
         "commit 0123456789abcdef0123456789abcdef01234567",
         "sk-short ghp_short AKIA_no eyJ.x.y",
+        "Authorization: the bearer of this",
+        '{"Authorization": "Bearer ${TOKEN}"} "Authorization": "Bearer " + token',
+        "x-api-key: required, api-key: string, the x-api-key: header",
+        '{"x-api-key": process.env.ANTHROPIC_API_KEY, "api-key": "${KEY_2025_LONG}"}',
+        "api-key:\n  2025-11-04-a-new-one",
+        "api-key: v2",
         "日本語 ä \\ {answer}",
         "",
     ],
@@ -171,10 +187,14 @@ def test_everything_else_stays(text: str) -> None:
         "https://me:hunter2@host",
         f"token {TOKENS[0]}",
         'a "quoted" https://me:x"y@host',
+        '{"authorization":"Bearer zzzz1234zzzz"}',
+        "x-api-key: \nzzzz1234zzzz",
+        "x-api-key: ",
+        "authorization: bearer ",
     ],
 )
 def test_an_answer_that_is_masked_is_still_the_same_json(summary: str) -> None:
-    answer = {"status": "done", "summary": summary, "question": "who@where"}
+    answer = {"status": "done", "summary": summary, "question": "who@where", "x-api-key": 1234567890}
     for separators in ((",", ":"), (", ", ": ")):
         masked = json.loads(NOBODY.mask(json.dumps(answer, separators=separators).encode()))
         assert list(masked) == list(answer)

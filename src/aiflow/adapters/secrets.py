@@ -41,9 +41,18 @@ _TOKEN_WORDS = (
     *(b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"glpat-", b"sk-", b"AKIA", b"ASIA", b"xox"),
     *(b"AIza", b"npm_", b"pypi-", b"hf_", b"eyJ"),
 )
-# Neither goes beyond a quotation mark: an answer is masked while it is JSON, and must stay JSON.
+# None goes beyond a quotation mark behind its secret: an answer is masked while it is JSON, and must stay JSON.
 _IN_URL = re.compile(rb"""(?<=://)([^\s/:@"'<>\\]+):([^\s/@"'<>\\]+)(?=@)""")
-_HEADER = re.compile(rb"""(?i)\b(authorization:\s*(?:bearer|basic|token)\s+)[^\s"'<>\\]+""")
+# A header as it is sent, or as an entry of JSON, YAML or code; inside JSON a quotation mark has backslashes before it.
+# No secret begins with a brace, but what stands for one does: `Bearer ${TOKEN}`.
+_HEADER = re.compile(
+    rb"""(?i)(authorization(?:\\*["'])?\s*:\s*(?:\\*["'])?(?:bearer|basic|token)\s+)(?!\$?\{)[^\s"'<>\\]+"""
+)
+# Behind this name is the key, or a word about it: keys are long and have digits. Where the name is in quotation marks,
+# the key is, too: a number of JSON's is none.
+_KEY_HEADER = re.compile(
+    rb"""(?i)(api-key(?:\\*["']\s*:\s*\\*["']|[ \t]*:[ \t]*(?:\\*["'])?))(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}"""
+)
 
 
 class Masker:
@@ -81,8 +90,11 @@ class Masker:
             yield _TOKENS, MASK
         if b"://" in data:
             yield _IN_URL, rb"\1:***"
-        if b":" in data:
+        folded = data.lower()  # quicker than any search that takes large letters for small ones
+        if b"authorization" in folded:
             yield _HEADER, rb"\1***"
+        if b"api-key" in folded:
+            yield _KEY_HEADER, rb"\1***"
 
     def mask_text(self, text: str) -> str:
         """The same for a text."""
