@@ -211,6 +211,11 @@ def test_a_call_is_what_its_thread_used_since() -> None:
             {"type": "mcp_tool_call", "server": "docs", "tool": "find", "status": "failed"},
             "tool docs.find: failed",
         ),
+        (
+            "item.completed",
+            {"type": "mcp_tool_call", "server": "docs", "tool": "find", "error": {"message": "no such page"}},
+            "tool docs.find: no such page",
+        ),
         ("item.completed", {"type": "command_execution", "command": "x", "status": "declined"}, "(declined)"),
         (
             "item.completed",

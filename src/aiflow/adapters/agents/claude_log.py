@@ -6,13 +6,13 @@ Pure. What it does not know it does not show: raw JSON in a log helps nobody.
 from __future__ import annotations
 
 import json
-import os
 import re
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.answer_text import readable
 from aiflow.adapters.agents.claude_troubles import reset_of, words_of
 from aiflow.adapters.agents.json_fields import count_of, number_of, part_of, parts_of, text_of
+from aiflow.adapters.agents.log_text import inside, shortened, used_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from aiflow.adapters.agents.json_fields import Fields
     from aiflow.domain.usage import Usage
 
-# Enough to see what went wrong; the agent itself saw all of it.
-MAX_OUTPUT = 8_000
 MAX_TARGET = 400
 ANSWER_TOOL = "StructuredOutput"
 SHELL_TOOL = "Bash"
@@ -83,7 +81,7 @@ def shown_result(block: Fields, tool: str) -> str | None:
     )
     for noise in _NOISE:
         told = noise.sub("", told)
-    return _said(_cut(told.rstrip())) if is_failed or tool == SHELL_TOOL else None
+    return _said(shortened(told.rstrip())) if is_failed or tool == SHELL_TOOL else None
 
 
 def shown_limit(event: Fields) -> str | None:
@@ -99,11 +97,10 @@ def shown_limit(event: Fields) -> str | None:
 
 def shown_end(result: Fields, usage: Usage) -> str:
     """Show how the call ended, and what it used."""
-    used = f"{usage.input_tokens} tokens read ({usage.cached_tokens} cached), {usage.output_tokens} written"
     money = f", ${usage.cost_usd:.4f}" if usage.cost_usd else ""
     is_failed = result.get("is_error") is not False
     ending = _plain(words_of(result)) if is_failed else "done"
-    return f"claude: {ending}; {used}{money}"
+    return f"claude: {ending}; {used_tokens(usage)}{money}"
 
 
 def shown_denials(denied: list[str]) -> str:
@@ -114,13 +111,13 @@ def shown_denials(denied: list[str]) -> str:
 def shown_noise(line: bytes) -> str:
     """Show a line that is no event: words as they are, broken JSON only as its size."""
     text = _plain(line.decode("utf-8", "replace")).strip()
-    return f"claude: an event that cannot be read ({len(line)} bytes)" if text[:1] in ("{", "[") else _cut(text)
+    return f"claude: an event that cannot be read ({len(line)} bytes)" if text[:1] in ("{", "[") else shortened(text)
 
 
 def tool_use(name: str, given: Fields, cwd: str) -> str:
     """Name a tool with what it is used on, on one line."""
     target = next((text for key in _TARGETS if (text := text_of(given, key))), "")
-    return " ".join(f"{name} {_path(target, cwd)}".split())[:MAX_TARGET]
+    return " ".join(f"{name} {inside(target, cwd)}".split())[:MAX_TARGET]
 
 
 def _block(block: Fields, cwd: str) -> str | None:
@@ -132,7 +129,7 @@ def _block(block: Fields, cwd: str) -> str | None:
     given = part_of(block, "input")
     if name == ANSWER_TOOL:
         return _said(_answer(given))
-    return _said(f"$ {_cut(text_of(given, 'command'))}" if name == SHELL_TOOL else tool_use(name, given, cwd))
+    return _said(f"$ {shortened(text_of(given, 'command'))}" if name == SHELL_TOOL else tool_use(name, given, cwd))
 
 
 def _answer(given: Fields) -> str:
@@ -140,17 +137,6 @@ def _answer(given: Fields) -> str:
         return readable(json.dumps(given))
     except (ValueError, RecursionError):
         return ""
-
-
-def _path(target: str, cwd: str) -> str:
-    return target.removeprefix(f"{cwd.rstrip(os.sep)}{os.sep}")
-
-
-def _cut(text: str) -> str:
-    if len(text) <= MAX_OUTPUT:
-        return text
-    left_out = len(text) - MAX_OUTPUT
-    return f"{text[: MAX_OUTPUT // 2]}\n[… {left_out} characters left out …]\n{text[-MAX_OUTPUT // 2 :]}"
 
 
 def _joined(parts: Iterable[str | None], indent: str) -> str | None:

@@ -5,21 +5,18 @@ Pure. What it does not know it does not show: raw JSON in a log helps nobody.
 
 from __future__ import annotations
 
-import os
 import shlex
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.answer_text import readable
 from aiflow.adapters.agents.json_fields import part_of, parts_of, text_of
+from aiflow.adapters.agents.log_text import inside, shortened, used_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from aiflow.adapters.agents.json_fields import Fields
     from aiflow.domain.usage import Usage
-
-# Enough of a command's output to see what went wrong; the agent itself saw all of it.
-MAX_OUTPUT = 8_000
 
 
 def shown_begin(item: Fields) -> str | None:
@@ -44,9 +41,7 @@ def shown_todo(item: Fields) -> str | None:
 
 def shown_tokens(usage: Usage) -> str:
     """Show what a turn used."""
-    return (
-        f"codex: done; {usage.input_tokens} tokens read ({usage.cached_tokens} cached), {usage.output_tokens} written"
-    )
+    return f"codex: done; {used_tokens(usage)}"
 
 
 def _command(command: str) -> str:
@@ -60,33 +55,23 @@ def _command(command: str) -> str:
 
 
 def _result(item: Fields) -> str:
-    output = _cut(text_of(item, "aggregated_output").rstrip())
+    output = shortened(text_of(item, "aggregated_output").rstrip())
     code, status = item.get("exit_code"), text_of(item, "status")
     ending = "" if code == 0 else f"(exit code {code})" if isinstance(code, int) else f"({status or 'no exit code'})"
     return "\n".join(filter(None, (output, ending)))
 
 
-def _cut(text: str) -> str:
-    if len(text) <= MAX_OUTPUT:
-        return text
-    left_out = len(text) - MAX_OUTPUT
-    return f"{text[: MAX_OUTPUT // 2]}\n[… {left_out} characters left out …]\n{text[-MAX_OUTPUT // 2 :]}"
-
-
 def _changes(item: Fields, cwd: str) -> str:
     told = parts_of(item, "changes")
-    files = ", ".join(f"{text_of(change, 'kind')} {_path(text_of(change, 'path'), cwd)}".strip() for change in told)
+    files = ", ".join(f"{text_of(change, 'kind')} {inside(text_of(change, 'path'), cwd)}".strip() for change in told)
     status = text_of(item, "status")
     return f"files: {files}" + ("" if status == "completed" else f" ({status})") if files else ""
 
 
 def _tool(item: Fields) -> str:
-    error = text_of(part_of(item, "error"), "message")
+    """Show a tool of a server's, and why it failed where that is told."""
+    error = shortened(text_of(part_of(item, "error"), "message"))
     return f"tool {text_of(item, 'server')}.{text_of(item, 'tool')}: {error or text_of(item, 'status')}"
-
-
-def _path(path: str, cwd: str) -> str:
-    return path.removeprefix(f"{cwd.rstrip(os.sep)}{os.sep}")
 
 
 _SHOWN: Mapping[str, Callable[[Fields, str], str]] = {
@@ -94,9 +79,7 @@ _SHOWN: Mapping[str, Callable[[Fields, str], str]] = {
     "agent_message": lambda item, _: readable(text_of(item, "text")),
     "reasoning": lambda item, _: text_of(item, "text").strip(),
     "file_change": _changes,
-    "mcp_tool_call": lambda item, _: (
-        f"tool {text_of(item, 'server')}.{text_of(item, 'tool')}: {text_of(item, 'status')}"
-    ),
+    "mcp_tool_call": lambda item, _: _tool(item),
     "web_search": lambda item, _: f"web search: {text_of(item, 'query')}",
     "error": lambda item, _: f"warning: {text_of(item, 'message')}",
 }

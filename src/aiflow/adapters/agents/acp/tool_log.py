@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from aiflow.adapters.agents.log_text import inside
+
 # How much of a command's output a log keeps; the whole is the agent's business.
 MOST_LINES = 12
 MOST_LETTERS = 300
@@ -42,7 +44,7 @@ class ToolLog:
         title, kind = _one_line(known.get("title", "")), known.get("kind", "tool")
         places = update.get("locations") if kind != "execute" else None
         first = places[0] if isinstance(places, list) and places else None
-        path = text_of(first.get("path")).removeprefix(f"{self._cwd}/") if isinstance(first, dict) else ""
+        path = inside(text_of(first.get("path")), self._cwd) if isinstance(first, dict) else ""
         return f"> {kind}: {title} {'' if path in title else path}".rstrip()
 
 
