@@ -152,6 +152,18 @@ def test_a_call_has_its_schema_and_its_prompt(driver: CodexDriver, tmp_path: Pat
     assert config["sandbox_workspace_write"]["writable_roots"] == [f"{tmp_path}/cache", f"{tmp_path}/own"]
 
 
+@pytest.mark.spec("AGT-4")
+def test_without_a_home_in_the_environment_the_users_counts_and_not_the_folder_one_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, server in (("here", "branch"), ("home", "user")):
+        (tmp_path / folder / ".codex").mkdir(parents=True)
+        (tmp_path / folder / ".codex/config.toml").write_text(f'[mcp_servers.{server}]\ncommand = "x"\n')
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert list(servers_of({}, "/none")) == ["user"]
+
+
 def test_a_thread_that_goes_on_is_told_what_is_new(driver: CodexDriver, tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Be brief.")
     new, again = (driver.start(call_in(tmp_path, name), str(tmp_path)) for name in ("not-a-thread", named(SESSION)))

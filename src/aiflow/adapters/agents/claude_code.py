@@ -12,7 +12,7 @@ from aiflow.adapters.agents.claude_events import SESSION_ID, ClaudeEvents
 from aiflow.adapters.agents.fence import HIDDEN, SHELL_PREFIX, work_paths, wrapper_of, write_wrapper
 from aiflow.adapters.agents.own_folders import own_folders
 from aiflow.adapters.agents.paid_session import session_of
-from aiflow.adapters.agents.prompts import prompt_for
+from aiflow.adapters.agents.prompts import prompt_for, read_first
 from aiflow.adapters.agents.stream import Start
 from aiflow.adapters.atomic_files import read_regular
 from aiflow.domain.sandbox import Sandbox
@@ -28,7 +28,6 @@ PROJECT_SETTINGS = (".claude/settings.json", ".claude/settings.local.json", ".mc
 # Keys of claude's settings whose values are commands that claude starts by itself, outside of its tools.
 STARTS_PROGRAMS = (b"apiKeyHelper", b"awsAuthRefresh", b"awsCredentialExport", b"gcpAuthRefresh", b"HeadersHelper")
 MAX_SETTINGS = 1_000_000
-_READ_THEM = f"\nThe project's own instructions for agents are in `{INSTRUCTIONS}`. Read them first, and follow them.\n"
 
 
 class ClaudeDriver:
@@ -46,8 +45,8 @@ class ClaudeDriver:
         variables = {**VARIABLES, SHELL_PREFIX: shell, HIDDEN: " ".join(hidden)}
         terms = self._terms(call, scratch, variables)
         prompt = prompt_for(call, goes_on=terms.session_id is not None)
-        if not terms.is_project_trusted and os.path.exists(os.path.join(call.cwd, INSTRUCTIONS)):
-            prompt += _READ_THEM
+        if not terms.is_project_trusted:
+            prompt += read_first(call, INSTRUCTIONS)
         return Start(
             argv=(PROGRAM, *arguments(terms)),
             stdin=prompt.encode("utf-8", "replace"),

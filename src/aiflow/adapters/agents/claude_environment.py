@@ -31,7 +31,7 @@ _FOUNDRY = """
 ANTHROPIC_FOUNDRY_API_KEY ANTHROPIC_FOUNDRY_RESOURCE ANTHROPIC_FOUNDRY_BASE_URL CLAUDE_CODE_SKIP_FOUNDRY_AUTH
 """
 # Where the user says that the model is in a cloud, what that cloud needs.
-_CLOUDS = {
+CLOUDS = {
     "CLAUDE_CODE_USE_BEDROCK": _BEDROCK,
     "CLAUDE_CODE_USE_VERTEX": _VERTEX,
     "CLAUDE_CODE_USE_FOUNDRY": _FOUNDRY,
@@ -53,11 +53,11 @@ _SESSIONS = ("CLAUDE_CODE_MESSAGING_SOCKET", "CLAUDE_CODE_MESSAGING_TOKEN")
 def env_names(environ: Iterable[str]) -> tuple[str, ...]:
     """Name the variables that claude is given where the user has them."""
     found = set(environ)
-    clouds = [switch for switch in _CLOUDS if switch in found]
+    clouds = [switch for switch in CLOUDS if switch in found]
     regions = (
         [name for name in found if name.startswith("VERTEX_REGION_")] if "CLAUDE_CODE_USE_VERTEX" in clouds else []
     )
-    of_clouds = (name for switch in clouds for name in (switch, *_CLOUDS[switch].split()))
+    of_clouds = (name for switch in clouds for name in (switch, *CLOUDS[switch].split()))
     return (*_NAMES.split(), *of_clouds, *sorted(regions))
 
 

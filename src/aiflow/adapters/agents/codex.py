@@ -13,7 +13,8 @@ from aiflow.adapters.agents.codex_events import CodexEvents
 from aiflow.adapters.agents.codex_live import LiveCodexEvents
 from aiflow.adapters.agents.codex_session import session_of
 from aiflow.adapters.agents.fence import expanded
-from aiflow.adapters.agents.prompts import prompt_for
+from aiflow.adapters.agents.own_folders import codex_home
+from aiflow.adapters.agents.prompts import prompt_for, read_first
 from aiflow.adapters.agents.stream import Start
 from aiflow.adapters.secrets import is_secret_name
 from aiflow.domain.answer_schema import SCHEMAS
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "codex"
 SYSTEM_CONFIG = "/etc/codex/config.toml"
-INSTRUCTIONS = "AGENTS.md"
 # Codex reads them by itself only in a project that it trusts, and then starts what the branch's settings name as well.
-_READ_THEM = f"\nThe project's own instructions for agents are in `{INSTRUCTIONS}`. Read them first, and follow them.\n"
+INSTRUCTIONS = "AGENTS.md"
 
 
 class CodexDriver:
@@ -46,8 +46,8 @@ class CodexDriver:
             json.dump(SCHEMAS[call.role], file)
         session = session_of(call.session_id)
         prompt = prompt_for(call, goes_on=session is not None)
-        if session is None and os.path.exists(os.path.join(call.cwd, INSTRUCTIONS)):
-            prompt += _READ_THEM
+        if session is None:
+            prompt += read_first(call, INSTRUCTIONS)
         return Start(
             argv=(PROGRAM, *arguments(self._terms(call), schema_path, session)),
             stdin=prompt.encode("utf-8", "replace"),
@@ -70,11 +70,6 @@ class CodexDriver:
             servers=tuple(sorted(set(servers_of(self._around.environ)))),
             hidden=tuple(filter(is_secret_name, self._launch.env_names)),
         )
-
-
-def codex_home(environ: Mapping[str, str]) -> str:
-    """Return the folder of codex's settings, login and sessions."""
-    return environ.get("CODEX_HOME") or os.path.join(environ.get("HOME", ""), ".codex")
 
 
 def servers_of(environ: Mapping[str, str], system_config: str = SYSTEM_CONFIG) -> Iterator[str]:

@@ -48,6 +48,11 @@ class Launch:
     tools: tuple[str, ...] = ()
     max_turns: int = 0
 
+    def seconds_for(self, call: AgentCall) -> float:
+        """Return how long a call may take: what the settings allow, or what is left to the run if that is less."""
+        left = call.budget.seconds
+        return self.timeout_seconds if left is None else min(self.timeout_seconds, left)
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -88,14 +93,13 @@ class CommandAgent:
                 os.unlink(result)
 
     def _program_of(self, call: AgentCall, result: str, fence: Fence | None = None) -> Program:
-        seconds = self._launch.timeout_seconds
         variables = {**(fence.variables if fence else {}), **_variables(call, result)}
         return Program(
             argv=(self.program(call.cwd), *self._launch.argv[1:]),
             cwd=call.cwd,
             environ=minimal(self._around.environ, self._launch.env_names, variables),
             run_id=call.run_id,
-            timeout_seconds=seconds if call.budget.seconds is None else min(seconds, call.budget.seconds),
+            timeout_seconds=self._launch.seconds_for(call),
             idle_seconds=self._launch.idle_seconds,
             stdin=json.dumps(document(call), ensure_ascii=False).encode("utf-8", "replace"),
             writable=fence.writable if fence else None,

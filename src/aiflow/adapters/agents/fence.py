@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.agents.own_folders import home_of
 from aiflow.adapters.processes import compiled
 from aiflow.domain.answers import Role
 from aiflow.domain.sandbox import Sandbox
@@ -99,5 +100,5 @@ def write_wrapper(path: str, writable: tuple[str, ...] | None = None) -> str:
 def expanded(path: str, around: Surroundings) -> str:
     """Return a path of the settings: `~` is the user's home, anything relative is below the project."""
     if path == "~" or path.startswith("~/"):
-        path = (around.environ.get("HOME") or os.path.expanduser("~")) + path[1:]
+        path = home_of(around.environ) + path[1:]
     return os.path.normpath(os.path.join(around.root, path))

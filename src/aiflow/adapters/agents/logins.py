@@ -6,10 +6,11 @@ Only whether there is a key or a login is looked at. Neither is kept, shown or c
 from __future__ import annotations
 
 import json
-import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aiflow.adapters.agents.claude_environment import CLOUDS
+from aiflow.adapters.agents.own_folders import claude_home, codex_home, home_of
 from aiflow.domain.agent_programs import Login
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 20_000_000
 _CLAUDE_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
-_CLAUDE_CLOUDS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
 # By what codex itself keeps a login; anything else that it is logged in by, it does not tell of.
 CODEX_KEEPS = ("ChatGPT", "auth.json")
 _GEMINI_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS")
@@ -38,9 +38,8 @@ def seen_login(name: str, environ: Mapping[str, str], root: str) -> Seen:
 
 
 def _claude(environ: Mapping[str, str], root: str) -> Seen:
-    home = _home(environ)
-    folder = environ.get("CLAUDE_CONFIG_DIR") or f"{home}/.claude"
-    found = _variable(environ, (*_CLAUDE_KEYS, *_CLAUDE_CLOUDS))
+    folder = claude_home(environ)
+    found = _variable(environ, (*_CLAUDE_KEYS, *CLOUDS))
     # The project's `settings.local.json` is not in git, and so not in a run's worktree.
     for path in (f"{folder}/settings.json", f"{root}/.claude/settings.json", _MANAGED_CLAUDE):
         found = found or _claude_settings(path)
@@ -48,7 +47,7 @@ def _claude(environ: Mapping[str, str], root: str) -> Seen:
         return Seen(Login.IN, found)
     if _table(f"{folder}/.credentials.json").get("claudeAiOauth"):
         return Seen(Login.IN, "claude.ai")
-    beside = folder if environ.get("CLAUDE_CONFIG_DIR") else home
+    beside = folder if environ.get("CLAUDE_CONFIG_DIR") else home_of(environ)
     if _table(f"{beside}/.claude.json").get("primaryApiKey"):
         return Seen(Login.IN, "/login")
     # A Mac keeps the login in its keychain, where we do not look.
@@ -58,12 +57,12 @@ def _claude(environ: Mapping[str, str], root: str) -> Seen:
 def _claude_settings(path: str) -> str:
     settings = _table(path)
     variables = settings.get("env")
-    named = _variable(variables, (*_CLAUDE_KEYS, *_CLAUDE_CLOUDS)) if isinstance(variables, dict) else ""
+    named = _variable(variables, (*_CLAUDE_KEYS, *CLOUDS)) if isinstance(variables, dict) else ""
     return named or ("apiKeyHelper" if settings.get("apiKeyHelper") else "")
 
 
 def _codex(environ: Mapping[str, str], _root: str) -> Seen:
-    folder = environ.get("CODEX_HOME") or f"{_home(environ)}/.codex"
+    folder = codex_home(environ)
     settings = _toml(f"{folder}/config.toml")
     own = _codex_provider(settings, environ)
     if own is not None:
@@ -94,14 +93,14 @@ def _codex_provider(settings: Mapping[str, Any], environ: Mapping[str, str]) -> 
 
 
 def _opencode(environ: Mapping[str, str], _root: str) -> Seen:
-    data = environ.get("XDG_DATA_HOME") or f"{_home(environ)}/.local/share"
+    data = environ.get("XDG_DATA_HOME") or f"{home_of(environ)}/.local/share"
     # Any of its many providers may have its key elsewhere.
     return Seen(Login.IN, "auth.json") if _table(f"{data}/opencode/auth.json") else Seen(Login.UNKNOWN)
 
 
 def _gemini(environ: Mapping[str, str], _root: str) -> Seen:
     found = _variable(environ, _GEMINI_KEYS)
-    if not found and _table(f"{_home(environ)}/.gemini/oauth_creds.json"):
+    if not found and _table(f"{home_of(environ)}/.gemini/oauth_creds.json"):
         found = "Google"
     return Seen(Login.IN, found) if found else Seen(Login.UNKNOWN)
 
@@ -112,10 +111,6 @@ _LOOKS: Mapping[str, Callable[[Mapping[str, str], str], Seen]] = {
     "opencode": _opencode,
     "gemini": _gemini,
 }
-
-
-def _home(environ: Mapping[str, str]) -> str:
-    return environ.get("HOME") or os.path.expanduser("~")
 
 
 def _variable(variables: Mapping[str, object], names: Iterable[str]) -> str:

@@ -42,15 +42,30 @@ def own_folders(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[str, .
     name = program_name(argv)
     if name == "codex":
         return None
-    home = environ.get("HOME") or os.path.expanduser("~")
     if name == "claude":
-        return (_made(environ.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")),)
+        return (_made(claude_home(environ)),)
+    home = home_of(environ)
     if name == "gemini":
         return (_made(os.path.join(home, ".gemini")),)
     if name == "opencode":
         _made(os.path.join(_base(environ, home, "CONFIG"), name))
         return tuple(_made(os.path.join(_base(environ, home, kind), name)) for kind in ("DATA", "STATE", "CACHE"))
     return tuple(filter(os.path.isdir, _named(name, environ, home)))
+
+
+def home_of(environ: Mapping[str, str]) -> str:
+    """Return the user's home."""
+    return environ.get("HOME") or os.path.expanduser("~")
+
+
+def claude_home(environ: Mapping[str, str]) -> str:
+    """Return the folder of claude's settings, login and sessions."""
+    return environ.get("CLAUDE_CONFIG_DIR") or os.path.join(home_of(environ), ".claude")
+
+
+def codex_home(environ: Mapping[str, str]) -> str:
+    """Return the folder of codex's settings, login and sessions."""
+    return environ.get("CODEX_HOME") or os.path.join(home_of(environ), ".codex")
 
 
 def program_name(argv: Sequence[str]) -> str:

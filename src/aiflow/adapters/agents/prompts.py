@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,13 @@ def prompt_for(call: AgentCall, *, goes_on: bool = False) -> str:
     """Write the whole prompt of a call, or only what is new to a session that goes on."""
     parts = [*_new(call)] if goes_on else [*_all(call)]
     return "\n\n".join([*parts, _form(call.role)]) + "\n"
+
+
+def read_first(call: AgentCall, name: str) -> str:
+    """Send an agent that does not read them by itself to the project's instructions; empty if there are none."""
+    if not os.path.exists(os.path.join(call.cwd, name)):
+        return ""
+    return f"\nThe project's own instructions for agents are in `{name}`. Read them first, and follow them.\n"
 
 
 def mark_of(call: AgentCall) -> str:

@@ -132,13 +132,12 @@ class StreamAgent:
     def _program(self, call: AgentCall, start: Start, fence: Fence) -> Program:
         names = (*start.env_names, *self._launch.env_names)
         variables = {**start.variables, **fence.variables, RUN_MARK: call.run_id}
-        seconds = self._launch.timeout_seconds
         return Program(
             argv=start.argv,
             cwd=call.cwd,
             environ=minimal(self._around.environ, names, variables),
             run_id=call.run_id,
-            timeout_seconds=seconds if call.budget.seconds is None else min(seconds, call.budget.seconds),
+            timeout_seconds=self._launch.seconds_for(call),
             idle_seconds=self._launch.idle_seconds,
             stdin=start.stdin,
             writable=fence.writable,
