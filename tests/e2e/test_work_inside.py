@@ -25,7 +25,7 @@ from aiflow.usecases.runner_desk import Desk, News, NewsKind, Pace
 from aiflow.usecases.work_tasks import work_tasks
 from aiflow.wiring import now
 from e2e.bench import Bench, wait_for
-from e2e.night import Night, done, until_stopped
+from e2e.night import Night, broken, done, until_stopped
 
 
 class Office:
@@ -103,6 +103,14 @@ def test_it_works_on_one_task_after_the_other_until_none_is_left(office: Office)
     assert office.night.ran == ["RQ-2", "RQ-1"]
     assert office.told == ["started", *["claimed", "ended"] * 2, "stopped"]
     assert office.news[-1].facts == {"tasks": 2}
+
+
+@pytest.mark.spec("QUE-4")
+def test_a_defect_of_a_run_is_told_in_the_queue_without_the_secrets_in_it(office: Office) -> None:
+    office.night.answers["RQ-1"] = broken
+    task_id = office.add()
+    office.work(engine=replace(office.night.engine(), mask=lambda text: text.replace("RQ-1", "***")))
+    assert office.task(task_id).error_message == "INTERNAL_ERROR: RuntimeError: a defect in ***"
 
 
 @pytest.mark.spec("QUE-7", "PRF-4")

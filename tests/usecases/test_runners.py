@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from aiflow.adapters.memory import MemoryJournal
+from aiflow.adapters.memory import MemoryJournal, MemoryRuns
 from aiflow.adapters.memory_queue import MemoryStore
 from aiflow.domain.answers import Role
 from aiflow.domain.auto_run import StopRequest
@@ -27,7 +27,7 @@ from aiflow.messages import Texts
 from aiflow.ports.tasks import Claimant
 from aiflow.settings import settle
 from aiflow.usecases.engine import Engine
-from aiflow.usecases.execute_task import end_for_error, end_of_auto, end_of_run
+from aiflow.usecases.execute_task import end_for_error, end_of_auto, end_of_run, execute_task
 from aiflow.usecases.file_prompt import title_of
 from aiflow.usecases.finish_task import finish_task
 from aiflow.usecases.heartbeat import CutOff, Heartbeat, Hold
@@ -37,6 +37,7 @@ from aiflow.usecases.work_tasks import at_post
 from run_builders import LIMITS, at, done, in_step, why
 
 HERE, THERE = Checkout("here", "/app"), Checkout("there", "/app")
+SECRET = "sk-ant-0123456789"
 AWAY = EnvironmentProblemError(reason_code="STORE_UNREACHABLE", endpoint="x", problem="refused")
 
 
@@ -82,6 +83,16 @@ class Flaky:
         return call
 
 
+class NoLocks:
+    """Nobody runs here."""
+
+    def reclaim(self) -> list[object]:
+        return []
+
+    def held(self) -> tuple[dict[str, object], None]:
+        return {}, None
+
+
 class Scene:
     """One runner, the store in memory, and what it told."""
 
@@ -96,6 +107,9 @@ class Scene:
             "clock": lambda: self.now,
             "settings": settle({}),
             "texts": Texts("en"),
+            "locks": NoLocks(),
+            "runs": MemoryRuns(),
+            "mask": lambda text: text.replace(SECRET, "***"),
         }
         unused = {field.name for field in fields(Engine) if field.default is MISSING} - used.keys()
         engine = cast(Any, Engine)(**used, **dict.fromkeys(unused))
@@ -361,7 +375,7 @@ def test_nobody_goes_on_with_what_was_done_in_a_terminal() -> None:
     scene.add(is_private=True)
     hold = Hold(cast(Task, scene.queue.real.claim_this("T-1", scene.desk.claimant, scene.now)))
     hold.cut_off = CutOff.STORE_AWAY
-    finish_task(scene.desk, scene.heartbeat, hold, end_for_error(hold, AWAY))
+    finish_task(scene.desk, scene.heartbeat, hold, end_for_error(hold, AWAY, str))
     assert (scene.task().reason_code, scene.task().successor) == ("STORE_UNREACHABLE", None)
 
 
@@ -430,7 +444,7 @@ def test_a_successor_gives_way_to_a_live_task_of_its_request() -> None:
     hold = Hold(scene.claim())
     hold.cut_off = CutOff.STOPPED
     scene.queue.before["enqueue"] = lambda: scene.add("T-9")
-    finish_task(scene.desk, scene.heartbeat, hold, end_for_error(hold, AWAY))
+    finish_task(scene.desk, scene.heartbeat, hold, end_for_error(hold, AWAY, str))
     assert (scene.queue.real.get("T-1.2"), scene.wake.told) == (None, [])
 
 
@@ -438,11 +452,34 @@ def test_every_error_is_an_end_with_its_reason() -> None:
     scene = Scene()
     scene.add()
     hold = Hold(scene.claim())
-    assert end_for_error(hold, KeyError("x")).error_message == "INTERNAL_ERROR: KeyError: 'x'"
-    assert (end_for_error(hold, OSError(28, "full")).error_message or "").startswith("DISK_FULL")
-    assert end_for_error(hold, AiflowError(reason_code="CANCELLED")).event is TaskEvent.CANCELLED
+    assert end_for_error(hold, KeyError("x"), str).error_message == "INTERNAL_ERROR: KeyError: 'x'"
+    assert (end_for_error(hold, OSError(28, "full"), str).error_message or "").startswith("DISK_FULL")
+    assert end_for_error(hold, AiflowError(reason_code="CANCELLED"), str).event is TaskEvent.CANCELLED
     assert end_of_auto(hold, "AUTO_NOTHING_RUNNABLE").event is TaskEvent.COMPLETED
     assert end_of_auto(hold, "DOCTOR_FAILED").error_message == "DOCTOR_FAILED"
+
+
+@pytest.mark.spec("QUE-4")
+@pytest.mark.parametrize(
+    "error",
+    [
+        EnvironmentProblemError(reason_code="STORE_REFUSED", problem=f"key {SECRET} is unknown"),
+        AiflowError(reason_code="BAD_INPUT", detail=f"--token {SECRET}"),
+        AiflowError(reason_code="IO_ERROR", path=f"/home/{SECRET}"),
+        RuntimeError(f"a defect with {SECRET}"),
+    ],
+    ids=["problem", "detail", "path", "defect"],
+)
+def test_what_went_wrong_is_told_to_everybody_without_the_secrets_in_it(error: Exception) -> None:
+    def fail() -> None:
+        raise error
+
+    scene = Scene()
+    scene.add()
+    scene.queue.before["prompt"] = fail
+    end = execute_task(scene.desk, scene.heartbeat, Hold(scene.claim()))
+    assert "***" in (end.error_message or "")
+    assert SECRET not in (end.error_message or "")
 
 
 # --- an eye on the others --------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def advance_run(work: Work) -> Run:
     except OSError as error:
         _stop_for(work, as_problem(error, error.filename or ""))
     except Exception as error:  # noqa: BLE001 - every run ends in a known state (RUN-2)
-        _stop(work, "INTERNAL_ERROR", f"{type(error).__name__}: {error}")
+        _stop(work, "INTERNAL_ERROR", work.engine.mask(f"{type(error).__name__}: {error}"))
     return work.run
 
 

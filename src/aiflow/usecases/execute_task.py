@@ -49,7 +49,7 @@ def execute_task(desk: Desk, heartbeat: Heartbeat, hold: Hold) -> TaskEnd:
     try:
         return _in_turn(desk, heartbeat, hold, lambda engine: work(desk, engine, hold))
     except Exception as error:  # noqa: BLE001 - every task ends, and the next one may be better
-        return end_for_error(hold, error)
+        return end_for_error(hold, error, desk.engine.mask)
 
 
 def watched(engine: Engine, heartbeat: Heartbeat, task: Task) -> Engine:
@@ -72,13 +72,13 @@ def watched(engine: Engine, heartbeat: Heartbeat, task: Task) -> Engine:
     )
 
 
-def end_for_error(hold: Hold, error: Exception) -> TaskEnd:
-    """Say how a task ends that went wrong outside a run."""
+def end_for_error(hold: Hold, error: Exception, mask: Callable[[str], str]) -> TaskEnd:
+    """Say how a task ends that went wrong outside a run; everybody of the namespace reads it, so secrets are masked."""
     known = as_problem(error, error.filename or "") if isinstance(error, OSError) else error
     if not isinstance(known, AiflowError):
-        return end_with(hold, "INTERNAL_ERROR", f"{type(error).__name__}: {error}")
+        return end_with(hold, "INTERNAL_ERROR", mask(f"{type(error).__name__}: {error}"))
     told = (known.context.get(name) for name in ("detail", "problem", "path"))
-    return end_with(hold, known.reason_code, str(next((fact for fact in told if fact), "")))
+    return end_with(hold, known.reason_code, mask(str(next((fact for fact in told if fact), ""))))
 
 
 def end_of_run(hold: Hold, run: Run) -> TaskEnd:

@@ -49,7 +49,7 @@ def record_task(
             _obey_cancels(desk, errand)
             result = work(watched(desk.engine, heartbeat, hold.task))
         except Exception as error:
-            _finish(desk, heartbeat, hold, end_for_error(hold, error))
+            _finish(desk, heartbeat, hold, end_for_error(hold, error, desk.engine.mask))
             raise
         _finish(desk, heartbeat, hold, end_of(hold, result))
         return result
