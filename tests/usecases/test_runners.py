@@ -399,13 +399,31 @@ def test_what_is_no_longer_ours_is_left_alone_and_recorded(is_seen: bool) -> Non
 
 
 @pytest.mark.spec("QUE-6", "QUE-8")
-def test_a_cancelled_task_stays_cancelled_whatever_its_run_came_to() -> None:
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_a_cancelled_task_stays_cancelled_whatever_its_run_came_to(is_seen: bool) -> None:
     scene = Scene()
     scene.add()
     hold = Hold(scene.claim())
     scene.queue.real.cancel("T-1", "not needed", scene.now)
+    if is_seen:
+        hold.found, hold.cut_off = scene.task(), CutOff.CANCELLED
     assert finish_task(scene.desk, scene.heartbeat, hold, TaskEnd(TaskEvent.COMPLETED)) is None
     assert (scene.task().status, scene.refusals()) == ("CANCELLED", [("refusal", "T-1")])
+    [entry] = scene.journal.entries
+    assert (entry.data["dropped"], entry.data["status"]) == ("completed", "CANCELLED")
+    assert scene.told() == ["lost"]
+
+
+@pytest.mark.spec("QUE-8")
+def test_an_end_that_obeys_a_cancel_drops_nothing() -> None:
+    scene = Scene()
+    scene.add()
+    hold = Hold(scene.claim())
+    scene.queue.real.cancel("T-1", "not needed", scene.now)
+    hold.found, hold.cut_off = scene.task(), CutOff.CANCELLED
+    end = end_for_error(hold, RuntimeError("its agent was ended"), str)
+    assert finish_task(scene.desk, scene.heartbeat, hold, end) == scene.task()
+    assert (scene.refusals(), scene.told()) == ([], ["ended"])
 
 
 @pytest.mark.spec("QUE-10")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.auto_run import StopRequest
+from aiflow.domain.lifecycle import TaskEvent
 from aiflow.domain.task import successor_of
 from aiflow.errors import ConflictError
 from aiflow.usecases.heartbeat import CutOff
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 def finish_task(desk: Desk, heartbeat: Heartbeat, hold: Hold, end: TaskEnd) -> Task | None:
     """Write a task's end, as patiently as it takes; None if it was no longer ours to end."""
     hold.is_over = True
-    if hold.cut_off is CutOff.CANCELLED:
+    if hold.cut_off is CutOff.CANCELLED and end.event is TaskEvent.CANCELLED:
         desk.tell(News(NewsKind.ENDED, hold.found, "CANCELLED"))
         return hold.found
-    if hold.cut_off is CutOff.LOST:
+    if hold.cut_off in (CutOff.CANCELLED, CutOff.LOST):
         _drop(desk, hold, end, hold.found)
         return None
 

@@ -41,7 +41,9 @@ class CutOff(StrEnum):
 class Hold:
     """A claimed task at work: the run that works on it, and why that has to end, if it has to.
 
-    The heartbeat's thread and the worker's share it; each field is set by one of them, as a whole.
+    The heartbeat's thread and the worker's share it. `run_id` and `is_over` are the worker's to set, `noted` and
+    `found` the heartbeat's. Both set `cut_off`: the worker that the store is away or a stop is asked for, the heartbeat
+    what became of the task, which counts more and has `found` set before it.
     """
 
     def __init__(self, task: Task) -> None:
