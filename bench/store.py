@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from aiflow.adapters.dynamo_client import ConditionFailedError, DynamoClient, StoreAddress
+from aiflow.adapters.dynamo_client import ATTEMPTS, ConditionFailedError, DynamoClient, StoreAddress, bare_client
 from aiflow.adapters.dynamo_queue import DynamoStore
 from aiflow.adapters.dynamo_queue.calls import packed
 from aiflow.adapters.dynamo_queue.items import item_of, ready_keys
@@ -29,10 +29,14 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Metered(DynamoClient):
-    """A client that has its calls, their cost and its lost races counted; `is_metering` costs time itself."""
+    """The product's client, as a runner has it, with its calls, their cost and its lost races counted.
+
+    `is_metering` costs time itself. `bare` is what it makes its calls by, to be called without us.
+    """
 
     def __init__(self, endpoint: str, key: str) -> None:
-        super().__init__(StoreAddress(endpoint, REGION, key, key), bare_client(endpoint, key))
+        address = StoreAddress(endpoint, REGION, key, key)
+        super().__init__(address, bare_client(address), ATTEMPTS)
         self.bare = self._client
         self.is_metering = False
         self.costs: list[tuple[str, float]] = []
@@ -51,16 +55,6 @@ class Metered(DynamoClient):
             cost = f"{operation} {params['TableName']}"
             self.costs.append((cost, float(answer["ConsumedCapacity"]["CapacityUnits"])))
         return answer
-
-
-def bare_client(endpoint: str, key: str) -> Any:
-    """Give boto3's client as the product sets it up."""
-    import boto3
-    from botocore.config import Config
-
-    session = boto3.Session(aws_access_key_id=key, aws_secret_access_key=key, region_name=REGION)
-    config = Config(parameter_validation=False, max_pool_connections=32, retries={"mode": "standard"})
-    return session.client("dynamodb", endpoint_url=endpoint, config=config)
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import cast
 
 import pytest
 
@@ -149,3 +150,19 @@ def test_a_store_that_hangs_is_waited_for_once_and_that_is_told(
         open_store(settings, os.environ, lambda step, _fraction: told.append(step))
     assert time.monotonic() - began < 5
     assert (liars[0].asked, told) == (1, ["wait"])
+
+
+@pytest.mark.spec("QUE-10", "PRF-3")
+@pytest.mark.parametrize("is_all_told", [True, False])
+def test_a_call_is_watched_only_where_somebody_is_told(dynamo: Dynamo, is_all_told: bool) -> None:
+    """A runner asks its store for as long as it lives, and every watch is a thread."""
+    settings = Settings({"queue.store": dynamo.endpoint, "queue.poll_ms": 1000}, {})
+    store = cast(DynamoStore, open_store(settings, dynamo.environ, lambda *_told: None, is_all_told=is_all_told))
+    watched: list[bool] = []
+
+    def observe(*_call: object) -> None:
+        watched.append(any(isinstance(each, threading.Timer) for each in threading.enumerate()))
+
+    store._client.observe = observe
+    store.queue("app").get("T-1")
+    assert watched == [is_all_told]

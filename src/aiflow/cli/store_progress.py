@@ -29,10 +29,8 @@ def open_queue_store(
     from aiflow.wiring import open_store
 
     with store_progress(session.texts, is_quiet=is_quiet) as progress:
-        store = open_store(session.settings, os.environ, progress, is_to_write=is_to_write)
-        if not is_all_told:
-            progress.fall_silent()
-        return store
+        is_all_told = is_all_told and not is_quiet
+        return open_store(session.settings, os.environ, progress, is_to_write=is_to_write, is_all_told=is_all_told)
 
 
 @contextlib.contextmanager
@@ -67,10 +65,6 @@ class StoreProgress:
                 say(self._texts(f"store.progress.{step}"), err=True)
         if self._bar is not None and fraction is not None:
             self._bar[0].update(self._bar[1], completed=fraction)
-
-    def fall_silent(self) -> None:
-        """Show nothing from now on."""
-        self._is_quiet = True
 
     def close(self) -> None:
         """Leave the terminal as it was."""

@@ -42,10 +42,12 @@ def open_store(
     progress: Callable[[str, float | None], None],
     *,
     is_to_write: bool = True,
+    is_all_told: bool = False,
 ) -> QueueStore:
     """Open the queue store that the settings name, with its tables; the one of this machine is started if need be.
 
-    Just to look, in somebody's account perhaps, no table is made: a missing one reads as empty.
+    Just to look, in somebody's account perhaps, no table is made: a missing one reads as empty. That an answer takes
+    long is told while the store is opened, and later only if all is to be told: the watch costs a thread for each call.
     """
     from aiflow.adapters.dynamo_address import shared_address
     from aiflow.adapters.dynamo_client import connect
@@ -60,6 +62,8 @@ def open_store(
     store = DynamoStore(client, settings.number("queue.poll_ms") / 1000)
     if is_to_write:
         store.prepare()
+    if not is_all_told:
+        client.slow = None
     return store
 
 
