@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.request import Priority
 from aiflow.domain.runner import Runner
-from aiflow.domain.standing import Scene, line_of
+from aiflow.domain.standing import Scene
 from aiflow.domain.task import Checkout, Task, TaskAction
 from aiflow.usecases.task_shapes import counts_shape, namespaces_shape, runner_shape, task_shape
 
@@ -37,7 +37,7 @@ TIMEOUT_SECONDS = 120.0
 def queue_sections() -> Iterator[str]:
     """Write a section per command."""
     task = replace(TASK, checkout=HERE, priority=Priority.P1)
-    scene = Scene(AT, TIMEOUT_SECONDS, HERE, (RUNNER,), line_of((task,)))
+    scene = Scene(AT, TIMEOUT_SECONDS, HERE, (RUNNER,))
     waiting = task_shape(task, scene)
     ended = replace(task, status=TaskStatus.CANCELLED, error_message="CANCELLED: by mika on build-7")
     yield _section(

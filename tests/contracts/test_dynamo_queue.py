@@ -203,6 +203,8 @@ def test_no_operation_of_one_namespace_asks_for_another(client: DynamoClient, na
         queue.claim_this("TASK-0001", ME, NOW)
         queue.get("TASK-0001")
         queue.running_of(ME.runner_id)
+        queue.waiting(HERE, 5)
+        queue.waiting(None, 5)
         queue.adopt(NOW)
         list(queue.pages())
         queue.counts()
@@ -217,6 +219,24 @@ def test_no_operation_of_one_namespace_asks_for_another(client: DynamoClient, na
     # What was asked for is what is there: the index gives no other namespace's items either.
     shown = [item.get("namespace") for call in calls for item in call.answer.get("Items", ())]
     assert {each["S"] for each in shown if each} == {namespace}
+
+
+@pytest.mark.spec("QUE-9", "PRF-2")
+def test_what_waits_is_read_without_what_has_ended_or_is_too_far_back(client: DynamoClient, namespace: str) -> None:
+    for number in range(4):
+        put(client, namespace=namespace, task_id=f"past-{number}", status="COMPLETE", prompt="p" * 300_000)
+    queue = DynamoStore(client).queue(namespace)
+    for number in range(3):
+        queue.enqueue(a_task(number, namespace))
+    with watched(client) as calls:
+        assert [len(queue.waiting(HERE, most)) for most in (2, 3, 10)] == [2, 3, 3]
+        assert queue.waiting(None, 10) == ()
+    assert [(call.asked["IndexName"], call.asked["Limit"]) for call in calls] == [
+        ("ready-index", 2),
+        ("ready-index", 3),
+        ("ready-index", 10),
+        ("ready-index", 10),
+    ]
 
 
 @pytest.mark.spec("QUE-9")

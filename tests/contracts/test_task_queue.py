@@ -13,7 +13,7 @@ import pytest
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.request import Priority
 from aiflow.domain.runner import RunnerStatus
-from aiflow.domain.task import INLINE_PROMPT_BYTES, PROMPT_BYTES, Task, TaskAction, TaskEnd, successor_of
+from aiflow.domain.task import INLINE_PROMPT_BYTES, PROMPT_BYTES, Task, TaskAction, TaskEnd, place_key, successor_of
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
 from aiflow.ports.tasks import Claimant, QueueStore, RunnerRecords, TaskQueue
 from task_builders import (
@@ -451,6 +451,29 @@ def test_tasks_are_listed_newest_first_and_counted(queue: TaskQueue) -> None:
     assert seen[-1] == 5
 
 
+@pytest.mark.spec("QUE-9")
+def test_what_waits_is_told_in_the_order_of_the_claim_for_each_that_may_take_it(
+    store: QueueStore, queue: TaskQueue
+) -> None:
+    priorities = (Priority.P3, Priority.P2, Priority.P2, Priority.P0)
+    ours = put(queue, *(a_task(n, priority=priority) for n, priority in enumerate(priorities, 1)))
+    late, two, three, urgent = ours
+    [prompt, theirs, _private] = put(queue, a_prompt(5), a_task(6, checkout=THERE), a_task(7, is_private=True))
+    put(store.queue(f"{queue.namespace}-b"), a_task(8))
+
+    def places(*tasks: Task) -> tuple[str, ...]:
+        return tuple(place_key(task) for task in tasks)
+
+    assert queue.waiting(HERE, 10) == places(urgent, two, three, late)
+    assert queue.waiting(HERE, 4) == places(urgent, two, three, late)
+    assert queue.waiting(HERE, 3) == places(urgent, two, three)
+    assert (queue.waiting(None, 10), queue.waiting(THERE, 10)) == (places(prompt), places(theirs))
+    queue.finish(claim(queue), COMPLETED, NOW)
+    queue.cancel(three.task_id, "", NOW)
+    claim(queue)
+    assert queue.waiting(HERE, 10) == places(late)
+
+
 def test_the_live_task_of_a_request_is_found_by_the_request(queue: TaskQueue) -> None:
     assert queue.live_of("RQ-0001") is None
     [first, other] = put(queue, a_task(1), a_task(2))
@@ -505,6 +528,7 @@ def test_a_runners_record_is_there_as_it_was_saved(store: QueueStore, runners: R
         boot_id="boot",
         process_started_at=1767323045.25,
         version="0.1.0",
+        is_terminal=True,
     )
     least = a_runner("runner-b", namespace)
     runners.save(least)

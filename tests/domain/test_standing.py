@@ -12,8 +12,8 @@ from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.lock import Lock, LockType
 from aiflow.domain.request import Priority
 from aiflow.domain.runner import Runner, RunnerStatus
-from aiflow.domain.standing import Line, Scene, line_of, standing_of, takers_of
-from aiflow.domain.task import Checkout, Task, TaskAction
+from aiflow.domain.standing import Line, Scene, lines_ahead, standing_of, takers_of
+from aiflow.domain.task import Checkout, Task, TaskAction, place_key
 from builders import NOW
 
 HERE, THERE = Checkout("vm", "/shop"), Checkout("other", "/shop")
@@ -28,6 +28,20 @@ def task(task_id: str = "T-1", age: int = 10, **fields: Any) -> Task:
 
 def runner(runner_id: str = "R-1", age: int = 1, checkout: Checkout = HERE, **fields: Any) -> Runner:
     return Runner("ns", runner_id, checkout, NOW, NOW - timedelta(seconds=age), **fields)
+
+
+def line_of(tasks: tuple[Task, ...]) -> Line:
+    """What a store shows of tasks that are in line."""
+    waiting = [each for each in tasks if each.status is TaskStatus.QUEUED and not each.is_private]
+    places: dict[str | None, tuple[str, ...]] = {}
+    for each in sorted(waiting, key=place_key):
+        owner = id_of(each.checkout)
+        places[owner] = (*places.get(owner, ()), place_key(each))
+    return Line(places)
+
+
+def id_of(checkout: Checkout | None) -> str | None:
+    return checkout.id if checkout else None
 
 
 def scene(*runners: Runner, tasks: tuple[Task, ...] = (), **fields: Any) -> Scene:
@@ -90,10 +104,27 @@ def test_what_is_ahead_is_counted_as_a_claim_orders_it() -> None:
     assert (standing.code.value, standing.facts["runner"]) == ("next", "R-2")
 
 
-def test_of_a_line_that_was_not_read_to_its_end_nothing_exact_is_said() -> None:
-    mine = task()
-    around = Scene(NOW, TIMEOUT, HERE, (runner(),), line_of((mine,), is_whole=False))
-    assert said(mine, around) == "behind_many"
+@pytest.mark.parametrize("owner", [HERE, None])
+def test_only_behind_what_was_read_of_a_line_nothing_exact_is_said(owner: Checkout | None) -> None:
+    """What was cut off a line is behind what was read of it."""
+    read = (task("OLDEST", age=90, checkout=owner), task("OLD", age=80, checkout=owner))
+    line = replace(line_of(read), cut=frozenset({id_of(owner)}))
+    around = replace(scene(runner()), line=line)
+    standing = standing_of(task("LATE", age=10), around)
+    assert standing is not None
+    assert (standing.code.value, standing.facts["count"]) == ("behind_many", 2)
+    assert [said(each, around) for each in read] == ["next", "behind_one"]
+    assert said(task("URGENT", age=1, priority=Priority.P0), around) == "next"
+
+
+@pytest.mark.spec("QUE-11")
+def test_whose_lines_tell_what_is_ahead_of_a_task() -> None:
+    around = scene(runner(), runner("R-2"), runner("R-3", checkout=THERE), runner("T", is_terminal=True))
+    assert lines_ahead([task()], around) == (None, HERE)
+    assert lines_ahead([task(), task(checkout=None)], around) == (None, HERE, THERE)
+    # Who waits for nobody, or in vain, is behind nobody.
+    assert lines_ahead([task(is_private=True), task(status=TaskStatus.RUNNING)], around) == ()
+    assert lines_ahead([task()], scene(runner(checkout=THERE))) == ()
 
 
 def test_an_idle_runner_takes_it_next_and_a_busy_one_when_it_is_free() -> None:
@@ -125,7 +156,7 @@ def test_a_terminal_takes_its_own_task_and_no_other() -> None:
     private = task("OWN", is_private=True)
     assert said(private, scene(runner())) == "own_terminal"
     at_work = replace(private, status=TaskStatus.RUNNING, claimed_by="TERMINAL")
-    around = scene(runner("TERMINAL", task_id="OWN"), tasks=(at_work,))
+    around = scene(runner("TERMINAL", task_id="OWN", is_terminal=True), tasks=(at_work,))
     assert (said(task(), around), said(at_work, around)) == ("no_runner_here", "terminal_at_work")
     assert said(replace(at_work, is_private=False), around) == "at_work"
 

@@ -16,8 +16,8 @@ from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.lock import LockStatus
 from aiflow.domain.request import Priority
 from aiflow.domain.runner import Runner, RunnerStatus
-from aiflow.domain.standing import line_of
-from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd, prompt_request_id, successor_of
+from aiflow.domain.standing import standing_of
+from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd, place_key, prompt_request_id, successor_of
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
 from aiflow.ports.tasks import Claimant, TaskPage
 from aiflow.usecases.cancel_task import cancel_task, holder_of
@@ -25,7 +25,7 @@ from aiflow.usecases.engine import Engine
 from aiflow.usecases.enqueue_work import Order, enqueue_work
 from aiflow.usecases.find_task import close_match, find_task
 from aiflow.usecases.list_tasks import Wanted, list_tasks, merge_listings, starts_of
-from aiflow.usecases.queue_desk import LINE_PAGES, QueueDesk, look_around
+from aiflow.usecases.queue_desk import LINE_PLACES, QueueDesk, look_around
 from aiflow.usecases.task_shapes import namespaces_shape, runner_state, task_shape
 from builders import request_lock
 from task_builders import a_task
@@ -311,11 +311,11 @@ def test_what_is_around_a_task_is_who_works_what_waits_and_who_runs_here(yard: Y
     yard.claim()
     waiting = yard.add("RQ-2")
     record = yard.runner(task_id="T")
-    around = look_around(yard.desk)
+    around = look_around(yard.desk, [waiting])
     assert (around.runners, around.here, around.holder, around.command) == ((record,), HERE, None, "aiflow runner")
-    assert (around.line.is_whole, sum(map(len, around.line.places.values()))) == (True, 1)
+    assert (around.line.cut, around.line.places) == (frozenset(), {None: (), HERE.id: (place_key(waiting),)})
     locked = Yard(locks=MemoryLocks(request_lock("RQ-9")))
-    holder = look_around(locked.desk).holder
+    holder = look_around(locked.desk, []).holder
     assert holder is not None
     assert holder.request_id == "RQ-9"
     shape = task_shape(waiting, around)
@@ -324,19 +324,29 @@ def test_what_is_around_a_task_is_who_works_what_waits_and_who_runs_here(yard: Y
 
 
 def test_a_very_long_line_is_not_read_to_its_end(yard: Yard) -> None:
-    task = yard.add()
+    many = [a_task(number, "ns", checkout=HERE) for number in range(LINE_PLACES + 1)]
+    yard.store.tasks.update({("ns", task.task_id): task for task in many})
+    yard.runner()
+    last = a_task(LINE_PLACES + 1, "ns", checkout=HERE)
+    line = look_around(yard.desk, [last]).line
+    assert (line.cut, len(line.places[HERE.id]), line.places[None]) == (frozenset({HERE.id}), LINE_PLACES, ())
+    standing = standing_of(last, look_around(yard.desk, [last]))
+    assert standing is not None
+    assert (standing.code, standing.facts["count"]) == ("behind_many", LINE_PLACES)
 
-    class Long:
-        namespace = "ns"
 
-        def pages(self, statuses: object, start: str | None = None) -> Iterator[TaskPage]:
-            for number in range(LINE_PAGES):
-                yield TaskPage((task,) if number == 3 else (), "MORE")
-            raise AssertionError("enough was read")
+def test_what_is_ahead_is_told_without_reading_what_has_ended(yard: Yard) -> None:
+    """A queue that was worked off by the thousand, and is empty now, has nothing ahead of anybody."""
 
-    endless: Any = Long()
-    line = look_around(Yard(queue=endless).desk).line
-    assert (line.is_whole, line.places) == (False, line_of([task]).places)
+    class Busy(MemoryQueue):
+        def pages(self, *_asked: object) -> Iterator[TaskPage]:
+            raise AssertionError("the whole namespace was read")
+
+    desk = replace(yard.desk, queue=Busy(yard.store, "ns"))
+    yard.runner()
+    standing = standing_of(task := yard.add(), look_around(desk, [task]))
+    assert standing is not None
+    assert standing.code == "next"
 
 
 @pytest.mark.spec("QUE-7")

@@ -27,3 +27,12 @@ def test_what_goes_wrong_in_a_terminal_is_told_without_the_secrets_in_it() -> No
     with pytest.raises(RuntimeError):
         record_task(scene.desk, ERRAND, fail, lambda _hold, _done: TaskEnd(TaskEvent.COMPLETED))
     assert scene.task("TASK-NEW").error_message == "INTERNAL_ERROR: RuntimeError: a defect with ***"
+
+
+@pytest.mark.spec("QUE-11")
+def test_a_terminal_is_no_runner_for_others_from_its_first_heartbeat_on() -> None:
+    scene = Scene()
+    seen: list[bool] = []
+    scene.queue.before["enqueue"] = lambda: seen.append(scene.record.is_terminal)
+    assert record(scene) == "done"
+    assert (seen, scene.record.is_terminal, scene.record.is_at_rest) == ([True], True, True)

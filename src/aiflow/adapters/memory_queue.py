@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from datetime import datetime
 
-    from aiflow.domain.task import Task, TaskEnd
+    from aiflow.domain.task import Checkout, Task, TaskEnd
     from aiflow.ports.tasks import Claimant
 
 
@@ -176,6 +176,12 @@ class MemoryQueue:
         with self.store.lock:
             running = (each for each in self._all() if each.status is TaskStatus.RUNNING)
             return tuple(each for each in running if each.claimed_by == runner_id)
+
+    def waiting(self, checkout: Checkout | None, most: int) -> tuple[str, ...]:
+        """Return the places of what waits for a checkout's runners, or for anybody's."""
+        with self.store.lock:
+            queued = (each for each in self._all() if each.status is TaskStatus.QUEUED and not each.is_private)
+            return tuple(sorted(place_key(each) for each in queued if each.checkout == checkout)[:most])
 
     def adopt(self, now: datetime) -> int:  # noqa: ARG002 - the port's
         """Make queued tasks findable that are not: here all are."""

@@ -38,7 +38,8 @@ class Runner:
     """One runner's record.
 
     `beats` counts its heartbeats. `task_id` is the task it has at work, also while a stopped one still finishes it.
-    The process is named so exactly that its machine can tell whether it lives (a pid alone is reused).
+    The process is named so exactly that its machine can tell whether it lives (a pid alone is reused). A terminal is a
+    runner only for a task of its own: it takes no other.
     """
 
     namespace: str
@@ -55,6 +56,7 @@ class Runner:
     machine_id: str | None = None
     process_started_at: float | None = None
     version: str = ""
+    is_terminal: bool = False
 
     @property
     def is_at_rest(self) -> bool:

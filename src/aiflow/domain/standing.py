@@ -56,32 +56,23 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The queued tasks that anybody may find, by checkout (None: anybody's), each in the order of the claim.
+    """The places of queued tasks that runners find, by checkout (None: anybody's), each in the order of the claim.
 
-    It `is_whole` unless there were too many to read them all; then only "at least" can be said. `terminals` have a
-    runner's record only for a task of their own: they take no other.
+    What is `cut` goes on behind what was read: of a task that is farther back only "at least" can be said.
     """
 
     places: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
-    is_whole: bool = True
-    terminals: frozenset[str] = frozenset()
+    cut: frozenset[str | None] = frozenset()
 
     def ahead(self, task: Task, checkout: Checkout) -> int:
         """Count what a runner of a checkout takes before a task."""
         mine = place_key(task)
         return sum(bisect_left(self.places.get(owner, ()), mine) for owner in (checkout.id, None))
 
-
-def line_of(tasks: Iterable[Task], *, is_whole: bool = True) -> Line:
-    """Put live tasks in line."""
-    places: dict[str | None, list[str]] = {}
-    terminals: set[str] = set()
-    for task in tasks:
-        if task.is_private and task.claimed_by:
-            terminals.add(task.claimed_by)
-        elif task.status is TaskStatus.QUEUED and not task.is_private:
-            places.setdefault(task.checkout.id if task.checkout else None, []).append(place_key(task))
-    return Line({owner: tuple(sorted(keys)) for owner, keys in places.items()}, is_whole, frozenset(terminals))
+    def is_read_to(self, task: Task, checkout: Checkout) -> bool:
+        """Tell whether all that a runner of a checkout takes before a task was read."""
+        mine = place_key(task)
+        return all(mine <= self.places[owner][-1] for owner in (checkout.id, None) if owner in self.cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +106,18 @@ def takers_of(task: Task, scene: Scene) -> tuple[Runner, ...]:
     return tuple(
         runner
         for runner in scene.runners
-        if runner.runner_id not in scene.line.terminals | scene.gone
+        if not runner.is_terminal
+        and runner.runner_id not in scene.gone
         and is_alive(runner, scene.now, scene.timeout_seconds)
         and task.checkout in (None, runner.checkout)
     )
+
+
+def lines_ahead(tasks: Iterable[Task], scene: Scene) -> tuple[Checkout | None, ...]:
+    """Return whose lines tell what is ahead of tasks: anybody's, and those of the checkouts where they may be taken."""
+    waiting = (task for task in tasks if task.status is TaskStatus.QUEUED and not task.is_private)
+    checkouts = dict.fromkeys(runner.checkout for task in waiting for runner in takers_of(task, scene))
+    return (None, *checkouts) if checkouts else ()
 
 
 def _of_running(task: Task, scene: Scene) -> Standing:
@@ -154,7 +153,7 @@ def _of_queued(task: Task, scene: Scene) -> Standing:
     if holder is not None and holder.request_id != task.request_id:
         run = {"request_id": holder.request_id or "-", "run_id": holder.run_id or "-"}
         return Standing(StandingCode.RUN_ACTIVE, {**about, **run})
-    if not scene.line.is_whole:
+    if ahead and not scene.line.is_read_to(task, runner.checkout):
         return Standing(StandingCode.BEHIND_MANY, {**about, "count": ahead})
     if ahead:
         return Standing(StandingCode.BEHIND if ahead > 1 else StandingCode.BEHIND_ONE, {**about, "count": ahead})

@@ -67,6 +67,12 @@ class TaskQueue(Protocol):
     def running_of(self, runner_id: str) -> tuple[Task, ...]:
         """Return the running tasks that a runner has claimed; reads the whole namespace, consistently."""
 
+    def waiting(self, checkout: Checkout | None, most: int) -> tuple[str, ...]:
+        """Return the places of what waits for a checkout's runners, or for anybody's: the first, in claim order.
+
+        They are told as a claim finds them: what no runner finds has none, however much has ended is not read.
+        """
+
     def adopt(self, now: datetime) -> int:
         """Make queued tasks findable that are not: enqueued half, or by another program; return how many."""
 

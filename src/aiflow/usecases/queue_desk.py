@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from aiflow.domain.standing import Scene, line_of
-from aiflow.domain.task import LIVE_STATUSES
+from aiflow.domain.standing import Line, Scene, lines_ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from aiflow.domain.lock import Lock
     from aiflow.domain.runner import Runner
-    from aiflow.domain.standing import Line
     from aiflow.domain.task import Checkout, Task
     from aiflow.ports import Clock, Journal, LockView
     from aiflow.ports.tasks import RunnerRecords, TaskQueue, Wake
 
-# So many pages of at most 1 MB are read to say what is ahead of a task; behind that, "at least" is good enough.
-LINE_PAGES = 10
+# So many places of a line are read to say what is ahead of a task; behind that, "at least" is good enough.
+LINE_PLACES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +43,12 @@ class QueueDesk:
     is_gone: Callable[[Runner], bool] = lambda _runner: False
 
 
-def look_around(desk: QueueDesk, progress: Callable[[int], None] = lambda _seen: None) -> Scene:
-    """Read what the standing of a task depends on: runners, what is in line, and who runs in this checkout."""
+def look_around(desk: QueueDesk, tasks: Iterable[Task]) -> Scene:
+    """Read what the standing of tasks depends on: runners, what is in line, and who runs in this checkout."""
     runners = desk.runners.all()
-    line = _line(desk, progress)
     gone = frozenset(runner.runner_id for runner in runners if not runner.is_at_rest and desk.is_gone(runner))
-    now, holder = desk.clock(), _holder(desk)
-    return Scene(now, desk.timeout_seconds, desk.checkout, runners, line, holder, desk.command, gone)
+    scene = replace(look_away(desk), runners=runners, holder=_holder(desk), command=desk.command, gone=gone)
+    return replace(scene, line=_line(desk, lines_ahead(tasks, scene)))
 
 
 def look_away(desk: QueueDesk) -> Scene:
@@ -59,14 +56,9 @@ def look_away(desk: QueueDesk) -> Scene:
     return Scene(desk.clock(), desk.timeout_seconds, desk.checkout)
 
 
-def _line(desk: QueueDesk, progress: Callable[[int], None]) -> Line:
-    live: list[Task] = []
-    for number, page in enumerate(desk.queue.pages(LIVE_STATUSES), 1):
-        live += page.tasks
-        progress(len(live))
-        if number == LINE_PAGES and page.next_start is not None:
-            return line_of(live, is_whole=False)
-    return line_of(live)
+def _line(desk: QueueDesk, checkouts: Iterable[Checkout | None]) -> Line:
+    places = {each.id if each else None: desk.queue.waiting(each, LINE_PLACES) for each in checkouts}
+    return Line(places, frozenset(owner for owner, read in places.items() if len(read) == LINE_PLACES))
 
 
 def _holder(desk: QueueDesk) -> Lock | None:

@@ -6,6 +6,7 @@ like any other. It ends with what is done in the terminal: nobody goes on with i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from aiflow.domain.request import DEFAULT_PRIORITY, Priority, RequestId
@@ -43,6 +44,7 @@ def record_task(
     desk: Desk, errand: Errand, work: Callable[[Engine], Result], end_of: Callable[[Hold, Result], TaskEnd]
 ) -> Result:
     """Do something as a task of our own; `end_of` says how the task ends with what came of it."""
+    desk = replace(desk, runner=replace(desk.runner, is_terminal=True))
     with at_post(desk) as heartbeat:
         hold = heartbeat.take(_claim(desk, errand))
         try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aiflow.adapters.dynamo_client import DynamoClient
     from aiflow.domain.lifecycle import TaskStatus
     from aiflow.domain.runner import Runner
-    from aiflow.domain.task import Task, TaskEnd
+    from aiflow.domain.task import Checkout, Task, TaskEnd
     from aiflow.ports.tasks import Claimant, TaskPage
 
 
@@ -128,6 +128,10 @@ class DynamoQueue:
     def running_of(self, runner_id: str) -> tuple[Task, ...]:
         """Return the running tasks that a runner has claimed; reads the whole namespace, consistently."""
         return listing.running_of(self._table, self.namespace, runner_id)
+
+    def waiting(self, checkout: Checkout | None, most: int) -> tuple[str, ...]:
+        """Return the places of what waits for a checkout's runners, or for anybody's: the first, in claim order."""
+        return listing.waiting(self._table, self.namespace, checkout, most)
 
     def adopt(self, now: datetime) -> int:
         """Make queued tasks findable that are not: enqueued half, or by another program; return how many."""

@@ -127,6 +127,7 @@ def item_of_runner(runner: Runner) -> Item:
         "machine_id": runner.machine_id,
         "process_started_at": runner.process_started_at,
         "version": runner.version,
+        "is_terminal": runner.is_terminal or None,
     }
     return {name: value for name, value in whole.items() if value is not None}
 
@@ -149,6 +150,7 @@ def runner_of(item: Item) -> Runner:
         machine_id=_text(item, "machine_id"),
         process_started_at=item.get("process_started_at"),
         version=_text(item, "version") or "",
+        is_terminal=item.get("is_terminal") is True,
     )
 
 

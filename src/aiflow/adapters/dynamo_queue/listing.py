@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.dynamo_queue.items import is_readable, task_of
+from aiflow.adapters.dynamo_queue.items import is_readable, ready_partition, task_of
+from aiflow.adapters.dynamo_queue.tables import READY_INDEX
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.ports.tasks import TaskPage
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from aiflow.adapters.dynamo_queue.calls import Table
-    from aiflow.domain.task import Task
+    from aiflow.domain.task import Checkout, Task
 
 _OF_NAMESPACE = "#namespace = :namespace"
 
@@ -56,6 +58,18 @@ def running_of(tasks: Table, namespace: str, runner_id: str) -> tuple[Task, ...]
         ConsistentRead=True,
     )
     return tuple(task_of(item) for page in found for item in page.items if is_readable(item))
+
+
+def waiting(tasks: Table, namespace: str, checkout: Checkout | None, most: int) -> tuple[str, ...]:
+    """Read the first places of one partition of the ready-index; no more pages than they take."""
+    found = tasks.pages(
+        {"partition": ready_partition(namespace, checkout)},
+        IndexName=READY_INDEX,
+        KeyConditionExpression="#ready_pk = :partition",
+        ProjectionExpression="#ready_sk",
+        Limit=most,
+    )
+    return tuple(islice((item["ready_sk"] for page in found for item in page.items), most))
 
 
 def namespaces(tasks: Table, progress: Callable[[int], None]) -> Mapping[str, Mapping[TaskStatus, int]]:

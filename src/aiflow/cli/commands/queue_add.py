@@ -87,7 +87,7 @@ def _answer(
     texts = session.texts
     scene = None
     if desk is not None and done:
-        scene = look_around(desk)
+        scene = look_around(desk, [each.task for each in done])
         # A runner that waits on this machine has it by now.
         done = [Enqueued(desk.queue.get(task.task_id) or task, is_new) for task, is_new in done]
     if as_json:

@@ -81,14 +81,13 @@ def _read(
     starts = starts_of(wanted.start, names) if is_all else dict.fromkeys(names, wanted.start)
     found = [list_tasks(desk.queue, wanted._replace(start=starts[name]), progress) for name, desk in desks.items()]
     listing = merge_listings(found, wanted.limit) if is_all else found[0]
-    lively = {task.namespace for task in listing.tasks if not task.is_final}
-    scenes = {
-        name: look_around(desks[name], progress) if name in lively else look_away(desks[name])
-        for name in {task.namespace for task in listing.tasks}
-    }
-    for name, scene in scenes.items():
-        placed = [(task, place_of(task, scene.runners)) for task in listing.tasks if task.namespace == name]
-        scenes[name] = replace(scene, ways=ways_after(desks[name], view.session.project.sources, placed))
+    scenes: dict[str, Scene] = {}
+    for name in {task.namespace for task in listing.tasks}:
+        desk, tasks = desks[name], [task for task in listing.tasks if task.namespace == name]
+        is_lively = any(not task.is_final for task in tasks)
+        scene = look_around(desk, tasks) if is_lively else look_away(desk)
+        placed = [(task, place_of(task, scene.runners)) for task in tasks]
+        scenes[name] = replace(scene, ways=ways_after(desk, view.session.project.sources, placed))
     return listing, [(task, scenes[task.namespace]) for task in listing.tasks]
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from aiflow.cli.options import command as make_command
-from aiflow.cli.progress import counting
 from aiflow.cli.queue_session import QueueSession, complete_task, hinting, namespace_option
 from aiflow.cli.session import Session, print_json
 from aiflow.cli.task_view import show_task
@@ -29,10 +28,10 @@ if TYPE_CHECKING:
 def command(session: Session, as_json: bool, task_id: str, namespace: str | None) -> None:  # noqa: FBT001
     """Show one task."""
     desk = QueueSession(session, namespace, is_quiet=as_json).desk()
-    with counting(session.texts) as progress, hinting(session.texts):
+    with hinting(session.texts):
         task = find_task(desk.queue, task_id)
         prompt = _prompt(desk.queue, task)
-        scene = look_away(desk) if task.is_final else look_around(desk, progress)
+        scene = look_away(desk) if task.is_final else look_around(desk, [task])
         place = find_place(desk, task)
         ways = ways_after(desk, session.project.sources, [(task, place)])
         scene = replace(scene, ways=ways)
