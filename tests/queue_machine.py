@@ -115,11 +115,15 @@ class QueueMachine(RuleBasedStateMachine):
         request=REQUESTS,
         priority=st.sampled_from(Priority),
         kind=st.sampled_from(["ours", "theirs", "anybody", "private"]),
+        who=RUNNERS,
     )
-    def put(self, request: int, priority: Priority, kind: str) -> None:
+    def put(self, request: int, priority: Priority, kind: str, who: int) -> None:
         self.number += 1
-        checkout = {"theirs": THERE, "anybody": None}.get(kind, HERE)
-        facts: dict[str, Any] = {"priority": priority, "checkout": checkout, "is_private": kind == "private"}
+        owner = self.actors[who].claimant
+        checkout = {"theirs": THERE, "anybody": None, "private": owner.checkout}.get(kind, HERE)
+        facts: dict[str, Any] = {"priority": priority, "checkout": checkout}
+        if kind == "private":
+            facts |= {"is_private": True, "claimed_by": owner.runner_id}
         self.enqueue(a_task(self.number, self.namespace, request_id=f"RQ-{request}", **facts))
 
     @precondition(lambda self: self.model)
@@ -156,6 +160,7 @@ class QueueMachine(RuleBasedStateMachine):
         order = data.draw(st.permutations(range(3)))
         actors = [self.actors[who] for who in order if self.actors[who].acts and self.actors[who].has is None]
         may = [actor for actor in actors if task.checkout in (None, actor.claimant.checkout)]
+        may = [actor for actor in may if task.claimed_by in (None, actor.claimant.runner_id)]
         got = [(actor, actor.queue.claim_this(task.task_id, actor.claimant, self.now)) for actor in actors]
         winners = [(actor, claimed) for actor, claimed in got if claimed is not None]
         assert [actor for actor, _claimed in winners] == may[:1]
@@ -273,13 +278,16 @@ class QueueMachine(RuleBasedStateMachine):
                 self.reap_one(reaper, runner, stops)
 
     def reap_one(self, reaper: Actor, runner: Runner, stops: str) -> None:
-        tasks = reaper.queue.running_of(runner.runner_id)
+        tasks = reaper.queue.tasks_of(runner.runner_id)
         assert {task.task_id for task in tasks} == {
             name
             for name, task in self.model.items()
-            if (task.status, task.claimed_by) == (TaskStatus.RUNNING, runner.runner_id)
+            if task.claimed_by == runner.runner_id and (task.status is TaskStatus.RUNNING or task.is_reserved)
         }
         for task in tasks:
+            if task.is_reserved:
+                self.end_unclaimed(reaper, runner, task)
+                continue
             successor = successor_id(task.task_id) if is_delivered_again(task) else None
             ended = reaper.queue.end_lost(
                 task, TaskEnd(TaskEvent.FAILED, "RUNNER_LOST: gone", successor=successor), self.now
@@ -300,6 +308,17 @@ class QueueMachine(RuleBasedStateMachine):
                 self.enqueue(successor_of(task, self.now, runner.checkout))
         if stops != "before rest":
             assert self.records.put_to_rest(runner)
+
+    def end_unclaimed(self, reaper: Actor, runner: Runner, task: Task) -> None:
+        """End what a dead terminal never came to: claimed in its name, then lost."""
+        claimed = reaper.queue.claim_this(task.task_id, Claimant(runner.runner_id, runner.checkout), self.now)
+        assert claimed is not None
+        ended = reaper.queue.end_lost(claimed, TaskEnd(TaskEvent.FAILED, "RUNNER_LOST: gone"), self.now)
+        token = claimed.claim_token
+        self.model[task.task_id] = replace(
+            task, status=TaskStatus.ERROR, error_message="RUNNER_LOST: gone", claim_token=token, updated_at=self.now
+        )
+        assert ended == self.model[task.task_id]
 
     # What holds
 

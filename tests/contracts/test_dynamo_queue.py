@@ -202,7 +202,7 @@ def test_no_operation_of_one_namespace_asks_for_another(client: DynamoClient, na
         queue.claim(ME, NOW)
         queue.claim_this("TASK-0001", ME, NOW)
         queue.get("TASK-0001")
-        queue.running_of(ME.runner_id)
+        queue.tasks_of(ME.runner_id)
         queue.waiting(HERE, 5)
         queue.waiting(None, 5)
         queue.adopt(NOW)
@@ -264,8 +264,8 @@ def test_listings_go_through_every_page(client: DynamoClient, namespace: str) ->
     assert store.namespaces()[namespace] == queue.counts()
     assert queue.adopt(NOW) == 2
     claimed = [queue.claim(ME, NOW), queue.claim(ME, NOW)]
-    assert {task.task_id for task in queue.running_of(ME.runner_id)} == {task.task_id for task in claimed if task}
-    assert len(queue.running_of(ME.runner_id)) == 2
+    assert {task.task_id for task in queue.tasks_of(ME.runner_id)} == {task.task_id for task in claimed if task}
+    assert len(queue.tasks_of(ME.runner_id)) == 2
 
 
 # Tasks and runners of another program
@@ -482,7 +482,7 @@ def test_a_runner_of_another_program_is_seen_and_timed_by_its_heartbeat(client: 
     assert vigil.is_lost(moved, 180, 120)
     assert not runners.put_to_rest(seen)
     put(client, namespace=namespace, task_id="task-001", status="RUNNING", claimed_by="theirs", created_at=stamp(NOW))
-    [lost] = queue.running_of("theirs")
+    [lost] = queue.tasks_of("theirs")
     ended = queue.end_lost(lost, LOST, NOW)
     assert ended is not None
     assert ended.status is TaskStatus.ERROR

@@ -255,6 +255,17 @@ def test_a_private_task_is_found_by_its_id_only(queue: TaskQueue) -> None:
     assert (claimed.status, claimed.is_private) == (TaskStatus.RUNNING, True)
 
 
+@pytest.mark.spec("QUE-5")
+def test_a_terminals_own_task_names_it_and_is_claimed_by_nobody_else(queue: TaskQueue) -> None:
+    [queued] = put(queue, a_task(1, is_private=True, claimed_by=ME.runner_id))
+    assert (queued.is_reserved, queue.get("TASK-0001")) == (True, queued)
+    assert (queue.claim_this("TASK-0001", YOU, NOW), queue.claim(ME, NOW)) == (None, None)
+    claimed = queue.claim_this("TASK-0001", ME, later(9))
+    token = claimed.claim_token if claimed else ""
+    assert token
+    assert claimed == replace(queued, status=TaskStatus.RUNNING, claim_token=token, updated_at=later(9))
+
+
 def test_a_task_is_claimed_by_its_id_once(queue: TaskQueue) -> None:
     put(queue, a_task(1), a_task(2))
     claimed = queue.claim_this("TASK-0002", ME, NOW)
@@ -486,13 +497,17 @@ def test_the_live_task_of_a_request_is_found_by_the_request(queue: TaskQueue) ->
     assert (queue.live_of("RQ-0001"), queue.live_of("RQ-0002")) == (second, other)
 
 
-def test_the_running_tasks_of_a_runner_are_found(queue: TaskQueue) -> None:
+def test_the_tasks_that_a_runner_has_are_found(queue: TaskQueue) -> None:
     put(queue, *(a_task(number) for number in range(1, 5)))
     ended, mine, yours = claim(queue), claim(queue), claim(queue, YOU)
     queue.finish(ended, COMPLETED, NOW)
-    assert queue.running_of(ME.runner_id) == (mine,)
-    assert queue.running_of(YOU.runner_id) == (yours,)
-    assert queue.running_of("nobody") == ()
+    assert queue.tasks_of(ME.runner_id) == (mine,)
+    assert queue.tasks_of(YOU.runner_id) == (yours,)
+    assert queue.tasks_of("nobody") == ()
+    [own, _others] = put(queue, *(a_task(n, is_private=True, claimed_by=f"terminal-{n}") for n in (8, 9)))
+    assert queue.tasks_of("terminal-8") == (own,)
+    queue.cancel(own.task_id, "", NOW)
+    assert queue.tasks_of("terminal-8") == ()
 
 
 @pytest.mark.spec("QUE-5", "QUE-9")
@@ -506,7 +521,7 @@ def test_namespaces_do_not_meet(store: QueueStore, queue: TaskQueue) -> None:
     refused(NotFoundError, other.cancel, "TASK-0001", "", NOW)
     put(other, a_task(1))
     assert claim(other).task_id == "TASK-0001"
-    assert other.running_of(ME.runner_id) != queue.running_of(ME.runner_id)
+    assert other.tasks_of(ME.runner_id) != queue.tasks_of(ME.runner_id)
     mine = queue.get("TASK-0001")
     assert mine is not None
     assert mine.status is TaskStatus.QUEUED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,6 +30,7 @@ from aiflow.domain.task import (
     excerpt,
     first_delivery,
     is_delivered_again,
+    may_claim,
     message_of,
     moment,
     new_task_id,
@@ -39,7 +41,7 @@ from aiflow.domain.task import (
     successor_of,
 )
 from aiflow.errors import BadInputError, TransitionError
-from task_builders import HERE, NOW, THERE, a_prompt, a_task, later
+from task_builders import HERE, ME, NOW, THERE, a_prompt, a_task, later
 
 MOMENTS = st.timedeltas(timedelta(-9000), timedelta(9000)).map(lambda distance: NOW + distance)
 # Of one to four bytes, and everything that ends a line somewhere; a small alphabet is quick.
@@ -225,6 +227,25 @@ def test_a_lost_task_is_not_delivered_for_ever_and_stops_in_order_do_not_count()
             task, delivered = successor_of(replace(task, error_message=reason), NOW), delivered + 1
     assert delivered == 3 * (MOST_LOSSES - 1) + 1
     assert not is_delivered_again(replace(a_task(1), is_private=True))
+
+
+@pytest.mark.spec("QUE-5", "QUE-11")
+@pytest.mark.parametrize(
+    ("changes", "is_so"),
+    [
+        ({}, True),
+        ({"checkout": None}, True),
+        ({"checkout": THERE}, False),
+        ({"status": TaskStatus.RUNNING}, False),
+        ({"is_private": True, "claimed_by": ME.runner_id}, True),
+        ({"is_private": True, "claimed_by": "another"}, False),
+        # Without an owner it is anybody's who knows its id; what another program left in a queued one says nothing.
+        ({"is_private": True}, True),
+        ({"claimed_by": "another"}, True),
+    ],
+)
+def test_who_may_claim_a_task(changes: dict[str, Any], is_so: bool) -> None:
+    assert may_claim(replace(a_task(1), **changes), *ME) is is_so
 
 
 @pytest.mark.spec("QUE-11")

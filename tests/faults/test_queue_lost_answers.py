@@ -16,11 +16,15 @@ import pytest
 
 from aiflow.adapters.dynamo_client import DynamoClient
 from aiflow.adapters.dynamo_queue import DynamoQueue, DynamoStore
-from aiflow.domain.lifecycle import TaskStatus
-from aiflow.domain.task import Task, successor_of
+from aiflow.domain.lifecycle import TaskEvent, TaskStatus
+from aiflow.domain.runner import RunnerStatus
+from aiflow.domain.task import Task, TaskAction, TaskEnd, successor_of
 from aiflow.errors import ConflictError, EnvironmentProblemError
+from aiflow.usecases.record_task import Errand, record_task
+from aiflow.usecases.runner_desk import Desk, Pace
 from queue_faults import FaultyClient
 from task_builders import HERE, LOST, ME, NOW, YOU, a_prompt, a_task
+from usecases.test_runners import Scene as TerminalScene
 
 pytestmark = pytest.mark.faults
 
@@ -149,7 +153,7 @@ def test_a_claim_of_unknown_outcome_is_found_out_before_another(
     assert claimed is not None
     is_other = then == "cancelled" or taken is not None
     assert claimed.task_id == ("TASK-0002" if is_other else "TASK-0001")
-    assert plain.running_of(ME.runner_id) == (claimed,)
+    assert plain.tasks_of(ME.runner_id) == (claimed,)
 
 
 @pytest.mark.spec("QUE-7")
@@ -165,7 +169,7 @@ def test_a_reaper_that_dies_anywhere_is_repaired_by_the_next(client: DynamoClien
         queue.enqueue(successor_of(ended, NOW, HERE))
 
     for scene in scenes(client, namespace, kind, prepare):
-        [task] = scene.plain.running_of(ME.runner_id)
+        [task] = scene.plain.tasks_of(ME.runner_id)
         try:
             reap(scene.faulty, task)
         except EnvironmentProblemError:
@@ -174,3 +178,73 @@ def test_a_reaper_that_dies_anywhere_is_repaired_by_the_next(client: DynamoClien
         claimed = scene.plain.claim(YOU, NOW)
         assert claimed is not None
         assert scene.plain.prompt(claimed) == "p" * 300
+
+
+class CutClient(FaultyClient):
+    """A store that is gone for good from one call on; that one may still have happened."""
+
+    def call(self, operation: str, **params: Any) -> dict[str, Any]:
+        number, self.count = self.count, self.count + 1
+        if number < self.at or (number == self.at and self.kind == "after"):
+            answer = self.real.call(operation, **params)
+            if number < self.at:
+                return answer
+        raise EnvironmentProblemError(reason_code="STORE_UNREACHABLE", endpoint=self.name, problem="gone")
+
+
+class CutRecords:
+    """The runners' records behind the same connection; what they call is not counted."""
+
+    def __init__(self, records: object, cut: CutClient) -> None:
+        self._records, self._cut = records, cut
+
+    def __getattr__(self, name: str) -> Any:
+        if self._cut.has_struck:
+            raise EnvironmentProblemError(reason_code="STORE_UNREACHABLE", endpoint="x", problem="gone")
+        return getattr(self._records, name)
+
+
+@pytest.mark.spec("QUE-5", "QUE-7")
+@pytest.mark.parametrize("kind", ["before", "after"])
+@pytest.mark.parametrize("end", ["killed", "cut off"])
+def test_a_terminal_that_ends_at_any_call_blocks_its_request_for_nobody(
+    client: DynamoClient, namespace: str, kind: str, end: str
+) -> None:
+    def record(desk: Desk) -> str:
+        errand = Errand(TaskAction.START, "RQ-1")
+        done = TaskEnd(TaskEvent.COMPLETED)
+        return record_task(desk, errand, lambda _engine: "done", lambda _hold, _done: done)
+
+    outcomes = set()
+    for at in range(12):
+        name = f"{namespace}-{at}"
+        cut, store, terminals = CutClient(client, kind, at), DynamoStore(client), TerminalScene()
+        records = store.runners(name)
+        me, following = (replace(terminals.runner(each), namespace=name) for each in ("me", "next"))
+        beats: Any = CutRecords(records, cut)
+        first = replace(
+            terminals.desk, queue=DynamoStore(cut).queue(name), records=beats, pace=Pace(0.05, 0.4), runner=me
+        )
+        with contextlib.suppress(EnvironmentProblemError):
+            record(first)
+        [left] = records.all()
+        if end == "cut off":
+            records.save(replace(left, beats=left.beats + 1, status=RunnerStatus.STOPPED, task_id=None))
+        queue = store.queue(name)
+        outcomes |= {str(task.status) for page in queue.pages() for task in page.tasks}
+        second = replace(
+            first,
+            queue=queue,
+            records=records,
+            pace=Pace(0.05, 60),
+            runner=following,
+            new_task_id=lambda: "TASK-NEXT",
+            is_gone=lambda runner: end == "killed" and runner.runner_id == "me",
+        )
+        assert record(second) == "done", at
+        assert live(queue) == [], at
+        if not cut.has_struck:
+            break
+    else:
+        pytest.fail("more calls than a terminal may make")
+    assert outcomes >= {"QUEUED", "RUNNING", "COMPLETE"}

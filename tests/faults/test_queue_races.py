@@ -67,7 +67,7 @@ def test_sixteen_race_for_one_task_a_thousand_times(client: DynamoClient, namesp
 
 def queue_of(client: DynamoClient, namespace: str, runner_id: str) -> list[str]:
     """Return what the store says a runner has."""
-    return sorted(task.task_id for task in DynamoStore(client).queue(namespace).running_of(runner_id))
+    return sorted(task.task_id for task in DynamoStore(client).queue(namespace).tasks_of(runner_id))
 
 
 # Cancel against claim, finish and reap

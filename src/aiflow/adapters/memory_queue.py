@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.lifecycle import TASK_TRANSITIONS, TaskEvent, TaskStatus
 from aiflow.domain.runner import Runner, RunnerStatus
-from aiflow.domain.task import check_prompt, excerpt, lock_mismatch, message_of, place_key
+from aiflow.domain.task import check_prompt, excerpt, lock_mismatch, may_claim, message_of, place_key
 from aiflow.errors import ConflictError, NotFoundError
 from aiflow.ports.tasks import TaskPage
 
@@ -94,7 +94,7 @@ class MemoryQueue:
     def claim(self, claimant: Claimant, now: datetime) -> Task | None:
         """Claim the next task: highest priority, then oldest, of what this runner may take; None if there is none."""
         with self.store.lock:
-            waiting = (each for each in self._all() if not each.is_private and _is_for(each, claimant))
+            waiting = (each for each in self._all() if not each.is_private and may_claim(each, *claimant))
             task = min(waiting, key=place_key, default=None)
             return task and self._claimed(task, claimant, now)
 
@@ -102,7 +102,7 @@ class MemoryQueue:
         """Claim one task by its id, also a private one; None if it is not to be had by this runner."""
         with self.store.lock:
             task = self.get(task_id)
-            return self._claimed(task, claimant, now) if task and _is_for(task, claimant) else None
+            return self._claimed(task, claimant, now) if task and may_claim(task, *claimant) else None
 
     def note_run(self, task: Task, run_id: str, now: datetime) -> None:
         """Name the run that works on a claimed task; LOCK_MISMATCH if the task is no longer ours."""
@@ -171,11 +171,11 @@ class MemoryQueue:
         with self.store.lock:
             return self.store.prompts.get((self.namespace, task.task_id), task.prompt)
 
-    def running_of(self, runner_id: str) -> tuple[Task, ...]:
-        """Return the running tasks that a runner has claimed."""
+    def tasks_of(self, runner_id: str) -> tuple[Task, ...]:
+        """Return the tasks that a runner has at work, and its own that it has not claimed yet."""
         with self.store.lock:
-            running = (each for each in self._all() if each.status is TaskStatus.RUNNING)
-            return tuple(each for each in running if each.claimed_by == runner_id)
+            held = (each for each in self._all() if each.status is TaskStatus.RUNNING or each.is_reserved)
+            return tuple(each for each in held if each.claimed_by == runner_id)
 
     def waiting(self, checkout: Checkout | None, most: int) -> tuple[str, ...]:
         """Return the places of what waits for a checkout's runners, or for anybody's."""
@@ -276,11 +276,6 @@ class MemoryRunners:
 def _work(task: Task, prompt: str) -> tuple[object, ...]:
     """Return what makes two tasks of one id the same."""
     return (task.action, task.request_id, dict(task.options), prompt, task.checkout)
-
-
-def _is_for(task: Task, claimant: Claimant) -> bool:
-    """Tell whether a task waits, and this runner may take it."""
-    return task.status is TaskStatus.QUEUED and task.checkout in (None, claimant.checkout)
 
 
 def _is_same_claim(there: Task, task: Task) -> bool:

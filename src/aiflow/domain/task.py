@@ -109,6 +109,11 @@ class Task:
         return self.status in FINAL_STATUSES
 
     @property
+    def is_reserved(self) -> bool:
+        """Whether it waits for its own terminal, which it names: nobody else may claim it."""
+        return self.is_private and self.status is TaskStatus.QUEUED and self.claimed_by is not None
+
+    @property
     def reason_code(self) -> str | None:
         """The code its error message begins with."""
         return self.error_message.partition(":")[0] if self.error_message else None
@@ -215,6 +220,12 @@ def auto_run_guard(checkout: Checkout) -> str:
 def place_key(task: Task) -> str:
     """Return the text by which queued tasks are ordered: priority, then oldest (QUE-5)."""
     return f"{task.priority}#{stamp(task.place_at)}#{task.task_id}"
+
+
+def may_claim(task: Task, runner_id: str, checkout: Checkout) -> bool:
+    """Tell whether a task waits, and this runner may take it (QUE-5, QUE-11)."""
+    is_anothers = task.is_reserved and task.claimed_by != runner_id
+    return task.status is TaskStatus.QUEUED and not is_anothers and task.checkout in (None, checkout)
 
 
 def first_delivery(task_id: str) -> str:

@@ -34,7 +34,8 @@ class TaskQueue(Protocol):
         """Put a new task into the queue and return it as it is there, with its fence.
 
         Takes its request's guard first: REQUEST_QUEUED if that has a live task already, named in the context. The same
-        task again is the same task, whatever became of it; another one under its id is TASK_EXISTS.
+        task again is the same task, whatever became of it; another one under its id is TASK_EXISTS. A private one names
+        whom it is for (`claimed_by`), so that whoever finds it can tell whether that one still comes.
         """
 
     def claim(self, claimant: Claimant, now: datetime) -> Task | None:
@@ -64,8 +65,11 @@ class TaskQueue(Protocol):
     def prompt(self, task: Task) -> str:
         """Return all of a task's prompt."""
 
-    def running_of(self, runner_id: str) -> tuple[Task, ...]:
-        """Return the running tasks that a runner has claimed; reads the whole namespace, consistently."""
+    def tasks_of(self, runner_id: str) -> tuple[Task, ...]:
+        """Return the tasks that a runner has at work, and a terminal's own that it has not claimed yet.
+
+        Reads the whole namespace, consistently.
+        """
 
     def waiting(self, checkout: Checkout | None, most: int) -> tuple[str, ...]:
         """Return the places of what waits for a checkout's runners, or for anybody's: the first, in claim order.

@@ -14,8 +14,17 @@ from typing import TYPE_CHECKING
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.runner import Runner, Vigil, forgettable
-from aiflow.domain.task import RUNNER_LOST, Checkout, TaskEnd, is_delivered_again, message_of, successor_id
+from aiflow.domain.task import (
+    LIVE_STATUSES,
+    RUNNER_LOST,
+    Checkout,
+    TaskEnd,
+    is_delivered_again,
+    message_of,
+    successor_id,
+)
 from aiflow.errors import AiflowError
+from aiflow.ports.tasks import Claimant
 from aiflow.usecases.finish_task import deliver_again
 from aiflow.usecases.runner_desk import TROUBLES, News, NewsKind
 
@@ -86,20 +95,42 @@ def bury(desk: Desk, runner: Runner) -> None:
 
 
 def end_strays(desk: Desk) -> frozenset[str]:
-    """End what a runner at rest still has: its claim arrived behind its last word, or behind its burial.
+    """End what a runner at rest still has: it arrived behind its last word, or behind its burial.
 
     Returns who has a task and no record: one that was at rest is forgotten after a while. Reads the whole namespace.
     Tasks are read before the records: who rests by then has nothing more to say of them.
     """
-    running = [task for page in desk.queue.pages([TaskStatus.RUNNING]) for task in page.tasks]
-    records = {each.runner_id: each for each in desk.records.all()} if running else {}
-    for task in running:
+    held = [task for page in desk.queue.pages(LIVE_STATUSES) for task in page.tasks if _is_held(task)]
+    records = {each.runner_id: each for each in desk.records.all()} if held else {}
+    for task in held:
         runner = records.get(task.claimed_by or "")
         if runner is not None and runner.is_at_rest:
             _see_to(desk, runner, task)
     # Without a token it is another program's claim, and how that one keeps its runners is not known.
-    ours = (task.claimed_by for task in running if task.claim_token)
+    ours = (task.claimed_by for task in held if task.claim_token or task.is_reserved)
     return frozenset(name for name in ours if name and name not in records)
+
+
+def end_stray(desk: Desk, request_id: str) -> None:
+    """End the live task of a request if who has it is dead or at rest: nobody else need be there to see to it.
+
+    Reads that task and the runners' records, in this order. A terminal's record is there before its task is, so that
+    one without a record was at rest long ago; any other runner without one is given its time by a reaper.
+    """
+    task = desk.queue.live_of(request_id)
+    if task is None or not _is_held(task):
+        return
+    recorded = {each.runner_id: each for each in desk.records.all()}
+    runner = recorded.get(task.claimed_by or "")
+    if runner is None and task.is_private:
+        _see_to(desk, _without_record(desk, task.claimed_by or ""), task)
+    elif runner is not None and (runner.is_at_rest or desk.is_gone(runner)):
+        _see_to(desk, runner, task)
+
+
+def _is_held(task: Task) -> bool:
+    """Tell whether a live task is somebody's: at work, or a terminal's own."""
+    return task.status is TaskStatus.RUNNING or task.is_reserved
 
 
 def _without_record(desk: Desk, runner_id: str) -> Runner:
@@ -110,9 +141,20 @@ def _without_record(desk: Desk, runner_id: str) -> Runner:
 
 def _see_to(desk: Desk, runner: Runner, task: Task) -> None:
     """End a dead runner's task unless it has ended, and deliver it again where that is due."""
-    ended = _end(desk, runner, task) if _is_at_work(task, runner) else task
+    held = _begun(desk, runner, task) if task.is_reserved else task
+    ended = _end(desk, runner, held) if _is_at_work(held, runner) else held
     if ended is not None and ended.successor is not None and desk.queue.get(ended.successor) is None:
         deliver_again(desk, ended, runner)
+
+
+def _begun(desk: Desk, runner: Runner, task: Task) -> Task:
+    """Claim what a dead terminal never came to in its name, and return what became of the task.
+
+    Only what is at work can be lost. To cancel it would be somebody's decision, which stops its request's run.
+    """
+    claimant = Claimant(runner.runner_id, task.checkout or runner.checkout)
+    claimed = desk.queue.claim_this(task.task_id, claimant, desk.engine.clock())
+    return claimed or desk.queue.get(task.task_id) or task
 
 
 def _tasks_of(desk: Desk, runner: Runner) -> Iterator[Task]:
@@ -121,7 +163,7 @@ def _tasks_of(desk: Desk, runner: Runner) -> Iterator[Task]:
     if named is not None:
         yield named
     if named is None or not _is_at_work(named, runner):
-        yield from desk.queue.running_of(runner.runner_id)
+        yield from desk.queue.tasks_of(runner.runner_id)
 
 
 def _is_at_work(task: Task, runner: Runner) -> bool:

@@ -6,16 +6,19 @@ like any other. It ends with what is done in the terminal: nobody goes on with i
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.request import DEFAULT_PRIORITY, Priority, RequestId
 from aiflow.domain.task import Task, TaskAction
 from aiflow.errors import AiflowError, ConflictError
 from aiflow.usecases.execute_task import end_for_error, watched
 from aiflow.usecases.finish_task import finish_task
+from aiflow.usecases.heartbeat import Hold
 from aiflow.usecases.obey_cancels import obeys_cancel
-from aiflow.usecases.reap_runners import Reaper
+from aiflow.usecases.reap_runners import end_stray
 from aiflow.usecases.recover_runs import reclaim_locks
 from aiflow.usecases.runner_desk import TROUBLES
 from aiflow.usecases.work_tasks import at_post
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.task import TaskEnd
     from aiflow.usecases.engine import Engine
-    from aiflow.usecases.heartbeat import Heartbeat, Hold
+    from aiflow.usecases.heartbeat import Heartbeat
     from aiflow.usecases.runner_desk import Desk
 
 Result = TypeVar("Result")
@@ -69,8 +72,22 @@ def _obey_cancels(desk: Desk, errand: Errand) -> None:
 
 def _claim(desk: Desk, errand: Errand) -> Task:
     """Enqueue the task and claim it; where its request has a live task already, that is said (REQUEST_QUEUED)."""
+    task = _own_task(desk, errand)
+    try:
+        queued = _enqueued(desk, task)
+        claimed = desk.queue.claim_this(queued.task_id, desk.claimant, desk.engine.clock())
+    except Exception as error:
+        _let_go(desk, task, error)
+        raise
+    if claimed is None:  # somebody was so quick to cancel it
+        raise ConflictError(reason_code="TASK_NOT_ACTIVE", task_id=queued.task_id, status="CANCELLED")
+    return claimed
+
+
+def _own_task(desk: Desk, errand: Errand) -> Task:
+    """Make the task; it names us from the start, so that nobody takes it for a living one's if we are killed."""
     now = desk.engine.clock()
-    task = Task(
+    return Task(
         namespace=desk.queue.namespace,
         task_id=desk.new_task_id(),
         action=errand.action,
@@ -81,20 +98,29 @@ def _claim(desk: Desk, errand: Errand) -> Task:
         priority=errand.priority,
         checkout=desk.runner.checkout,
         run_id=errand.run_id,
+        claimed_by=desk.runner.runner_id,
         is_private=True,
     )
+
+
+def _enqueued(desk: Desk, task: Task) -> Task:
+    """Put the task into the queue; one of its request whose owner was killed or cut off is ended first."""
     try:
-        queued = desk.queue.enqueue(task)
+        return desk.queue.enqueue(task)
     except ConflictError as error:
         if error.reason_code != "REQUEST_QUEUED":
             raise
-        # It may be that of a process of this machine that was killed: nobody else need be there to see to it.
-        Reaper(desk).look()
-        queued = desk.queue.enqueue(task)
-    claimed = desk.queue.claim_this(queued.task_id, desk.claimant, desk.engine.clock())
-    if claimed is None:  # somebody was so quick to cancel it
-        raise ConflictError(reason_code="TASK_NOT_ACTIVE", task_id=queued.task_id, status="CANCELLED")
-    return claimed
+        end_stray(desk, task.request_id)
+        return desk.queue.enqueue(task)
+
+
+def _let_go(desk: Desk, task: Task, error: Exception) -> None:
+    """End our task if it came to be, as far as that can be done now; else whoever comes next sees to it."""
+    with contextlib.suppress(AiflowError):
+        claimed = desk.queue.claim_this(task.task_id, desk.claimant, desk.engine.clock())
+        held = claimed or desk.queue.get(task.task_id)
+        if held is not None and held.status is TaskStatus.RUNNING:
+            desk.queue.finish(held, end_for_error(Hold(held), error, desk.engine.mask), desk.engine.clock())
 
 
 def _finish(desk: Desk, heartbeat: Heartbeat, hold: Hold, end: TaskEnd) -> None:

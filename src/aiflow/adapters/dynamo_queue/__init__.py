@@ -125,9 +125,9 @@ class DynamoQueue:
             return task.prompt
         return self._prompts.get(self._table.get(self.namespace, task.task_id) or {})
 
-    def running_of(self, runner_id: str) -> tuple[Task, ...]:
-        """Return the running tasks that a runner has claimed; reads the whole namespace, consistently."""
-        return listing.running_of(self._table, self.namespace, runner_id)
+    def tasks_of(self, runner_id: str) -> tuple[Task, ...]:
+        """Return the tasks that a runner has at work, and a terminal's own that it has not claimed yet."""
+        return listing.tasks_of(self._table, self.namespace, runner_id)
 
     def waiting(self, checkout: Checkout | None, most: int) -> tuple[str, ...]:
         """Return the places of what waits for a checkout's runners, or for anybody's: the first, in claim order."""

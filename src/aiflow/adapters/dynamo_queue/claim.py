@@ -18,7 +18,7 @@ from aiflow.adapters.dynamo_queue.calls import Change
 from aiflow.adapters.dynamo_queue.items import is_readable, ready_partition, task_of
 from aiflow.adapters.dynamo_queue.tables import READY_INDEX
 from aiflow.domain.lifecycle import TASK_TRANSITIONS, TaskEvent
-from aiflow.domain.task import Task, TaskAction, stamp
+from aiflow.domain.task import Task, TaskAction, may_claim, stamp
 from aiflow.errors import AiflowError
 
 if TYPE_CHECKING:
@@ -132,8 +132,7 @@ class Claiming:
         item = self.tasks.get(self.namespace, task_id) or {}
         if not is_readable(item):
             return None
-        task = task_of(item)
-        if task.status is not _FROM or task.checkout not in (None, claimant.checkout):
+        if not may_claim(task_of(item), claimant.runner_id, claimant.checkout):
             return None
         got = self._try(Attempt(task_id, _token()), claimant, now)
         return got if isinstance(got, Task) else None

@@ -126,6 +126,7 @@ class Enqueueing:
             prompt_bytes=0,
             options={},
             run_id=None,
+            claimed_by=None,
             fence=0,
             error_message=message_of("CANCELLED", f"never came into the queue; {task.task_id} took its place"),
             predecessor=None,

@@ -49,12 +49,14 @@ def counts(tasks: Table, namespace: str, progress: Callable[[int], None]) -> Map
     return {status: counted[status] for status in TaskStatus}
 
 
-def running_of(tasks: Table, namespace: str, runner_id: str) -> tuple[Task, ...]:
-    """Find the running tasks that a runner has claimed."""
+def tasks_of(tasks: Table, namespace: str, runner_id: str) -> tuple[Task, ...]:
+    """Find the tasks that a runner has at work, and its own that it has not claimed yet."""
+    statuses = {"running": TaskStatus.RUNNING, "queued": TaskStatus.QUEUED}
+    is_held = "(#status = :running OR (#status = :queued AND #is_private = :yes))"
     found = tasks.pages(
-        {"namespace": namespace, "running": TaskStatus.RUNNING, "runner": runner_id},
+        {"namespace": namespace, "runner": runner_id, "yes": True, **statuses},
         KeyConditionExpression=_OF_NAMESPACE,
-        FilterExpression="#status = :running AND #claimed_by = :runner",
+        FilterExpression=f"#claimed_by = :runner AND {is_held}",
         ConsistentRead=True,
     )
     return tuple(task_of(item) for page in found for item in page.items if is_readable(item))
