@@ -170,7 +170,9 @@ def test_a_step_is_retried_three_times_and_the_count_survives_everything(bench: 
 
 @pytest.mark.spec("RUN-14", "RUN-11", "RUN-4")
 def test_a_killed_call_counts_and_a_second_crash_in_the_step_stops_the_run(bench: Bench) -> None:
-    bench.start_hanging().kill()
+    process = bench.start_hanging()
+    process.kill()
+    process.wait()  # until then its lock is that of somebody who lives
     process = _recovering(bench)
     assert bench.stage()["attempts"]["steps"]["S01"]["implementer"] == 2
     process.kill()
