@@ -46,8 +46,9 @@ def queue_sections() -> Iterator[str]:
         "several requests those that could not be queued are in `refused`, each as the `error` of a call for it alone. "
         "`standing` says why a queued task is not taken, or who works on a running one; `null` when it is over; "
         "`next_command` is then what a person types next, if anything. Its "
-        "`code` is `no_runner_here`, `no_runner_there`, `no_runner_anywhere`, `run_active`, `runner_busy`, "
-        "`behind_one`, `behind`, `behind_many`, `next`, `own_terminal`, `at_work`, `terminal_at_work`, "
+        "`code` is `no_runner_here`, `no_runner_there`, `no_runner_anywhere`, `held_up`, `run_active`, "
+        "`run_active_there`, `runner_busy`, `behind_one`, `behind`, `behind_many`, "
+        "`next`, `own_terminal`, `at_work`, `terminal_at_work`, "
         "`finishing`, `dead`, `silent` or `runner_unknown`.",
         {"tasks": [{**waiting, "is_new": True}], "refused": []},
     )
@@ -70,8 +71,9 @@ def queue_sections() -> Iterator[str]:
     )
     yield _section(
         "runners",
-        "Who lives first. `state` is `working`, `idle`, `stopping`, `stopped`, `dead` (its process is gone; "
-        "only its own machine knows) or `silent` (no heartbeat for too long).",
+        "Who lives first. `state` is `working`, `idle`, `held_up` (it takes nothing, for the reason in `held_up`), "
+        "`stopping`, `stopped`, `dead` (its process is gone; only its own machine knows) or `silent` (no heartbeat for "
+        "too long).",
         {"runners": [runner_shape(RUNNER, AT, TIMEOUT_SECONDS)]},
     )
     yield _section(

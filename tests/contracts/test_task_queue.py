@@ -544,6 +544,7 @@ def test_a_runners_record_is_there_as_it_was_saved(store: QueueStore, runners: R
         process_started_at=1767323045.25,
         version="0.1.0",
         is_terminal=True,
+        held_up="AGENT_NOT_FOUND: no claude",
     )
     least = a_runner("runner-b", namespace)
     runners.save(least)

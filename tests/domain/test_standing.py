@@ -152,6 +152,33 @@ def test_a_run_that_is_active_here_keeps_the_tasks_of_this_checkout_waiting() ->
     assert said(task(checkout=THERE), scene(runner(checkout=THERE), holder=holder)) == "next"
 
 
+@pytest.mark.spec("QUE-9", "RUN-7")
+def test_a_runner_that_takes_nothing_says_why_unless_another_takes_it() -> None:
+    sick = runner("SICK", held_up="AGENT_NOT_FOUND: no claude")
+    standing = standing_of(task(), scene(sick))
+    assert standing is not None
+    assert (standing.code.value, standing.facts["runner"], standing.facts["problem"]) == (
+        "held_up",
+        "SICK",
+        "AGENT_NOT_FOUND: no claude",
+    )
+    assert said(task(), scene(sick, runner("R-2", task_id="T-0"))) == "runner_busy"
+    assert said(task(), scene(replace(sick, task_id="T-0"))) == "runner_busy"
+    # However short its line is, it takes nothing of it.
+    waiting = task("PROMPT", checkout=None)
+    around = scene(replace(sick, checkout=THERE), runner(), tasks=(waiting, task("OLDER", age=60)))
+    assert said(waiting, around) == "behind_one"
+
+
+@pytest.mark.spec("LCK-7", "QUE-11")
+def test_a_run_that_is_active_elsewhere_is_told_by_the_runner_there_and_one_here_by_its_lock() -> None:
+    waits: dict[str, Any] = {"held_up": "RUN_IN_PROGRESS: RUN-9, pid 7"}
+    standing = standing_of(task(checkout=THERE), scene(runner(checkout=THERE, **waits)))
+    assert standing is not None
+    assert (standing.code.value, standing.facts["holder"]) == ("run_active_there", "RUN-9, pid 7")
+    assert said(task(), scene(runner(**waits))) == "next"
+
+
 def test_a_terminal_takes_its_own_task_and_no_other() -> None:
     private = task("OWN", is_private=True)
     assert said(private, scene(runner())) == "own_terminal"

@@ -430,9 +430,13 @@ def test_a_sick_checkout_burns_no_tasks(yard: Yard) -> None:
     assert process.stdout is not None
     told = [json.loads(process.stdout.readline()) for _ in range(2)]
     assert (told[1]["event"], told[1]["reason_code"]) == ("held_up", "DOCTOR_FAILED")
+    assert told[1]["cause"] == "WORKTREE_DIRTY"
+    wait_for(lambda: yard.runners()[0].held_up is not None, 20)
+    assert (yard.runners()[0].held_up or "").startswith("WORKTREE_DIRTY: ")
     assert yard.task(task_id).status == "QUEUED"
     yard.bench.git("checkout", "app.txt")
     assert yard.ended(task_id).status == "COMPLETE"
+    assert yard.runners()[0].held_up is None
 
 
 @pytest.mark.spec("QUE-7", "CLI")

@@ -561,6 +561,33 @@ def test_a_runner_that_died_on_this_machine_shows_as_dead_at_once(shop: Shop) ->
     assert shop.json("namespaces")["namespaces"][0]["runners_alive"] == 1
 
 
+@pytest.mark.spec("QUE-9", "RUN-7")
+def test_a_runner_that_takes_nothing_says_why_wherever_one_looks(shop: Shop) -> None:
+    shop.runner(held_up="AGENT_NOT_FOUND: no claude")
+    words = "Runner R-1 takes nothing until this is mended: AGENT_NOT_FOUND: no claude"
+    assert shop("queue", "add", "RQ-1").out.endswith(f"  {words}\n")
+    [task] = shop.json("queue", "list")["tasks"]
+    assert (task["standing"]["code"], task["standing"]["detail"]) == ("held_up", words)
+    assert re.search(r"● R-1 +held up .* AGENT_NOT_FOUND: no claude$", shop("runners").out, re.MULTILINE)
+    [shape] = shop.json("runners")["runners"]
+    assert (shape["is_alive"], shape["state"], shape["held_up"]) == (True, "held_up", "AGENT_NOT_FOUND: no claude")
+    shop.runner()
+    assert _note(shop, task["task_id"]) == "Runner R-1 takes it next"
+    [shape] = shop.json("runners")["runners"]
+    assert (shape["state"], shape["held_up"]) == ("idle", None)
+
+
+@pytest.mark.parametrize("columns", [120, 44])
+def test_on_a_terminal_what_keeps_a_runner_stands_below_it(
+    shop: Shop, dynamo: Dynamo, tmp_path: Path, columns: int
+) -> None:
+    shop.runner(held_up="AGENT_NOT_FOUND: no claude")
+    environ = {**dynamo.environ, "XDG_DATA_HOME": str(tmp_path / "data")}
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", in_terminal(shop.root, "runners", columns=columns, env=environ))
+    assert shown.splitlines()[-1] == "    AGENT_NOT_FOUND: no claude"
+    assert max(display_width(line) for line in shown.splitlines()) <= columns
+
+
 @pytest.mark.spec("QUE-11")
 def test_what_an_idle_runner_claims_at_once_is_said_to_be_at_work(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     from aiflow.adapters.wake_pipes import WakePipes

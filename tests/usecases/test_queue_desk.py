@@ -354,6 +354,8 @@ def test_what_is_ahead_is_told_without_reading_what_has_ended(yard: Yard) -> Non
     ("fields", "state"),
     [
         ({}, "idle"),
+        ({"held_up": "AGENT_NOT_FOUND"}, "held_up"),
+        ({"held_up": "AGENT_NOT_FOUND", "status": RunnerStatus.STOPPED}, "stopped"),
         ({"task_id": "T"}, "working"),
         ({"task_id": "T", "status": RunnerStatus.STOPPED}, "stopping"),
         ({"status": RunnerStatus.STOPPED}, "stopped"),

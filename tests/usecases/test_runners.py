@@ -187,6 +187,19 @@ def test_it_beats_all_through_a_task_and_says_what_it_has_at_work() -> None:
     assert scene.record.beats == beats
 
 
+@pytest.mark.spec("QUE-7", "QUE-9")
+def test_its_record_says_why_it_takes_nothing_for_as_long_as_that_is_so() -> None:
+    scene = Scene(poll_seconds=10)  # what is news does not wait for the next beat
+    scene.heartbeat.start()
+    scene.heartbeat.hold_up("AGENT_NOT_FOUND: no claude")
+    wait_for(lambda: scene.record.held_up == "AGENT_NOT_FOUND: no claude")
+    scene.heartbeat.hold_up(None)
+    wait_for(lambda: scene.record.held_up is None)
+    scene.heartbeat.hold_up("AGENT_NOT_FOUND: no claude")
+    scene.heartbeat.close()
+    assert scene.record.held_up is None
+
+
 @pytest.mark.spec("QUE-7")
 def test_the_run_is_named_in_the_task_as_soon_as_it_is_known() -> None:
     scene = Scene()

@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 ALIVE, OTHERWISE = "●", "○"
 GAP = "  "
 INDENT = "    "
+# So many of the last columns have a line of their own on a terminal.
+BELOW = 2
 COLOURS = {
     "working": "green",
     "idle": "green",
+    "held_up": "yellow",
     "stopping": "yellow",
     "silent": "red",
     "dead": "red",
@@ -32,15 +35,16 @@ COLOURS = {
 def show_runners(
     runners: Sequence[tuple[Runner, str]], now: datetime, texts: Texts, *, has_namespaces: bool = False
 ) -> None:
-    """List runners, each with its state: whole lines in a pipe; on a terminal where each works stands below it."""
-    names = ["runner", "state", "heartbeat", "task", "version", "where"]
+    """List runners, each with its state: whole lines in a pipe; on a terminal where it works stands below it."""
+    names = ["runner", "state", "heartbeat", "task", "version", "where", "note"]
     rows = []
     for runner, state in runners:
         dot = OTHERWISE if state in ("silent", "dead", "stopped") else ALIVE
         name = f"{dot} {runner.runner_id}"
         said = [texts(f"runner_state.{state}"), ago(runner.last_heartbeat, now, texts)]
         where = f"{runner.namespace}  {runner.checkout.id}" if has_namespaces else runner.checkout.id
-        rows.append([name, *said, runner.task_id or "-", runner.version or "-", where])
+        note = (runner.held_up or "") if state == "held_up" else ""
+        rows.append([name, *said, runner.task_id or "-", runner.version or "-", where, note])
     headers = [texts(f"column.{name}") for name in names]
     if not is_terminal():
         table(headers, rows)
@@ -50,16 +54,17 @@ def show_runners(
 
 def _show_blocks(headers: list[str], rows: list[list[str]], states: list[str]) -> None:
     shown = [[clean(cell) for cell in row] for row in (headers, *rows)]
-    widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)][:-1]
+    widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)][:-BELOW]
     is_narrow = sum(widths) + len(GAP) * (len(widths) - 1) > terminal_width()
     if not is_narrow:
-        click.echo(paint(GAP.join(map(pad, shown[0][:-1], widths)).rstrip(), is_bold=True))
+        click.echo(paint(GAP.join(map(pad, shown[0][:-BELOW], widths)).rstrip(), is_bold=True))
     for row, state in zip(shown[1:], states, strict=True):
-        cells = [*row[:-1]] if is_narrow else list(map(pad, row[:-1], widths))
+        cells = [*row[:-BELOW]] if is_narrow else list(map(pad, row[:-BELOW], widths))
         cells[1] = paint(cells[1], COLOURS[state])
         if is_narrow:
             click.echo(cells[0])
             say(GAP.join(cells[2:]), INDENT + cells[1] + GAP)
         else:
             click.echo(GAP.join(cells).rstrip())
-        say(row[-1], INDENT)
+        for below in filter(None, row[-BELOW:]):
+            say(below, INDENT)

@@ -38,8 +38,9 @@ class Runner:
     """One runner's record.
 
     `beats` counts its heartbeats. `task_id` is the task it has at work, also while a stopped one still finishes it.
-    The process is named so exactly that its machine can tell whether it lives (a pid alone is reused). A terminal is a
-    runner only for a task of its own: it takes no other.
+    `held_up` is why it takes nothing just now: a reason code, and what there is to say in one line. The process is
+    named so exactly that its machine can tell whether it lives (a pid alone is reused). A terminal is a runner only for
+    a task of its own: it takes no other.
     """
 
     namespace: str
@@ -57,6 +58,7 @@ class Runner:
     process_started_at: float | None = None
     version: str = ""
     is_terminal: bool = False
+    held_up: str | None = None
 
     @property
     def is_at_rest(self) -> bool:

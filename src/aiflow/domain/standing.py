@@ -25,13 +25,18 @@ if TYPE_CHECKING:
     from aiflow.domain.task_way import WayAfter
 
 
+RUN_IN_PROGRESS = "RUN_IN_PROGRESS"
+
+
 class StandingCode(StrEnum):
     """What a live task waits for, or who has it."""
 
     NO_RUNNER_HERE = "no_runner_here"
     NO_RUNNER_THERE = "no_runner_there"
     NO_RUNNER_ANYWHERE = "no_runner_anywhere"
+    HELD_UP = "held_up"
     RUN_ACTIVE = "run_active"
+    RUN_ACTIVE_THERE = "run_active_there"
     RUNNER_BUSY = "runner_busy"
     BEHIND_ONE = "behind_one"
     BEHIND = "behind"
@@ -141,12 +146,30 @@ def _of_queued(task: Task, scene: Scene) -> Standing:
     takers = takers_of(task, scene)
     if not takers:
         return _without_taker(task, scene)
-    # Of several that may take it, the one with the least to do first.
-    ahead, _, runner = min(
-        ((scene.line.ahead(task, each.checkout), each.task_id is not None, each) for each in takers),
-        key=lambda choice: choice[:2],
+    # Of several that may take it, one that takes anything, and of those the one with the least to do first.
+    choices = (
+        (_problem_of(each, scene) is not None, scene.line.ahead(task, each.checkout), each.task_id is not None, each)
+        for each in takers
     )
-    about = {"runner": runner.runner_id, "where": runner.checkout.id, "task_id": runner.task_id}
+    _, ahead, _, runner = min(choices, key=lambda choice: choice[:3])
+    problem = _problem_of(runner, scene)
+    return _in_line(task, scene, runner, ahead) if problem is None else _held_up(runner, problem)
+
+
+def _about(runner: Runner) -> dict[str, object]:
+    return {"runner": runner.runner_id, "where": runner.checkout.id, "task_id": runner.task_id}
+
+
+def _held_up(runner: Runner, problem: str) -> Standing:
+    """Say what keeps the only runners that may take a task from taking any."""
+    if _waits_for_run(runner):
+        return Standing(StandingCode.RUN_ACTIVE_THERE, {**_about(runner), "holder": problem.partition(": ")[2]})
+    return Standing(StandingCode.HELD_UP, {**_about(runner), "problem": problem})
+
+
+def _in_line(task: Task, scene: Scene, runner: Runner, ahead: int) -> Standing:
+    """Say what comes before a task at the runner that takes it."""
+    about = _about(runner)
     is_idle = runner.task_id is None
     holder = scene.holder if is_idle and runner.checkout == scene.here else None
     # A run of its own request is its own: it was claimed while we looked.
@@ -158,6 +181,16 @@ def _of_queued(task: Task, scene: Scene) -> Standing:
     if ahead:
         return Standing(StandingCode.BEHIND if ahead > 1 else StandingCode.BEHIND_ONE, {**about, "count": ahead})
     return Standing(StandingCode.NEXT if is_idle else StandingCode.RUNNER_BUSY, about)
+
+
+def _problem_of(runner: Runner, scene: Scene) -> str | None:
+    """Return why a runner takes nothing; whether a run is active here its lock tells, which is newer than a record."""
+    is_told_by_lock = _waits_for_run(runner) and runner.checkout == scene.here
+    return None if runner.task_id is not None or is_told_by_lock else runner.held_up
+
+
+def _waits_for_run(runner: Runner) -> bool:
+    return runner.held_up is not None and runner.held_up.startswith(RUN_IN_PROGRESS)
 
 
 def _without_taker(task: Task, scene: Scene) -> Standing:

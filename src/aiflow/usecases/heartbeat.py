@@ -63,6 +63,7 @@ class Heartbeat:
         self._runner = desk.runner
         self._status = RunnerStatus.RUNNING
         self._hold: Hold | None = None
+        self._held_up: str | None = None
         self._saved_seconds = time.monotonic()
         self._missed = 0
         self._beside = Beside("heartbeat", self._turn)
@@ -82,6 +83,12 @@ class Heartbeat:
         """Have no task at work any more."""
         self._hold = None
         self._beside.poke()
+
+    def hold_up(self, why: str | None) -> None:
+        """Say in the record why this runner takes nothing, and that it does again (None); at once, if that is news."""
+        if why != self._held_up:
+            self._held_up = why
+            self._beside.poke()
 
     def note_run(self, run: Run) -> None:
         """Name the run that works on the task; the store hears of it at once, but nobody waits for that."""
@@ -152,6 +159,7 @@ class Heartbeat:
             beats=self._runner.beats + 1,
             last_heartbeat=self._desk.engine.clock(),
             task_id=hold.task.task_id if hold else None,
+            held_up=self._held_up if self._status is RunnerStatus.RUNNING else None,
         )
         self._desk.records.save(self._runner)
         self._saved_seconds = began

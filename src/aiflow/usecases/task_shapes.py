@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from aiflow.domain.runner import Runner
     from aiflow.domain.task import Checkout, Task
 
+HELD_UP = "held_up"
+
 
 def task_shape(task: Task, scene: Scene | None = None) -> dict[str, Any]:
     """One task; `standing` says why it is not taken, or who works on it, while it lives."""
@@ -60,12 +62,14 @@ def checkout_shape(checkout: Checkout) -> dict[str, str]:
 
 
 def runner_shape(runner: Runner, now: datetime, timeout_seconds: float, *, is_gone: bool = False) -> dict[str, Any]:
-    """One runner; `state` is what its record and its heartbeat say together."""
+    """One runner; `state` is what its record and its heartbeat say together, `held_up` why it takes nothing."""
+    state = runner_state(runner, now, timeout_seconds, is_gone=is_gone)
     return {
         "namespace": runner.namespace,
         "runner_id": runner.runner_id,
         "is_alive": not is_gone and is_alive(runner, now, timeout_seconds),
-        "state": runner_state(runner, now, timeout_seconds, is_gone=is_gone),
+        "state": state,
+        "held_up": runner.held_up if state == HELD_UP else None,
         "status": runner.status.value,
         "task_id": runner.task_id,
         "checkout": checkout_shape(runner.checkout),
@@ -77,7 +81,7 @@ def runner_shape(runner: Runner, now: datetime, timeout_seconds: float, *, is_go
 
 
 def runner_state(runner: Runner, now: datetime, timeout_seconds: float, *, is_gone: bool = False) -> str:
-    """Say in one word how it is with a runner: working, idle, stopping, stopped, dead, or silent for too long."""
+    """Say in one word how it is with a runner: working, idle, held up, stopping, stopped, dead, silent."""
     if runner.is_at_rest:
         return "stopped"
     if is_gone:
@@ -86,7 +90,9 @@ def runner_state(runner: Runner, now: datetime, timeout_seconds: float, *, is_go
         return "silent"
     if runner.status is RunnerStatus.STOPPED:
         return "stopping"
-    return "working" if runner.task_id else "idle"
+    if runner.task_id:
+        return "working"
+    return HELD_UP if runner.held_up else "idle"
 
 
 def counts_shape(namespace: str, counts: Mapping[TaskStatus, int]) -> dict[str, Any]:

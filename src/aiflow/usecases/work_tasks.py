@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.auto_run import StopRequest
 from aiflow.domain.health import Health
 from aiflow.domain.selection import describe_holder
+from aiflow.domain.task import message_of
 from aiflow.errors import AiflowError
 from aiflow.usecases.beside import Beside
 from aiflow.usecases.check_health import check_quick
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 RECOVER_SECONDS = 600.0
 ADOPT_SECONDS = 3600.0
 HEALTH_SECONDS = 5.0
+DOCTOR_FAILED = "DOCTOR_FAILED"
 
 
 def work_tasks(desk: Desk, *, is_once: bool = False) -> int:
@@ -89,7 +91,7 @@ class _Worker:
         self._is_last_look = False
         self._recovered: set[str] = set()
         self._recovered_at = self._adopted_at = -ADOPT_SECONDS
-        self._sick: tuple[str, ...] | None = None
+        self._sick: tuple[Finding, ...] | None = None
         self._checked = -HEALTH_SECONDS
         self._told: News | None = None
 
@@ -102,6 +104,7 @@ class _Worker:
             return True
         task = None
         why = self._why_not()
+        self._heartbeat.hold_up(self._line(why) if why else None)
         if why is None:
             claim = self._desk.queue.claim
             task = self._patiently(lambda: claim(self._desk.claimant, self._desk.engine.clock()))
@@ -159,11 +162,19 @@ class _Worker:
         if is_due and (self._sick is None or self._sick or self._checked < 0):
             self._checked = time.monotonic()
             _, findings = check_quick(self._desk.engine)
-            self._sick = tuple(self._word(each) for each in findings if each.health is Health.FAIL)
-        return News(NewsKind.HELD_UP, None, "DOCTOR_FAILED", {"holder": " ".join(self._sick)}) if self._sick else None
+            self._sick = tuple(each for each in findings if each.health is Health.FAIL)
+        if not self._sick:
+            return None
+        facts = {"holder": " ".join(map(self._word, self._sick)), "cause": self._sick[0].reason_code}
+        return News(NewsKind.HELD_UP, None, DOCTOR_FAILED, facts)
 
     def _word(self, finding: Finding) -> str:
         return self._desk.engine.texts(f"check.{finding.message}", **dict(finding.facts))
+
+    def _line(self, why: News) -> str:
+        """Write what keeps tasks in the queue for everybody who looks at the runners, secrets masked."""
+        code = why.facts.get("cause") or why.reason_code
+        return message_of(str(code), self._desk.engine.mask(str(why.facts["holder"])))
 
     def _tidy(self) -> None:
         """At the start and now and then: find what was enqueued half, is nobody's, or was interrupted here (RUN-11)."""

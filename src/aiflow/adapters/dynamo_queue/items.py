@@ -128,6 +128,7 @@ def item_of_runner(runner: Runner) -> Item:
         "process_started_at": runner.process_started_at,
         "version": runner.version,
         "is_terminal": runner.is_terminal or None,
+        "held_up": runner.held_up,
     }
     return {name: value for name, value in whole.items() if value is not None}
 
@@ -151,6 +152,7 @@ def runner_of(item: Item) -> Runner:
         process_started_at=item.get("process_started_at"),
         version=_text(item, "version") or "",
         is_terminal=item.get("is_terminal") is True,
+        held_up=_text(item, "held_up"),
     )
 
 
