@@ -119,8 +119,9 @@ One line per event, as it happens: `{event, at, namespace, runner_id, reason_cod
 `lost_runner`), `store_away` (`problem`, and `command`: what may help), `store_back`, `cut_off` (the store was away for
 `seconds`: the agent is ended), `unwritten` (the store is still away: the next runner sees to the task) or `stopped`
 (`tasks`: how many were worked on). What is about a task has `task_id, action, request_id, run_id, status,
-error_message, successor` too. The exit code is 0 when it was asked to stop, or had nothing more to do with `--once`; 3
-behind `unwritten`.
+error_message, successor` too. The exit code is 0 when it was asked to stop, or had nothing more to do with `--once`.
+With `--once` and a doctor that fails the last line is the `error`, and the exit code that of its reason. It is 3 behind
+`unwritten`.
 """
 LEFT_OUT = ("file_system", "disk")  # they tell about the machine
 

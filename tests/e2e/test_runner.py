@@ -439,6 +439,24 @@ def test_a_sick_checkout_burns_no_tasks(yard: Yard) -> None:
     assert yard.runners()[0].held_up is None
 
 
+@pytest.mark.spec("RUN-7", "CLI")
+def test_one_that_works_only_once_leaves_a_sick_checkout_with_the_reason(yard: Yard) -> None:
+    yard.bench.git("branch", "aiflow")
+    (yard.bench.root / "app.txt").write_text("changed\n")
+    task_id = yard.add()
+    done = yard.bench.aiflow("runner", "--once", "--json", code=6)
+    *told, error = map(json.loads, done.stdout.splitlines())
+    assert [each["event"] for each in told] == ["started", "stopped"]
+    assert error["error"]["reason_code"] == "BRANCH_IN_THE_WAY"
+    assert error["error"]["actions"] == ["git branch -m aiflow aiflow-branch", "git status", "aiflow runner --once"]
+    assert yard.task(task_id).status == "QUEUED"
+    assert [each.is_at_rest for each in yard.runners()] == [True]
+    shown = yard.bench.aiflow("runner", "--once", code=6)
+    assert "BRANCH_IN_THE_WAY: A branch is in the way" in shown.stderr
+    assert "Uncommitted changes in your checkout: 1" in shown.stderr
+    assert "<" not in shown.stderr
+
+
 @pytest.mark.spec("QUE-7", "CLI")
 def test_a_program_that_no_longer_reads_its_events_does_not_touch_the_runner(yard: Yard) -> None:
     runner = yard.runner()

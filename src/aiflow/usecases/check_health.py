@@ -12,7 +12,7 @@ from aiflow.usecases.check_sandbox import check_sandbox
 from aiflow.usecases.use_told import untold_cost
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from aiflow.domain.place import RepositoryFacts
     from aiflow.domain.request import RequestId
@@ -36,21 +36,26 @@ def require_health(engine: Engine, request_id: RequestId, typed: str | None = No
     facts, findings = check_quick(engine)
     failed = [finding for finding in findings if finding.health is Health.FAIL]
     if failed or facts is None:
-        first, others = failed[0], failed[1:]
-        told = [engine.texts(f"check.{each.message}", **dict(each.facts)) for each in others]
-        if first.evidence or first.check_id == "agent":  # its reason says what to do, and not what is wrong
-            told = [
-                engine.texts(f"check.{first.message}", **dict(first.facts)),
-                *first.evidence[:EVIDENCE_SHOWN],
-                *told,
-            ]
-        context: dict[str, object] = {**dict(first.facts), **({"typed": typed} if typed else {})}
-        if told:
-            context["detail"] = "\n".join(told)
-        error = UnhealthyError(reason_code=first.reason_code, request_id=request_id, **context)
-        error.findings = tuple(failed)
-        raise error
+        raise unhealthy(engine, failed, request_id=request_id, **({"typed": typed} if typed else {}))
     return facts
+
+
+def unhealthy(engine: Engine, failed: Sequence[Finding], **context: object) -> UnhealthyError:
+    """Make the error of what failed: the reason of the first, and what is wrong with the others."""
+    first, others = failed[0], failed[1:]
+    told = [word_of(engine, each) for each in others]
+    if first.evidence or first.check_id == "agent":  # its reason says what to do, and not what is wrong
+        told = [word_of(engine, first), *first.evidence[:EVIDENCE_SHOWN], *told]
+    if told:
+        context["detail"] = "\n".join(told)
+    error = UnhealthyError(reason_code=first.reason_code, **{**dict(first.facts), **context})
+    error.findings = tuple(failed)
+    return error
+
+
+def word_of(engine: Engine, finding: Finding) -> str:
+    """Say what a check found."""
+    return engine.texts(f"check.{finding.message}", **dict(finding.facts))
 
 
 def check_quick(engine: Engine, *, asks: bool = False) -> tuple[RepositoryFacts | None, list[Finding]]:

@@ -15,7 +15,7 @@ from aiflow.domain.selection import describe_holder
 from aiflow.domain.task import message_of
 from aiflow.errors import AiflowError
 from aiflow.usecases.beside import Beside
-from aiflow.usecases.check_health import check_quick
+from aiflow.usecases.check_health import check_quick, unhealthy, word_of
 from aiflow.usecases.execute_task import execute_task
 from aiflow.usecases.finish_task import finish_task
 from aiflow.usecases.heartbeat import Heartbeat
@@ -37,10 +37,14 @@ RECOVER_SECONDS = 600.0
 ADOPT_SECONDS = 3600.0
 HEALTH_SECONDS = 5.0
 DOCTOR_FAILED = "DOCTOR_FAILED"
+DOCTOR, AGAIN = "aiflow doctor", "aiflow runner --once"
 
 
 def work_tasks(desk: Desk, *, is_once: bool = False) -> int:
-    """Work until a stop is asked for (or, once, until the queue is empty); returns how many tasks were worked on."""
+    """Work until a stop is asked for, and return how many tasks were worked on.
+
+    Once: only until the queue is empty, or until the doctor lets no task be taken, which is raised.
+    """
     reaper = Reaper(desk)
     with at_post(desk, reaper) as heartbeat:
         worker = _Worker(desk, heartbeat, reaper)
@@ -52,8 +56,9 @@ def work_tasks(desk: Desk, *, is_once: bool = False) -> int:
             if error.reason_code not in TROUBLES or desk.asked() is StopRequest.NONE:
                 raise
         desk.tell(News(NewsKind.STOPPED, facts={"tasks": worker.worked}))
-        if worker.unwritten is not None:
-            raise worker.unwritten
+        trouble = worker.unwritten or worker.refused
+        if trouble is not None:
+            raise trouble
         return worker.worked
 
 
@@ -85,6 +90,8 @@ class _Worker:
         self.worked = 0
         # Why the end of its last task could not be written, where that was so.
         self.unwritten: AiflowError | None = None
+        # Why one that works only once takes nothing: who started it has to mend that.
+        self.refused: AiflowError | None = None
         self._desk = desk
         self._heartbeat = heartbeat
         self._reaper = reaper
@@ -114,6 +121,9 @@ class _Worker:
             return True
         if is_once and why is None:
             return self._looks_again()
+        if is_once and why is not None and why.reason_code == DOCTOR_FAILED:
+            self.refused = self._refusal(self._sick or ())
+            return False
         self._tell_once(why or News(NewsKind.WAITING))
         self._desk.wait(self._desk.pace.poll_seconds)
         return True
@@ -165,11 +175,13 @@ class _Worker:
             self._sick = tuple(each for each in findings if each.health is Health.FAIL)
         if not self._sick:
             return None
-        facts = {"holder": " ".join(map(self._word, self._sick)), "cause": self._sick[0].reason_code}
-        return News(NewsKind.HELD_UP, None, DOCTOR_FAILED, facts)
+        told = " ".join(word_of(self._desk.engine, each) for each in self._sick)
+        return News(NewsKind.HELD_UP, None, DOCTOR_FAILED, {"holder": told, "cause": self._sick[0].reason_code})
 
-    def _word(self, finding: Finding) -> str:
-        return self._desk.engine.texts(f"check.{finding.message}", **dict(finding.facts))
+    def _refusal(self, failed: tuple[Finding, ...]) -> AiflowError:
+        """Say why a runner that works only once leaves: no run is there that could go on, so it is begun again."""
+        commands = dict.fromkeys((*(each.fix or DOCTOR for each in failed), AGAIN))
+        return unhealthy(self._desk.engine, failed, commands=tuple(commands))
 
     def _line(self, why: News) -> str:
         """Write what keeps tasks in the queue for everybody who looks at the runners, secrets masked."""
