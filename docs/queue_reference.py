@@ -44,13 +44,15 @@ def queue_sections() -> Iterator[str]:
         "queue add RQ-2",
         "`tasks` is what was queued; `is_new` is `false` for an id that was there already, for the same work. Of "
         "several requests those that could not be queued are in `refused`, each as the `error` of a call for it alone. "
+        "`warnings` is what `aiflow doctor` fails at, as in its `checks`, if a task needs a runner of this "
+        "checkout and none is alive: it would take nothing. "
         "`standing` says why a queued task is not taken, or who works on a running one; `null` when it is over; "
         "`next_command` is then what a person types next, if anything. Its "
         "`code` is `no_runner_here`, `no_runner_there`, `no_runner_anywhere`, `held_up`, `run_active`, "
         "`run_active_there`, `runner_busy`, `behind_one`, `behind`, `behind_many`, "
         "`next`, `own_terminal`, `at_work`, `terminal_at_work`, "
         "`finishing`, `dead`, `silent` or `runner_unknown`.",
-        {"tasks": [{**waiting, "is_new": True}], "refused": []},
+        {"tasks": [{**waiting, "is_new": True}], "refused": [], "warnings": []},
     )
     yield (
         "## aiflow queue list\n\n`{namespace, tasks, next_start}`: tasks as above, by `task_id`, newest first. "

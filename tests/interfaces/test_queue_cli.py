@@ -215,6 +215,29 @@ def test_a_request_has_one_live_task_and_an_id_one_meaning(shop: Shop) -> None:
     assert shop.json("queue", "add", "RQ-2", "--task-id", "MINE", code=4)["error"]["reason_code"] == "TASK_EXISTS"
 
 
+@pytest.mark.spec("RUN-7", "RUN-15")
+def test_what_would_keep_every_runner_here_is_warned_of_until_one_lives(shop: Shop) -> None:
+    """The checkout has no commit yet, and the agent is not there."""
+    sick = ("-c", "agent.kind=command", "-c", 'agent.argv=["no-such-agent"]')
+    said = shop(*sick, "queue", "add", "RQ-1", "RQ-2").out
+    warning = "  No runner here takes a task until this is mended: "
+    assert said.count(f"{warning}NO_COMMITS: ") == 1
+    assert said.count(f"{warning}AGENT_NOT_FOUND: ") == 1
+    assert '    → git add -A && git commit -m "First commit"\n' in said
+    warnings = shop.json(*sick, "queue", "add", "--auto")["warnings"]
+    assert {"NO_COMMITS", "AGENT_NOT_FOUND"} <= {each["reason_code"] for each in warnings}
+    assert {each["result"] for each in warnings} == {"FAIL"}
+    # What any runner may take, and what a living one will say itself.
+    assert shop.json(*sick, "queue", "add", "Fix the typo")["warnings"] == []
+    shop.runner()
+    write_request(shop.root, "RQ-8", status="ready")
+    assert shop.json(*sick, "queue", "add", "RQ-8")["warnings"] == []
+    use_texts(Texts("ja"))
+    write_request(shop.root, "RQ-9", status="ready")
+    shop.runner(status=RunnerStatus.STOPPED)
+    assert "次の問題が直るまで、ここの Runner はタスクを取りません: NO_COMMITS: " in shop("queue", "add", "RQ-9").out
+
+
 def test_of_several_requests_those_that_can_run_are_queued(shop: Shop) -> None:
     said = shop("queue", "add", "RQ-1", "RQ-3", "RQ-2", code=4)
     assert said.out.count("Queued: ") == 2

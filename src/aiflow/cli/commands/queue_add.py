@@ -19,13 +19,17 @@ from aiflow.cli.task_view import remark_on, work_of
 from aiflow.domain.reasons import exit_code
 from aiflow.errors import AiflowError
 from aiflow.usecases.enqueue_work import Enqueued, enqueue_work
+from aiflow.usecases.foresee_refusal import foresee_refusal
 from aiflow.usecases.queue_desk import look_around
-from aiflow.usecases.shapes import error_shape
+from aiflow.usecases.run_shapes import finding_shape
+from aiflow.usecases.shapes import ENGLISH, error_shape
 from aiflow.usecases.task_shapes import task_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from aiflow.domain.health import Finding
+    from aiflow.messages import Texts
     from aiflow.usecases.queue_desk import QueueDesk
 
 STDIN = "-"
@@ -86,18 +90,31 @@ def _answer(
     """Say what was queued, who will take it, and what was refused."""
     texts = session.texts
     scene = None
+    foreseen: tuple[Finding, ...] = ()
     if desk is not None and done:
         scene = look_around(desk, [each.task for each in done])
         # A runner that waits on this machine has it by now.
         done = [Enqueued(desk.queue.get(task.task_id) or task, is_new) for task, is_new in done]
+        foreseen = foresee_refusal(session.engine, [each.task for each in done], scene)
     if as_json:
         tasks = [{**task_shape(each.task, scene), "is_new": each.is_new} for each in done]
-        print_json({"tasks": tasks, "refused": [error_shape(error, texts)["error"] for error in refused]})
+        errors = [error_shape(error, texts)["error"] for error in refused]
+        print_json({"tasks": tasks, "refused": errors, "warnings": [finding_shape(each, ENGLISH) for each in foreseen]})
         return
     for task, is_new in done:
         facts = {"task_id": task.task_id, "work": work_of(task, texts), "priority": task.priority.value}
         say(texts("queue.added" if is_new else "queue.there", status=task.status.value, **facts))
         if scene is not None and (remark := remark_on(task, scene, texts)):
             say(remark, "  ")
+    for finding in foreseen:
+        _warn(finding, texts)
     for error in refused:
         show(error)
+
+
+def _warn(finding: Finding, texts: Texts) -> None:
+    """Say what keeps every runner of this checkout from taking a task, and the command that mends it."""
+    problem = f"{finding.reason_code}: {texts(f'check.{finding.message}', **dict(finding.facts))}"
+    say(texts("queue.nobody_takes", problem=problem), "  ")
+    if finding.fix:
+        say(finding.fix, "    → ")
