@@ -215,6 +215,39 @@ def test_a_request_has_one_live_task_and_an_id_one_meaning(shop: Shop) -> None:
     assert shop.json("queue", "add", "RQ-2", "--task-id", "MINE", code=4)["error"]["reason_code"] == "TASK_EXISTS"
 
 
+@pytest.mark.spec("QUE-9")
+def test_an_order_under_an_id_can_be_repeated_whatever_became_of_it(shop: Shop) -> None:
+    shop.add("RQ-1", "--task-id", "MINE")
+    shop.store.queue("shop").finish(shop.claim("MINE"), TaskEnd(TaskEvent.COMPLETED, run_id=RUN_ID), datetime.now(UTC))
+    write_request(shop.root, "RQ-1", status="blocked")
+    again = ("queue", "add", "RQ-1", "--task-id", "MINE")
+    assert shop(*again).out.startswith("In the queue already: start RQ-1 (P1) as MINE, COMPLETE")
+    (shop.root / "requests/RQ-1.md").unlink()
+    (task,) = shop.json(*again)["tasks"]
+    assert (task["is_new"], task["status"]) == (False, "COMPLETE")
+    # Only that very order is the same, and under another id it is asked whether the request could run.
+    for other in (["RQ-5"], ["RQ-2"], ["--prompt", "Fix it"], ["RQ-1", "--resume"]):
+        assert shop.json("queue", "add", *other, "--task-id", "MINE", code=4)["error"]["reason_code"] == "TASK_EXISTS"
+    assert shop.json("queue", "add", "RQ-5", "--task-id", "NEW", code=4)["error"]["reason_code"] == "NOT_READY"
+
+
+@pytest.mark.spec("QUE-9", "RUN-6")
+def test_a_run_that_was_let_go_on_under_an_id_can_be_so_again(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run_id = ask_in_a_run(shop, monkeypatch, tmp_path / "state")
+    for name, task_id in (("RQ-7", "BY-REQUEST"), (run_id, "BY-RUN")):
+        order = ("queue", "add", name, "--replan", "--answer", "Both", "--task-id", task_id)
+        shop(*order)
+        shop("queue", "cancel", task_id)
+    shop("replan", "RQ-7", "-c", "agent.kind=demo", "-c", "queue.store=local", "--answer", "Both")
+    for name, task_id in (("RQ-7", "BY-REQUEST"), (run_id, "BY-RUN")):
+        order = ("queue", "add", name, "--replan", "--answer", "Both", "--task-id", task_id)
+        assert "CANCELLED" in shop(*order).out
+        error = shop.json(*order[:-3], "One", "--task-id", task_id, code=4)["error"]
+        assert error["reason_code"] == "TASK_EXISTS"
+
+
 @pytest.mark.spec("RUN-7", "RUN-15")
 def test_what_would_keep_every_runner_here_is_warned_of_until_one_lives(shop: Shop) -> None:
     """The checkout has no commit yet, and the agent is not there."""

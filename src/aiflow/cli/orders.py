@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,6 @@ from aiflow.usecases.enqueue_work import USUAL_PRIORITY, Order
 from aiflow.usecases.resume_run import Wish
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from aiflow.cli.session import Session
     from aiflow.usecases.engine import Engine
 
@@ -71,8 +70,15 @@ class Given:
         return {**step, **{name: SET for name, is_given in flags.items() if is_given}}
 
 
-def orders_of(session: Session, given: Given) -> list[Callable[[], Order]]:
-    """Return a way to make each order; making one refuses what could not run anyway (RUN-15)."""
+# Makes an order; whether a task with its id is there already decides what is asked before.
+Maker = Callable[[bool], Order]
+
+
+def orders_of(session: Session, given: Given) -> list[Maker]:
+    """Return a way to make each order; making one refuses what could not run anyway (RUN-15).
+
+    Of one whose task is there already that is not asked: the store knows whether it is the same order (QUE-9).
+    """
     sentences = {name for name in given.names if given.prompt is None and _is_sentence(session, name.strip())}
     if len(given.names) == 1 and sentences:
         given = replace(given, names=(), prompt=given.names[0])
@@ -84,23 +90,23 @@ def orders_of(session: Session, given: Given) -> list[Callable[[], Order]]:
     if given.auto:
         usual = Priority(given.priority) if given.priority else USUAL_PRIORITY
         order = Order(TaskAction.AUTO_RUN, options=given.options, priority=usual, task_id=given.task_id)
-        return [lambda: order]
+        return [lambda _is_there: order]
     engine = session.engine()
     return [_order(given, name) if name in sentences else _named(engine, given, name) for name in given.names]
 
 
-def _order(given: Given, prompt: str) -> Callable[[], Order]:
+def _order(given: Given, prompt: str) -> Maker:
     """Check a bare prompt, and return the way to its order."""
     check_prompt(prompt)
     priority = Priority(given.priority) if given.priority else USUAL_PRIORITY
-    return lambda: Order(TaskAction.PROMPT, prompt=prompt, priority=priority, task_id=given.task_id)
+    return lambda _is_there: Order(TaskAction.PROMPT, prompt=prompt, priority=priority, task_id=given.task_id)
 
 
-def _named(engine: Engine, given: Given, name: str) -> Callable[[], Order]:
+def _named(engine: Engine, given: Given, name: str) -> Maker:
     """Check a name's form, and return the way to the order of its request."""
     request_id = RequestIdType().convert(name, None, None)
     make = _start if given.mode is None else _go_on
-    return lambda: make(engine, request_id, given)
+    return lambda is_there: _again(engine, request_id, given) if is_there else make(engine, request_id, given)
 
 
 def _is_sentence(session: Session, text: str) -> bool:
@@ -114,6 +120,13 @@ def _is_sentence(session: Session, text: str) -> bool:
     except AiflowError:
         return True
     return False
+
+
+def _again(engine: Engine, name: RequestId, given: Given) -> Order:
+    """Repeat an order as it was typed, wherever its request or run is by now."""
+    action = TaskAction.START if given.mode is None else _ACTIONS[given.mode]
+    request_id = (name.startswith("RUN-") and engine.runs.find(name)) or name
+    return Order(action, request_id, prompt=given.answer or "", options=given.options, task_id=given.task_id)
 
 
 def _start(engine: Engine, request_id: RequestId, given: Given) -> Order:

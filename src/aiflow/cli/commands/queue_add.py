@@ -58,9 +58,17 @@ def command(session: Session, as_json: bool, names: tuple[str, ...], namespace: 
     """Hand work to a runner."""
     if given["prompt"] == STDIN:
         given["prompt"] = sys.stdin.read(MOST_CHARACTERS)
-    orders, refused = _attempt(orders_of(session, Given(names, **given)))
+    makers = orders_of(session, Given(names, **given))
+
+    def open_desk() -> QueueDesk:
+        return QueueSession(session, namespace, is_quiet=as_json, is_to_write=True).desk()
+
+    # Under an id of one's own the very task may be there, whatever became of it: then its request need not run again.
+    desk = open_desk() if given["task_id"] else None
+    is_there = desk is not None and desk.queue.get(given["task_id"]) is not None
+    orders, refused = _attempt([partial(make, is_there) for make in makers])
     # What is refused needs no store.
-    desk = QueueSession(session, namespace, is_quiet=as_json, is_to_write=True).desk() if orders else None
+    desk = desk or (open_desk() if orders else None)
     done: list[Enqueued] = []
     if desk is not None:
         done, late = _attempt([partial(enqueue_work, desk, order) for order in orders])
