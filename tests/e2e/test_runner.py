@@ -469,6 +469,14 @@ def test_a_program_that_no_longer_reads_its_events_does_not_touch_the_runner(yar
     assert [each.is_at_rest for each in yard.runners()] == [True]
 
 
+def test_what_is_accepted_by_itself_is_not_to_be_accepted(yard: Yard) -> None:
+    yard.add()
+    out = yard.bench.aiflow("-c", "accept=auto", "runner", "--once").stdout
+    assert "✓ start RQ-1  done and accepted\n" in out
+    assert "aiflow accept" not in out
+    assert yard.bench.status() == "done"
+
+
 def test_what_it_shows_is_for_people(yard: Yard) -> None:
     yard.add()
     out = yard.bench.aiflow("runner", "--once").stdout

@@ -16,7 +16,7 @@ from aiflow.cli.lines import GREY, Line, Part, broken, fitted, local_now
 from aiflow.cli.render import terminal_width
 from aiflow.cli.session import print_json
 from aiflow.domain.auto_run import Limits, Upcoming
-from aiflow.domain.lifecycle import TaskStatus
+from aiflow.domain.lifecycle import RunOutcome, TaskStatus
 from aiflow.domain.run import recommended
 from aiflow.domain.task import TaskAction
 from aiflow.domain.task_way import next_command
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from aiflow.domain.run import Run
     from aiflow.domain.runner import Runner
     from aiflow.domain.task import Task
     from aiflow.messages import Texts
@@ -44,6 +45,7 @@ _COLOURS = {
     NewsKind.STORE_AWAY: "red",
     NewsKind.WAITING: GREY,
 }
+ACCEPTED = "auto.outcome.accepted"
 _STILL = frozenset({NewsKind.WAITING, NewsKind.HELD_UP, NewsKind.STORE_AWAY})
 
 
@@ -128,18 +130,31 @@ class RunnerView(AutoView):
             title = self._texts.message(task.reason_code, {"request_id": task.request_id}).title
             why = f"  {task.reason_code}: {title}"
         name = Part(f"{mark} {task_name(task, self._texts)}", colour, is_bold=True)
-        told = Part(f"  {self._texts(f'runner.ended.{task.status}')}", colour)
+        key = ACCEPTED if self._is_accepted(task) else f"runner.ended.{task.status}"
+        told = Part(f"  {self._texts(key)}", colour)
         return (name, told, Part(why + self._goes_on(task) + self._way_on(task)))
 
     def _way_on(self, task: Task) -> str:
         """Say what a person does next: the run that was at work knows it best."""
-        run = self._scene.run
-        if run is not None and run.request_id == task.request_id:
+        if self._is_accepted(task):
+            return ""
+        run = self._run_of(task)
+        if run is not None:
             cause = run.error.cause if run.error else None
             command = next_command(replace(task, run_id=run.run_id), cause, recommended(run))
         else:
             command = next_command(task)
         return f"  → {command}" if command else ""
+
+    def _is_accepted(self, task: Task) -> bool:
+        """Tell whether a task's run is brought in already (accept = auto): nothing is left to do."""
+        run = self._run_of(task)
+        return task.status is TaskStatus.COMPLETE and run is not None and run.outcome is RunOutcome.ACCEPTED
+
+    def _run_of(self, task: Task) -> Run | None:
+        """Return the run that was at work for a task, as it was seen last."""
+        run = self._scene.run
+        return run if run is not None and run.request_id == task.request_id else None
 
     def _goes_on(self, task: Task) -> str:
         return f"  {self._texts('runner.goes_on', task_id=task.successor)}" if task.successor else ""
