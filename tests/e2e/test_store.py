@@ -217,6 +217,24 @@ def test_it_says_exactly_what_is_missing(home: StoreHome, tmp_path: Path) -> Non
     assert stores_of(home) == []
 
 
+@pytest.mark.spec("QUE-2")
+def test_a_registry_that_does_not_answer_is_told_soon_and_with_advice_that_fits(
+    home: StoreHome, tmp_path: Path
+) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{nobody.getsockname()[1]}"
+        env = {"XDG_CACHE_HOME": str(tmp_path), "npm_config_registry": f"http://{where}"}
+        began = time.monotonic()
+        failed = home.aiflow("store", "start", code=3, env=env)
+    assert time.monotonic() - began < 30  # npm alone would take 70
+    assert "STORE_NOT_FETCHED" in failed.stderr
+    assert f"ECONNREFUSED {where}" in " ".join(failed.stderr.split())
+    assert "npm ping" in failed.stderr
+    assert "node_modules" not in failed.stderr
+    assert "Install Java" not in failed.stderr
+
+
 @pytest.mark.spec("QUE-2", "DOC-1")
 def test_the_full_check_warns_where_nothing_can_run_it_and_only_there(home: StoreHome, tmp_path: Path) -> None:
     def found(environ: dict[str, str]) -> list[Finding]:

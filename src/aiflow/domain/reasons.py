@@ -192,6 +192,7 @@ STORE_REFUSED            QUEUE        403 ENVIRONMENT MEND        - environment_
 STORE_CREDENTIALS_MISSING QUEUE       403 ENVIRONMENT MEND        - environment_failure    no
 STORE_TABLE_MISMATCH     QUEUE        409 ENVIRONMENT MEND        - environment_failure    no
 STORE_NOT_INSTALLED      QUEUE        503 ENVIRONMENT MEND        - environment_failure    no
+STORE_NOT_FETCHED        QUEUE        503 ENVIRONMENT MEND        - environment_failure    yes
 STORE_NOT_STARTED        QUEUE        503 ENVIRONMENT MEND        - environment_failure    yes
 TASK_NOT_FOUND           INPUT        404 BAD_INPUT   MEND        - -                      no
 TASK_EXISTS              QUEUE        409 CONFLICT    MEND        - -                      no

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.request import InvalidRequest, Problem, ProblemKind, Request
 from aiflow.domain.selection import Backlog, Barrier, Exclusion, Selection, queue_order
+from aiflow.domain.store_obstacles import Obstacles
 from aiflow.messages import Texts
+from aiflow.usecases.store_shapes import describe_obstacles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -211,13 +213,17 @@ def error_shape(error: AiflowError, texts: Texts) -> dict[str, Any]:
             "reason_code": error.reason_code,
             "message": message.title,
             "detail": message.summary,
-            "context": {
-                name: describe_problem(value, ENGLISH) if isinstance(value, Problem) else value
-                for name, value in error.context.items()
-            },
+            "context": {name: _in_english(value) for name, value in error.context.items()},
             "actions": list(actions_of(error, message.actions)),
         }
     }
+
+
+def _in_english(value: object) -> object:
+    """Return a fact as programs read it, the same in every language."""
+    if isinstance(value, Problem):
+        return describe_problem(value, ENGLISH)
+    return describe_obstacles(value, ENGLISH) if isinstance(value, Obstacles) else value
 
 
 def actions_of(error: AiflowError, general: tuple[str, ...]) -> tuple[str, ...]:
@@ -235,6 +241,8 @@ def error_facts(error: AiflowError, texts: Texts) -> dict[str, object]:
     problem = facts.get("problem")
     if isinstance(problem, Problem):
         facts["problem"] = facts["detail"] = describe_problem(problem, texts)
+    elif isinstance(problem, Obstacles):
+        facts["problem"] = describe_obstacles(problem, texts)
     mistakes = facts.get("problems")
     if isinstance(mistakes, list):
         facts["detail"] = "\n".join(_mistake(mistake, texts) for mistake in mistakes)

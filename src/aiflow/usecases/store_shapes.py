@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from aiflow.domain.store_obstacles import Obstacles
+    from aiflow.messages import Texts
     from aiflow.ports.tasks import StoreStatus
 
 
@@ -20,3 +22,8 @@ def store_shape(status: StoreStatus) -> dict[str, Any]:
         "log": status.log,
         "problem": status.problem,
     }
+
+
+def describe_obstacles(obstacles: Obstacles, texts: Texts) -> str:
+    """Say what keeps the store from running."""
+    return texts("obstacle.and").join(texts(f"obstacle.{one.kind}", **dict(one.facts)) for one in obstacles.each)

