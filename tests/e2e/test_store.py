@@ -213,8 +213,34 @@ def test_it_says_exactly_what_is_missing(home: StoreHome, tmp_path: Path) -> Non
 
     program(home.folder / "bin", "docker", "exit 1")
     no_engine = home.aiflow("--lang", "ja", "store", "start", code=3, env=home.without("java"))
-    assert "its engine does not answer" in no_engine.stderr
+    assert "エンジンが応答しません" in no_engine.stderr
+    assert "Java 17 以降が見つかりません" in no_engine.stderr
+    assert "not found" not in no_engine.stderr
     assert stores_of(home) == []
+
+
+@pytest.mark.spec("QUE-2", "DOC-1")
+@pytest.mark.parametrize("how", ["java", "docker"])
+def test_once_it_ran_the_advice_is_to_get_that_back(home: StoreHome, how: str) -> None:
+    home.store.mkdir(parents=True)
+    (home.store / "key").write_text("x" * 32)
+    (home.store / "state.json").write_text(json.dumps({"how": how, "port": 1}))
+    env = home.without(how)
+    if how == "java":
+        program(home.folder / "bin", "docker", "exit 0")  # it works, and does not help: the tasks are not there
+    failed, status = (home.aiflow("store", action, code=3, env=env) for action in ("start", "status"))
+    for told in (" ".join(failed.stderr.split()), " ".join(status.stdout.split())):
+        assert f"it ran {'by Java' if how == 'java' else 'in Docker'} before" in told
+        assert ("Install Java 17" in told) is (how == "java")
+        assert ("Start Docker again" in told) is (how == "docker")
+        assert "start Docker" not in told
+        assert f"delete {home.store}" in told
+    assert "started by itself" not in status.stdout
+    lack = home.aiflow.json("store", "status", code=3, env=env)["store"]["lack"]
+    assert ("Java 17 or newer was not found" if how == "java" else "Docker was not found") in lack
+    [warning] = check_store(settle({}), store_look(settle({}), home.environ | env), Texts("en"))
+    assert warning.fix is not None
+    assert ("docker" in warning.fix) is (how == "docker")
 
 
 @pytest.mark.spec("QUE-2")
@@ -238,7 +264,7 @@ def test_a_registry_that_does_not_answer_is_told_soon_and_with_advice_that_fits(
 @pytest.mark.spec("QUE-2", "DOC-1")
 def test_the_full_check_warns_where_nothing_can_run_it_and_only_there(home: StoreHome, tmp_path: Path) -> None:
     def found(environ: dict[str, str]) -> list[Finding]:
-        return list(check_store(settle({}), store_look(settle({}), environ)))
+        return list(check_store(settle({}), store_look(settle({}), environ), Texts("en")))
 
     bare = home.environ | home.without("java", "npm") | {"XDG_CACHE_HOME": str(tmp_path)}
     [warning] = found(bare)

@@ -9,6 +9,15 @@ from typing import NamedTuple
 class ObstacleKind(StrEnum):
     """What can be in the way of DynamoDB Local."""
 
+    NO_JAVA = "no_java"
+    OLD_JAVA = "old_java"
+    BROKEN_JAVA = "broken_java"
+    SILENT_JAVA = "silent_java"
+    NO_NPM = "no_npm"
+    NO_DOCKER = "no_docker"
+    NO_ENGINE = "no_engine"
+    RAN_BY_JAVA = "ran_by_java"
+    RAN_BY_DOCKER = "ran_by_docker"
     NPM_SAID = "npm_said"
     NPM_LEFT = "npm_left"
     TOO_SLOW = "too_slow"
@@ -27,6 +36,15 @@ class Obstacles(NamedTuple):
     """All that is in the way."""
 
     each: tuple[Obstacle, ...]
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What is known of them all, by which the advice that fits is chosen."""
+        return {name: value for one in self.each for name, value in one.facts}
+
+    def has(self, kind: ObstacleKind) -> bool:
+        """Tell whether one of a kind is among them."""
+        return any(one.kind is kind for one in self.each)
 
     def __str__(self) -> str:
         """Name them for logs and for developers; people are told in words of their language."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.lifecycle import TaskStatus
     from aiflow.domain.runner import Runner
+    from aiflow.domain.store_obstacles import Obstacles
     from aiflow.domain.task import Checkout, Task, TaskEnd
 
 
@@ -177,7 +178,7 @@ class LocalStore(Protocol):
     def status(self) -> StoreStatus:
         """Look at it; changes nothing."""
 
-    def lack(self) -> str | None:
+    def lack(self) -> Obstacles | None:
         """Say what is missing here to run it, None if nothing is; fetches and starts nothing."""
 
     def log(self, lines: int) -> str:

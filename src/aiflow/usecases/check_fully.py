@@ -26,7 +26,7 @@ LEAST_GIT = (2, 38)
 def check_full(engine: Engine, look: StoreLook) -> list[Finding]:
     """Check everything, and put right what a crash left: stale locks, interrupted runs, requests without a run."""
     findings = [*check_quick(engine, asks=True)[1], *_check_git_version(engine)]
-    findings += check_store(engine.settings, look)
+    findings += check_store(engine.settings, look, engine.texts)
     findings += [_reclaim(engine), *_mark(engine)]
     return [*findings, *_check_requests(engine)]
 

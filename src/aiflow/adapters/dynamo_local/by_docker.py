@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.adapters.dynamo_local.by_java import START_SECONDS, free_ports, not_started
 from aiflow.adapters.dynamo_local.folder import DOCKER, Record
 from aiflow.adapters.dynamo_local.health import HOST, problem_at
+from aiflow.domain.store_obstacles import Obstacle, ObstacleKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -94,13 +95,13 @@ def installed_docker(environ: Mapping[str, str]) -> DockerStore | None:
     return DockerStore(program, environ) if program else None
 
 
-def find_docker(environ: Mapping[str, str]) -> DockerStore | str:
+def find_docker(environ: Mapping[str, str]) -> DockerStore | Obstacle:
     """Return a Docker that works, or what is missing."""
     docker = installed_docker(environ)
     if docker is None:
-        return "Docker was not found"
+        return Obstacle(ObstacleKind.NO_DOCKER)
     code, _ = _docker(docker.program, ("info",), environ, ANSWER_SECONDS)
-    return docker if code == 0 else "Docker is installed, and its engine does not answer"
+    return docker if code == 0 else Obstacle(ObstacleKind.NO_ENGINE)
 
 
 def _run_arguments(name: str, port: int) -> tuple[str, ...]:

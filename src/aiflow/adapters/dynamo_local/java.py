@@ -9,6 +9,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
+from aiflow.domain.store_obstacles import Obstacle, ObstacleKind
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -26,22 +28,29 @@ class Java(NamedTuple):
     version: str
 
 
-def find_java(environ: Mapping[str, str]) -> Java | str:
+def find_java(environ: Mapping[str, str]) -> Java | tuple[Obstacle, ...]:
     """Return a Java that will do, or what is wrong with those that are there."""
-    problems: list[str] = []
+    problems: list[Obstacle] = []
     for program in _candidates(environ):
         answer = _ask(program, environ)
         match = _VERSION.search(answer)
         if match is None:
-            problems.append(f"{program} does not run ({_first_line(answer) or 'no answer'})")
+            problems.append(_broken(program, _first_line(answer)))
             continue
         # Java 8 and before call themselves 1.8.
         number = int(match[2] or 0) if match[1] == "1" else int(match[1])
         version = match[0].split('"')[1]
         if number >= LEAST_JAVA:
             return Java(program, version)
-        problems.append(f"{program} is Java {version}, and {LEAST_JAVA} or newer is needed")
-    return "; ".join(problems) or f"Java {LEAST_JAVA} or newer was not found (neither JAVA_HOME nor PATH has one)"
+        told = (("program", program), ("version", version), ("least", str(LEAST_JAVA)))
+        problems.append(Obstacle(ObstacleKind.OLD_JAVA, told))
+    return tuple(problems) or (Obstacle(ObstacleKind.NO_JAVA, (("least", str(LEAST_JAVA)),)),)
+
+
+def _broken(program: str, words: str) -> Obstacle:
+    if not words:
+        return Obstacle(ObstacleKind.SILENT_JAVA, (("program", program),))
+    return Obstacle(ObstacleKind.BROKEN_JAVA, (("program", program), ("words", words)))
 
 
 def bare_environment(environ: Mapping[str, str]) -> dict[str, str]:

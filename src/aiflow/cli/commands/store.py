@@ -15,9 +15,10 @@ from aiflow.cli.session import Session, print_json
 from aiflow.cli.store_progress import store_progress
 from aiflow.domain.reasons import ExitCode
 from aiflow.errors import BadInputError
-from aiflow.usecases.store_shapes import store_shape
+from aiflow.usecases.store_shapes import describe_obstacles, store_shape
 
 if TYPE_CHECKING:
+    from aiflow.domain.store_obstacles import Obstacles
     from aiflow.messages import Texts
     from aiflow.ports.tasks import LocalStore, StoreStatus
 
@@ -38,24 +39,31 @@ def command(session: Session, as_json: bool, action: str, lines: int | None, fol
     if action == "logs":
         _logs(session, store, LINES if lines is None else lines, follow and not as_json, as_json=as_json)
         return
-    if action == "start":
-        with store_progress(session.texts, is_quiet=as_json) as progress:
-            was_running = store.status().is_running
-            store.start(progress)
-        title = "store.running" if was_running else "store.started"
-    elif action == "stop":
-        title = "store.stopped" if store.stop() else "store.was_stopped"
-    else:
-        title = ""
+    title = _act(session, store, action, is_quiet=as_json)
     status = store.status()
+    lack = store.lack() if action == "status" and not status.is_running else None
     if as_json:
-        print_json({"store": store_shape(status)})
+        print_json({"store": store_shape(status, lack)})
     else:
         _show(session.texts, status, title)
+        if action == "status" and not status.is_running:
+            _show_way_on(session.texts, lack)
         if title == "store.stopped":
             _show_runners(session.texts)
     if action == "status" and not status.is_running:
         raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
+
+
+def _act(session: Session, store: LocalStore, action: str, *, is_quiet: bool) -> str:
+    """Start or stop the store, and return the key of what to say of that; nothing for a look."""
+    if action == "start":
+        with store_progress(session.texts, is_quiet=is_quiet) as progress:
+            was_running = store.status().is_running
+            store.start(progress)
+        return "store.running" if was_running else "store.started"
+    if action == "stop":
+        return "store.stopped" if store.stop() else "store.was_stopped"
+    return ""
 
 
 def _show(texts: Texts, status: StoreStatus, title: str) -> None:
@@ -64,8 +72,6 @@ def _show(texts: Texts, status: StoreStatus, title: str) -> None:
     if not status.is_running:
         if status.problem:
             say(texts("store.problem", problem=status.problem))
-        if not title:
-            say(texts("store.how_to_start"))
         return
     how = texts(f"store.by_{status.how}", pid=status.pid or "", version=status.version or "")
     fields = {"endpoint": status.endpoint, "how": how, "data": status.data, "log": status.log}
@@ -73,6 +79,17 @@ def _show(texts: Texts, status: StoreStatus, title: str) -> None:
     width = max(display_width(label) for label in labels.values())
     for name, value in fields.items():
         click.echo(f"  {pad(labels[name], width)}  {clean(value or '')}")
+
+
+def _show_way_on(texts: Texts, lack: Obstacles | None) -> None:
+    """Say how a store that does not run is started, or what is missing for that and what helps."""
+    if lack is None:
+        say(texts("store.how_to_start"))
+        return
+    problem = describe_obstacles(lack, texts)
+    say(texts("store.cannot_start", problem=problem))
+    for action in texts.message("STORE_NOT_INSTALLED", {**lack.facts, "problem": problem}).actions:
+        say(action, "  → ")
 
 
 def _show_runners(texts: Texts) -> None:
