@@ -173,7 +173,12 @@ def test_an_agent_that_hangs_is_ended_at_its_time_limit(bench: Bench) -> None:
     )
     assert stopped(bench) == ("AGENT_TIMEOUT", None)
     assert not is_alive(int((bench.agent.folder / "pid").read_text()))
-    assert "1 s" in bench.stage()["error"]["summary"]
+    assert bench.stage()["error"]["summary"] == "it took longer than 1 s"
+    run_id = bench.stage()["run_id"]
+    shown = bench.aiflow("--lang", "ja", "show", run_id).stdout
+    assert "1秒を過ぎても終わりませんでした" in shown
+    assert "took longer" not in shown
+    assert "> it took longer than 1 s" in bench.aiflow("report", run_id).stdout
 
 
 @pytest.mark.spec("AGT-4", "AGT-3")

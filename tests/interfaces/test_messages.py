@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import json
 import re
 import string
@@ -13,6 +14,7 @@ from typing import Any
 import click
 import pytest
 
+from aiflow.adapters.agents.command import FAILURES
 from aiflow.cli.main import COMMANDS, cli
 from aiflow.domain.activity import ActivityKind
 from aiflow.domain.agent_programs import AgentTrouble, Login
@@ -20,6 +22,7 @@ from aiflow.domain.answers import Role
 from aiflow.domain.health import Health
 from aiflow.domain.lifecycle import RunEvent
 from aiflow.domain.lock import Verdict
+from aiflow.domain.programs import End
 from aiflow.domain.reasons import CATALOGUE
 from aiflow.domain.request import ProblemKind, RequestStatus
 from aiflow.errors import AiflowError
@@ -194,6 +197,13 @@ def test_every_text_that_code_asks_for_exists_and_none_is_left_over() -> None:
     assert left_over == []
 
 
+def test_how_an_agents_program_ended_is_told_as_it_is_recorded() -> None:
+    words = {told: words for told, (_, words) in FAILURES.items()}
+    told = {key.partition(".")[2]: text for key, text in load("ui", "en").items() if key.startswith("agent_end.")}
+    assert told == words
+    assert set(FAILURES) == {*End, "used_up"}
+
+
 def test_every_translation_of_clicks_words_is_still_click_s() -> None:
     table = json.loads((ROOT / "src/aiflow/cli/click.ja.json").read_text(encoding="utf-8"))
     source = "".join(path.read_text(encoding="utf-8") for path in Path(click.__file__).parent.glob("*.py"))
@@ -205,6 +215,13 @@ def test_every_translation_of_clicks_words_is_still_click_s() -> None:
     assert [text for text in table if text not in strings] == []
     for text, translated in table.items():
         assert placeholders(text) == placeholders(translated), text
+
+
+def test_what_click_says_at_a_confirmation_is_translated() -> None:
+    table = json.loads((ROOT / "src/aiflow/cli/click.ja.json").read_text(encoding="utf-8"))
+    said = re.findall(r'\b_\("([^"]+)"\)', inspect.getsource(click.confirm))
+    assert said
+    assert set(said) <= set(table)
 
 
 def test_every_reason_code_in_the_code_is_in_the_catalogue() -> None:

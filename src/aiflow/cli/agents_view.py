@@ -9,6 +9,7 @@ import click
 from aiflow.cli.layout import GAP, display_width, pad, share_out, wrap
 from aiflow.cli.render import clean, heading, is_terminal, paint, say, table, terminal_width, write_row
 from aiflow.domain.agent_programs import KNOWN, AgentTrouble, Login
+from aiflow.usecases.run_report import end_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -138,7 +139,7 @@ def show_trial(trial: Trial, texts: Texts) -> None:
     say(f"{trial.reason_code}: {title}", f"{paint('FAIL', 'red', is_bold=True)}  ")
     # Of one that is broken the call has told more than is known without it.
     told = "" if trial.program.trouble is AgentTrouble.BROKEN else _told(trial.program, texts)
-    for line in (told or trial.detail).splitlines():
+    for line in (told or end_words(trial.facts, texts) or trial.detail).splitlines():
         say(line, "      ")
     known = trial.program.known
     log_in = known.log_in if known and trial.reason_code == "AGENT_AUTH_REQUIRED" else None

@@ -17,7 +17,7 @@ from aiflow.domain.choices import numbered
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.reasons import mending_command
 from aiflow.domain.run import recommended
-from aiflow.usecases.run_report import message_facts
+from aiflow.usecases.run_report import message_facts, words_of
 from aiflow.usecases.run_shapes import outcome_code
 
 if TYPE_CHECKING:
@@ -185,8 +185,8 @@ def _show_why(why: RunError, summary: str, texts: Texts) -> None:
         say(why.question, f"  {texts('run.question')} ")
         for choice in numbered(why.choices):
             say(choice, "    ")
-    elif why.summary and why.summary not in summary:
-        for line in (*why.summary.splitlines(), *why.evidence.stderr_snippet.splitlines()[-SNIPPET_LINES:]):
+    elif (words := words_of(why, texts)) and words not in summary:
+        for line in (*words.splitlines(), *why.evidence.stderr_snippet.splitlines()[-SNIPPET_LINES:]):
             say(line, "  > ")
 
 

@@ -48,7 +48,8 @@ class AgentReply:
     """What came of a call: the answer's bytes, or the reason code and detail of its failure.
 
     `session_id` is what a later call can go on with, `retry_at` when a quota is there again as far as the agent knows,
-    `choices` what a question can be answered with, `warnings` the codes of what a person should know besides.
+    `choices` what a question can be answered with, `warnings` the codes of what a person should know besides,
+    `facts` what its failure is told by in a person's language: `told` names the words, the others fill them.
     """
 
     answer: bytes | None = None
@@ -61,6 +62,7 @@ class AgentReply:
     retry_at: datetime | None = None
     choices: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 def document(call: AgentCall) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.selection import queue_order, select_next
 from aiflow.usecases.find_interrupted import with_interrupted
 from aiflow.usecases.read_backlog import read_backlog
-from aiflow.usecases.run_report import message_facts
+from aiflow.usecases.run_report import message_facts, words_of
 from aiflow.usecases.run_shapes import finding_shape
 from aiflow.usecases.shapes import ENGLISH, describe
 
@@ -116,7 +116,7 @@ def _reason(request: Request, run: Run | None, code: str, texts: Texts) -> str:
     if run is None or why is None:
         return texts.message(code, {"request_id": request.id, "branch": ""}).title
     facts = message_facts(run, why)
-    first_line = next(iter(why.summary.splitlines()), "")
+    first_line = next(iter(words_of(why, texts).splitlines()), "")
     last_words = next((line.strip() for line in reversed(why.evidence.stderr_snippet.splitlines()) if line.strip()), "")
     codes = (code, why.cause) if why.cause else (code,)
     said = (*(texts.message(each, facts).title for each in codes), first_line, last_words[:MOST_WORDS])

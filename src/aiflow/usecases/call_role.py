@@ -159,9 +159,9 @@ def _take_failure(work: Work, role: Role, reply: AgentReply, log: StepLog) -> No
             ceiling_reached(work.run, work.engine.limits)
             or f"limits.run{COST if code == limit_code(COST) else '_minutes'}"
         )
-        why = replace(why, facts=(("setting", setting),))
+        why = replace(why, facts=(*reply.facts, ("setting", setting)))
     else:
-        why = replace(why, facts=advice_facts(work.engine.agents.program_of(role), code))
+        why = replace(why, facts=(*reply.facts, *advice_facts(work.engine.agents.program_of(role), code)))
     fail(work, role, why)
 
 

@@ -17,7 +17,7 @@ from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.retry import RUNNER_STOPS
 from aiflow.domain.run import recommended
 from aiflow.errors import AiflowError
-from aiflow.usecases.run_report import message_facts
+from aiflow.usecases.run_report import message_facts, words_of
 from aiflow.usecases.run_shapes import outcome_code
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def _told(why: RunError, summary: str, texts: Texts) -> str:
     """Return the question, or the reason with what it was and what lies behind it."""
     if why.question:
         return "\n".join((why.question, *numbered(why.choices)))
-    detail = "" if why.summary in summary else why.summary
+    words = words_of(why, texts)
+    detail = "" if words in summary else words
     cause = texts("report.cause", cause=why.cause, title=texts.message(why.cause, {}).title) if why.cause else ""
     return "\n".join(filter(None, (summary, detail, cause)))
 

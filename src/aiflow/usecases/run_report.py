@@ -107,7 +107,7 @@ def errors_shape(run: Run, texts: Texts, error: RunError | None = None) -> dict[
     assert why is not None, run.run_id
     row = reason_for(why.reason_code)
     way = (recommended(run) if error is None else None) or way_on(why.reason_code, why.cause)
-    message = texts.message(why.reason_code, message_facts(run, why))
+    message, words = texts.message(why.reason_code, message_facts(run, why)), words_of(why, texts)
     return {
         "version": ERRORS_VERSION,
         "request_id": run.request_id,
@@ -117,7 +117,7 @@ def errors_shape(run: Run, texts: Texts, error: RunError | None = None) -> dict[
         "reason_code": why.reason_code,
         "cause": why.cause,
         "title": message.title,
-        "message": "\n".join(filter(None, (message.summary, "" if why.summary in message.summary else why.summary))),
+        "message": "\n".join(filter(None, (message.summary, "" if words in message.summary else words))),
         "retryable": row.is_retryable,
         "actions": list(message.actions),
         "evidence": asdict(why.evidence) | {"log_paths": list(why.evidence.log_paths)},
@@ -126,6 +126,17 @@ def errors_shape(run: Run, texts: Texts, error: RunError | None = None) -> dict[
             "command": mending_command(why.reason_code, run.request_id, why.cause, way),
         },
     }
+
+
+def words_of(why: RunError, texts: Texts) -> str:
+    """Return what was seen: in the person's language where its facts are known, else as it was recorded."""
+    return end_words(why.facts, texts) or why.summary
+
+
+def end_words(facts: tuple[tuple[str, str], ...], texts: Texts) -> str:
+    """Say how an agent's program ended, if its facts tell; empty if not."""
+    told = f"agent_end.{dict(facts).get('told')}"
+    return texts(told, **dict(facts)) if texts.has(told) else ""
 
 
 def message_facts(run: Run, why: RunError) -> dict[str, object]:
@@ -201,9 +212,9 @@ def _warning(run: Run, code: str, texts: Texts) -> str:
 
 def _why(run: Run, why: RunError, texts: Texts) -> list[str]:
     message = texts.message(why.reason_code, message_facts(run, why))
-    lines = [f"**{message.title}** {message.summary}", ""]
-    if why.summary and why.summary not in message.summary:
-        lines += [f"> {line}" for line in why.summary.splitlines()] + [""]
+    lines, words = [f"**{message.title}** {message.summary}", ""], words_of(why, texts)
+    if words and words not in message.summary:
+        lines += [f"> {line}" for line in words.splitlines()] + [""]
     if why.choices:
         lines += [*numbered(why.choices), ""]
     if why.cause:

@@ -35,6 +35,7 @@ class Trial:
     usage: Usage = field(default_factory=Usage)
     reason_code: str | None = None
     detail: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -88,4 +89,4 @@ def try_agent(
     if code is None:
         answer = read_answer(Role.PLANNER, reply.answer)
         code, detail = (answer.reason_code, answer.detail) if isinstance(answer, Spoiled) else (None, "")
-    return Trial(program, seconds, reply.usage, code, detail)
+    return Trial(program, seconds, reply.usage, code, detail, reply.facts)

@@ -7,7 +7,7 @@ import json
 import os
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.adapters.agents.fence import MISSING, raise_fence, tmp_of
 from aiflow.adapters.agents.scratch import scratch_folder
@@ -126,7 +126,8 @@ class CommandAgent:
         command = self._shown()
         failure = why_failed(ended, self._launch, call.budget.seconds)
         if failure is not None:
-            return AgentReply(None, *failure, command, ended.exit_code)
+            code, detail, facts = failure
+            return AgentReply(None, code, detail, command, ended.exit_code, facts=facts)
         try:
             answer = self._around.masker.mask(read_regular(result, MAX_ANSWER_BYTES))
         except FileNotFoundError:
@@ -137,20 +138,39 @@ class CommandAgent:
         return AgentReply(answer, command=command, exit_code=ended.exit_code)
 
 
-def why_failed(ended: Ended, launch: Launch, seconds_left: float | None = None) -> tuple[str, str] | None:
+class Failure(NamedTuple):
+    """What went wrong with a program's end: in English for the record, and the facts by which a person is told."""
+
+    reason_code: str
+    detail: str
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+def why_failed(ended: Ended, launch: Launch, seconds_left: float | None = None) -> Failure | None:
     """Name what went wrong with a program's end, or None if it ended well (AGT-3, AGT-4)."""
-    if ended.end is End.TIMED_OUT and seconds_left is not None and seconds_left < launch.timeout_seconds:
-        return "RUN_LIMIT_REACHED", "the time that was left is used up"
-    return {
-        End.NOT_FOUND: ("AGENT_NOT_FOUND", f"{launch.argv[0]} was not found"),
-        End.NOT_EXECUTABLE: ("AGENT_NOT_FOUND", f"{launch.argv[0]} is not executable"),
-        End.NOT_CONFINED: ("AGENT_SANDBOX_MISSING", "the kernel did not confine it, so it was not started"),
-        End.TIMED_OUT: ("AGENT_TIMEOUT", f"it took longer than {launch.timeout_seconds:g} s"),
-        End.SILENT: ("AGENT_TIMEOUT", f"it was silent for {launch.idle_seconds:g} s"),
-        End.STOPPED: ("CANCELLED", "it was ended"),
-        End.GUARD_LOST: ("AGENT_FAILED", "its guard process was killed"),
-        End.EXITED: None if ended.exit_code == 0 else ("AGENT_FAILED", f"exit code {ended.exit_code}"),
-    }[ended.end]
+    if ended.end is End.EXITED and ended.exit_code == 0:
+        return None
+    is_used_up = ended.end is End.TIMED_OUT and seconds_left is not None and seconds_left < launch.timeout_seconds
+    told = "used_up" if is_used_up else ended.end.value
+    limit = launch.idle_seconds if ended.end is End.SILENT else launch.timeout_seconds
+    known = {"program": launch.argv[0], "seconds": f"{limit:g}", "code": str(ended.exit_code)}
+    reason_code, words = FAILURES[told]
+    facts = {name: value for name, value in known.items() if f"{{{name}}}" in words}
+    return Failure(reason_code, words.format(**facts), (("told", told), *facts.items()))
+
+
+# How a program can end badly; the same words for people are in `messages/` under `agent_end.…`.
+FAILURES = {
+    "used_up": ("RUN_LIMIT_REACHED", "the time that was left is used up"),
+    End.NOT_FOUND.value: ("AGENT_NOT_FOUND", "{program} was not found"),
+    End.NOT_EXECUTABLE.value: ("AGENT_NOT_FOUND", "{program} is not executable"),
+    End.NOT_CONFINED.value: ("AGENT_SANDBOX_MISSING", "the kernel did not confine it, so it was not started"),
+    End.TIMED_OUT.value: ("AGENT_TIMEOUT", "it took longer than {seconds} s"),
+    End.SILENT.value: ("AGENT_TIMEOUT", "it was silent for {seconds} s"),
+    End.STOPPED.value: ("CANCELLED", "it was ended"),
+    End.GUARD_LOST.value: ("AGENT_FAILED", "its guard process was killed"),
+    End.EXITED.value: ("AGENT_FAILED", "exit code {code}"),
+}
 
 
 def _variables(call: AgentCall, result: str) -> dict[str, str]:

@@ -42,6 +42,7 @@ class Trouble:
     reason_code: str
     detail: str
     retry_at: datetime | None = None
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ class StreamAgent:
             usage=told.usage,
             retry_at=trouble.retry_at if trouble else None,
             choices=tuple(map(masker.mask_text, told.choices)),
+            facts=trouble.facts if trouble else (),
         )
 
 
@@ -281,12 +283,11 @@ def trouble_of(ended: Ended, told: Told, launch: Launch, call: AgentCall, last_w
     if told.is_closed and ended.end in (End.STOPPED, End.TIMED_OUT, End.SILENT):
         return None  # it had said that it was done, and only would not go
     failure = why_failed(ended, launch, call.budget.seconds)
-    if failure is not None and failure[0] != "AGENT_FAILED":
-        return Trouble(*failure)
-    if told.trouble is not None:
+    if told.trouble is not None and (failure is None or failure.reason_code == "AGENT_FAILED"):
         return told.trouble
     if failure is not None:
-        return Trouble(failure[0], f"{failure[1]}: {last_words}" if last_words else failure[1])
+        words = f": {last_words}" if failure.reason_code == "AGENT_FAILED" and last_words else ""
+        return Trouble(failure.reason_code, failure.detail + words, facts=() if words else failure.facts)
     return None if told.is_closed else Trouble("AGENT_FAILED", "it ended without its closing event")
 
 
