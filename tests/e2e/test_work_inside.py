@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -143,6 +143,25 @@ def test_a_stop_now_hands_the_task_on_and_the_next_one_resumes_it(office: Office
     office.work()
     assert office.task(f"{task_id}.2").status == "COMPLETE"
     assert (len(office.bench.run_ids()), office.bench.stage()["state"]) == (1, "DONE")
+
+
+@pytest.mark.spec("QUE-7")
+def test_a_stop_that_comes_while_the_doctor_looks_takes_no_task(office: Office) -> None:
+    class Locks:
+        """The real ones, at which a runner looks before it claims."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(real, name)
+
+        def held(self) -> Any:
+            office.asked = StopRequest.AFTER_RUN
+            return real.held()
+
+    task_id = office.add()
+    engine = office.night.engine()
+    real = engine.locks
+    assert office.work(is_once=False, engine=replace(engine, locks=cast(Any, Locks()))) == 0
+    assert office.task(task_id).status == "QUEUED"
 
 
 def stopped_in(office: Office, call: AgentCall, should_stop: Callable[[], bool]) -> AgentReply:

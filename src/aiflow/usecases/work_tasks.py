@@ -111,6 +111,8 @@ class _Worker:
             return True
         task = None
         why = self._why_not()
+        if self._desk.asked() is not StopRequest.NONE:  # the doctor took a while, and a stop came meanwhile
+            return True
         self._heartbeat.hold_up(self._line(why) if why else None)
         if why is None:
             claim = self._desk.queue.claim
