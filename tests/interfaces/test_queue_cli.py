@@ -182,7 +182,12 @@ def test_a_request_is_queued_with_its_priority_and_it_is_said_who_takes_it(shop:
         (("RQ-1", "--resume"), 2, "RUN_NOT_FOUND"),
         (("RQ-1", "--task-id", "a b"), 2, "TASK_ID_INVALID"),
         (("RQ-1", "--namespace", "a b"), 2, "NAMESPACE_INVALID"),
+        (("RQ-1", "--namespace", ""), 2, "NAMESPACE_INVALID"),
         (("--prompt", " "), 2, "PROMPT_EMPTY"),
+        (("",), 2, "PROMPT_EMPTY"),
+        (("   ",), 2, "PROMPT_EMPTY"),
+        (("RQ-1", ""), 2, "PROMPT_EMPTY"),
+        (("", "--resume"), 2, "PROMPT_EMPTY"),
         (("--prompt", "x" * 400_000), 2, "PROMPT_TOO_LARGE"),
         ((), 2, "INPUT_INVALID"),
         (("RQ-1", "--auto"), 2, "INPUT_INVALID"),
@@ -269,6 +274,17 @@ def test_what_would_keep_every_runner_here_is_warned_of_until_one_lives(shop: Sh
     write_request(shop.root, "RQ-9", status="ready")
     shop.runner(status=RunnerStatus.STOPPED)
     assert "次の問題が直るまで、ここの Runner はタスクを取りません: NO_COMMITS: " in shop("queue", "add", "RQ-9").out
+
+
+@pytest.mark.parametrize("command", ["queue list", "queue counts", "queue show X", "queue cancel X", "runners"])
+def test_an_empty_namespace_is_none_wherever_one_is_asked_for(shop: Shop, command: str) -> None:
+    said = shop(*command.split(), "--namespace", "", code=2).err
+    assert said.startswith("NAMESPACE_INVALID")
+    assert "digit: ''" in said
+    if "X" not in command:
+        assert (
+            shop.json(*command.split(), "--all", "--namespace", "", code=2)["error"]["reason_code"] == "INPUT_INVALID"
+        )
 
 
 def test_of_several_requests_those_that_can_run_are_queued(shop: Shop) -> None:

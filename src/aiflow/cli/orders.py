@@ -79,6 +79,9 @@ def orders_of(session: Session, given: Given) -> list[Maker]:
 
     Of one whose task is there already that is not asked: the store knows whether it is the same order (QUE-9).
     """
+    for name in given.names:
+        if not name.strip():  # neither an id nor a sentence; as a prompt it says what is wrong
+            check_prompt(name)
     sentences = {name for name in given.names if given.prompt is None and _is_sentence(session, name.strip())}
     if len(given.names) == 1 and sentences:
         given = replace(given, names=(), prompt=given.names[0])

@@ -37,7 +37,7 @@ class QueueSession:
 
         self.session = session
         self.own = namespace_of(session.project, session.settings)
-        self.namespace = check_namespace(namespace) if namespace else self.own
+        self.namespace = self.own if namespace is None else check_namespace(namespace)
         self.timeout_seconds = session.settings.number("queue.heartbeat_timeout_seconds")
         self.store: QueueStore = open_queue_store(session, is_quiet=is_quiet, is_to_write=is_to_write, is_all_told=True)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @namespace_option()
 def command(session: Session, as_json: bool, is_all: bool, namespace: str | None) -> None:  # noqa: FBT001
     """Count tasks by status."""
-    if is_all and namespace:
+    if is_all and namespace is not None:
         raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow queue counts --help")
     view = QueueSession(session, namespace, is_quiet=as_json)
     with counting(session.texts) as progress:

@@ -53,7 +53,7 @@ def command(
     **where: int | str | None,
 ) -> None:
     """List tasks, by id backwards: those with an id of ours newest first, also of all namespaces."""
-    if is_all and namespace:
+    if is_all and namespace is not None:
         raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow queue list --help")
     wanted = Wanted(tuple(map(TaskStatus, statuses)), int(where["limit"] or USUAL_LIMIT), where["start"])  # type: ignore[arg-type]
     view = QueueSession(session, namespace, is_quiet=as_json)

@@ -21,7 +21,7 @@ def command(session: Session, as_json: bool, is_all: bool, namespace: str | None
     """List the runners."""
     from aiflow.wiring import is_runner_gone
 
-    if is_all and namespace:
+    if is_all and namespace is not None:
         raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow runners --help")
     view = QueueSession(session, namespace, is_quiet=as_json)
     texts, now, limit = session.texts, session.now(), view.timeout_seconds
