@@ -161,6 +161,11 @@ def test_the_readme_test_command_is_what_ci_runs(name: str) -> None:
     assert commands[-1] in read(".ci/run").splitlines()
 
 
+def test_both_readmes_name_the_same_options() -> None:
+    named = [set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", read(name))) for name in READMES.values()]
+    assert named[0] == named[1] != set()
+
+
 @pytest.mark.parametrize("name", ALL_PAGES)
 def test_no_page_names_a_place_on_somebodys_machine(name: str) -> None:
     assert not re.search(r"/(?:home|root|tmp|work|Users)/", read(name))
