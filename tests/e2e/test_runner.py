@@ -469,6 +469,16 @@ def test_a_program_that_no_longer_reads_its_events_does_not_touch_the_runner(yar
     assert [each.is_at_rest for each in yard.runners()] == [True]
 
 
+@pytest.mark.spec("QUE-7", "CLI")
+def test_an_idle_runner_that_is_ended_hands_nothing_on(yard: Yard) -> None:
+    runner = yard.runner()
+    assert runner.stdout is not None
+    assert [json.loads(runner.stdout.readline())["event"] for _ in range(2)] == ["started", "waiting"]
+    runner.send_signal(signal.SIGTERM)
+    _, err = runner.communicate(timeout=20)
+    assert err == "Stopping …\n"
+
+
 def test_what_is_accepted_by_itself_is_not_to_be_accepted(yard: Yard) -> None:
     yard.add()
     out = yard.bench.aiflow("-c", "accept=auto", "runner", "--once").stdout

@@ -122,6 +122,26 @@ def test_that_nobody_reads_it_any_more_does_not_touch_the_runner(
         stdout.close()
 
 
+@pytest.mark.spec("QUE-7")
+@pytest.mark.parametrize("as_json", [False, True])
+def test_only_a_runner_with_a_task_says_what_becomes_of_it(capfd: pytest.CaptureFixture[str], *, as_json: bool) -> None:
+    view = RunnerView(Texts("en"), RUNNER, as_json=as_json, clock=lambda: NOW)
+
+    def said(*, is_now: bool) -> str:
+        capfd.readouterr()
+        view.asked_to_stop(is_now=is_now)
+        return capfd.readouterr().err
+
+    assert [said(is_now=is_now) for is_now in (False, True)] == ["Stopping …\n"] * 2
+    for end in (NewsKind.ENDED, NewsKind.LOST):
+        view.hear(News(NewsKind.CLAIMED, task()))
+        view.hear(News(NewsKind.HELD_UP, task(), "QUEUE_IN_PROGRESS", {"holder": "pid 7"}))
+        assert said(is_now=False) == "Stops after this task. Ctrl-C again ends it.\n"
+        assert said(is_now=True) == "Stopping; the task at work is handed on …\n"
+        view.hear(News(end, task(status=TaskStatus.COMPLETE), "LOCK_MISMATCH"))
+        assert said(is_now=True) == "Stopping …\n"
+
+
 @pytest.mark.parametrize(("columns", "language"), [(60, "en"), (44, "ja")])
 def test_on_a_terminal_a_long_line_is_broken_and_not_cut(
     monkeypatch: pytest.MonkeyPatch, columns: int, language: str

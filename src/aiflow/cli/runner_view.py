@@ -46,6 +46,7 @@ _COLOURS = {
     NewsKind.WAITING: GREY,
 }
 ACCEPTED = "auto.outcome.accepted"
+_PUT_DOWN = (NewsKind.ENDED, NewsKind.LOST)
 _STILL = frozenset({NewsKind.WAITING, NewsKind.HELD_UP, NewsKind.STORE_AWAY})
 
 
@@ -65,12 +66,20 @@ class RunnerView(AutoView):
         self._runner = runner
         self._as_json = as_json
         self._task: Task | None = None
+        self._has_task = False
         self._since: datetime | None = None
         self._still: str | None = None
         self._counts: Counter[TaskStatus] = Counter()
 
+    def asked_to_stop(self, *, is_now: bool) -> None:
+        """Say at once what becomes of the task at work, if there is one; a signal handler may call this."""
+        key = "runner.stops" if not self._has_task else "runner.stops_now" if is_now else "runner.stops_after_task"
+        self.stopping(self._texts(key))
+
     def hear(self, news: News) -> None:
         """Show what happened to the runner."""
+        if news.kind in (NewsKind.CLAIMED, *_PUT_DOWN):
+            self._has_task = news.kind is NewsKind.CLAIMED
         if self._as_json:
             with self._unread():
                 print_json(news_shape(news, self._runner, self._clock()), is_event=True)
@@ -82,7 +91,7 @@ class RunnerView(AutoView):
             self._begin(news.task, now)
         line = self._line(news)
         self._still = "".join(part.text for part in line) if news.kind in _STILL else None
-        if news.kind in (NewsKind.ENDED, NewsKind.LOST):
+        if news.kind in _PUT_DOWN:
             self._end(news.task if news.kind is NewsKind.ENDED else None)
         if news.kind is NewsKind.WAITING and self._screen is not None:  # the live area says so for as long as it lasts
             return

@@ -25,9 +25,8 @@ def command(session: Session, as_json: bool, once: bool) -> None:  # noqa: FBT00
     views: list[RunnerView] = []
 
     def heard(interrupts: Interrupts) -> None:
-        is_now = interrupts.wish() is StopRequest.NOW
         for view in views:
-            view.stopping(session.texts("runner.stops_now" if is_now else "runner.stops_after_task"))
+            view.asked_to_stop(is_now=interrupts.wish() is StopRequest.NOW)
 
     with catching_signals(heard) as interrupts:
         store = open_queue_store(session, is_quiet=as_json)
