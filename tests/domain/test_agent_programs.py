@@ -13,7 +13,9 @@ from aiflow.domain.agent_programs import (
     AgentProgram,
     AgentTrouble,
     Login,
+    advice_facts,
     choose,
+    code_of_call,
     with_roles,
 )
 from aiflow.domain.answers import Role
@@ -94,3 +96,19 @@ def test_what_mends_it() -> None:
     assert AgentProgram("command", "./mine", trouble=AgentTrouble.MISSING).mending is None
     assert replace(CODEX, program="/opt/bin/codex").known == CODEX.known
     assert replace(CODEX, kind="command").known is None
+
+
+def test_a_variable_that_is_missing_is_no_matter_of_logging_in() -> None:
+    provider = replace(CODEX, login=Login.NONE_SEEN, login_by="MY_KEY")
+    assert (provider.missing_variable, provider.mending) == ("MY_KEY", None)
+    assert advice_facts(provider, "AGENT_AUTH_REQUIRED") == (("variable", "MY_KEY"),)
+    assert replace(CODEX, login=Login.IN, login_by="MY_KEY").missing_variable == ""
+    assert replace(CODEX, login=Login.NONE_SEEN).missing_variable == ""
+
+
+def test_a_call_of_a_program_that_is_logged_out_failed_for_that() -> None:
+    out = replace(CODEX, trouble=AgentTrouble.LOGGED_OUT)
+    assert code_of_call(out, "AGENT_FAILED") == "AGENT_AUTH_REQUIRED"
+    assert code_of_call(out, "AGENT_TIMEOUT") == "AGENT_TIMEOUT"
+    assert code_of_call(out, None) is None
+    assert code_of_call(CODEX, "AGENT_FAILED") == "AGENT_FAILED"

@@ -230,6 +230,47 @@ def test_a_check_of_an_agent_that_does_not_work_says_why(repository: Path, aiflo
     assert "mine が PATH にありません" in missing
 
 
+FAKE_CODEX = """#!/bin/sh
+case "$*" in
+--version) echo "codex-cli 0.98.0";;
+"login status") echo "Not logged in" >&2; exit 1;;
+*) echo '{"type": "turn.failed", "error": {"message": "stream disconnected: Connection failed"}}'; exit 1;;
+esac
+"""
+
+
+@pytest.mark.spec("AGT-1", "AGT-4", "CLI")
+def test_a_check_of_one_that_is_logged_out_says_that_and_what_it_ran_into(
+    repository: Path, aiflow: Program, home: RealHome
+) -> None:
+    home.write("bin/codex", FAKE_CODEX).chmod(0o755)
+    configure(repository, '[agent]\nkind = "codex"\n')
+    shown = aiflow("agents", "--check", code=3).stdout
+    assert "FAIL  AGENT_AUTH_REQUIRED" in shown
+    assert "codex is not logged in" in shown
+    assert "      stream disconnected: Connection failed" in shown
+    assert "→ codex login" in shown
+
+
+@pytest.mark.spec("AGT-1", "DOC-1", "CLI")
+def test_a_provider_whose_variable_no_run_gets_leads_to_the_setting(
+    repository: Path, aiflow: Program, home: RealHome
+) -> None:
+    words = "Missing environment variable: `MY_KEY`."
+    home.write("bin/codex", FAKE_CODEX.replace("stream disconnected: Connection failed", words)).chmod(0o755)
+    own = 'model_provider = "mine"\n[model_providers.mine]\nname = "mine"\nenv_key = "MY_KEY"\n'
+    home.write(".codex/config.toml", own)
+    configure(repository, '[agent]\nkind = "codex"\n')
+    env = {"MY_KEY": "set, and not given on"}
+    listed, checked = aiflow("agents", env=env).stdout, aiflow("agents", "--check", code=3, env=env).stdout
+    for shown in (listed, checked):
+        assert "→ set MY_KEY, and name it in agent.env" in shown
+        assert "codex login" not in shown
+    warning = next(each for each in aiflow.json("doctor", code=6, env=env)["checks"] if each["id"] == "agent")
+    assert "needs MY_KEY" in warning["message"]
+    assert warning["fix"] == "aiflow settings agent.env"
+
+
 @pytest.mark.spec("AGT-1", "AGT-5", "CLI")
 def test_a_check_can_be_stopped_and_leaves_nothing(bench: Bench, home: RealHome) -> None:
     bench.aiflow.environ |= home.environ

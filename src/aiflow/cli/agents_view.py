@@ -80,6 +80,8 @@ def _note(program: AgentProgram, texts: Texts) -> str:
         return texts("agents.built_in")
     if program.trouble is AgentTrouble.NO_ARGV:
         return texts("agents.any_program")
+    if program.missing_variable:
+        return f"→ {texts('agents.set_variable', variable=program.missing_variable)}"
     if program.mending is not None:
         return f"→ {program.mending}"
     return program.path or texts("agents.not_found")
@@ -139,13 +141,18 @@ def show_trial(trial: Trial, texts: Texts) -> None:
     say(f"{trial.reason_code}: {title}", f"{paint('FAIL', 'red', is_bold=True)}  ")
     # Of one that is broken the call has told more than is known without it.
     told = "" if trial.program.trouble is AgentTrouble.BROKEN else _told(trial.program, texts)
-    for line in (told or end_words(trial.facts, texts) or trial.detail).splitlines():
+    for line in (*told.splitlines(), *(end_words(trial.facts, texts) or trial.detail).splitlines()):
         say(line, "      ")
-    known = trial.program.known
-    log_in = known.log_in if known and trial.reason_code == "AGENT_AUTH_REQUIRED" else None
-    advice = trial.program.mending or log_in
-    if advice:
+    if advice := _advice(trial, texts):
         say(advice, "      → ")
+
+
+def _advice(trial: Trial, texts: Texts) -> str | None:
+    """Return what helps against what came of a call."""
+    program, is_auth = trial.program, trial.reason_code == "AGENT_AUTH_REQUIRED"
+    if is_auth and program.missing_variable:
+        return texts("agents.set_variable", variable=program.missing_variable)
+    return program.mending or (program.known.log_in if program.known and is_auth else None)
 
 
 def _told(program: AgentProgram, texts: Texts) -> str:

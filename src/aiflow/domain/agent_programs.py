@@ -110,11 +110,16 @@ class AgentProgram:
         return next((known for known in KNOWN if (known.kind, known.name) == (self.kind, name)), None)
 
     @property
+    def missing_variable(self) -> str:
+        """The variable that its model provider needs and a run would not have, where no login helps; else empty."""
+        return self.login_by if self.trouble is None and self.login is Login.NONE_SEEN else ""
+
+    @property
     def mending(self) -> str | None:
         """The command that makes it usable, if there is one."""
         if self.trouble is AgentTrouble.NO_EXTRA:
             return EXTRA_INSTALL
-        if self.known is None:
+        if self.known is None or self.missing_variable:
             return None
         if self.trouble is AgentTrouble.BROKEN:
             return self.known.install
@@ -126,12 +131,20 @@ class AgentProgram:
 def advice_facts(program: AgentProgram, reason_code: str) -> tuple[tuple[str, str], ...]:
     """Return what a reason's words need to name the commands of this program only; empty if we do not know it."""
     known = program.known
+    if reason_code == "AGENT_AUTH_REQUIRED" and program.missing_variable:
+        return (("variable", program.missing_variable),)
     if reason_code == "AGENT_AUTH_REQUIRED" and known is not None:
         key = (("key_variable", known.key_variable),) if known.key_variable else ()
         return (("log_in", known.log_in), *key)
     if reason_code == "AGENT_NOT_FOUND" and program.mending is not None:
         return (("install", program.mending),)
     return ()
+
+
+def code_of_call(program: AgentProgram, reason_code: str | None) -> str | None:
+    """Return why a call failed: one that says itself that it is logged out fails for that, whatever came of it."""
+    is_out = reason_code == "AGENT_FAILED" and program.trouble is AgentTrouble.LOGGED_OUT
+    return AgentTrouble.LOGGED_OUT.reason_code if is_out else reason_code
 
 
 def choose(found: Iterable[AgentProgram]) -> AgentProgram | None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aiflow.usecases.engine import Engine
 
 LIST = "aiflow agents"
+SETTINGS = "aiflow settings agent.env"
 
 
 def check_agents(engine: Engine, *, asks: bool = False) -> Iterator[Finding]:
@@ -39,7 +40,15 @@ def _judge(program: AgentProgram, roles: str) -> Finding:
         told += advice_facts(program, trouble.reason_code)
         return Finding("agent", Health.FAIL, trouble.reason_code, f"agent.{trouble}", told, fix=fix)
     if program.login is Login.NONE_SEEN:
-        evidence = (program.login_by,) if program.login_by else ()
-        return Finding("agent", Health.WARN, "AGENT_AUTH_REQUIRED", "agent.maybe_logged_out", told, evidence, fix)
+        return _without_login(program, told)
     evidence = (f"{program.path} {program.version}",) if program.version else ()
     return Finding("agent", Health.PASS, None, "agent.pass", told, evidence)
+
+
+def _without_login(program: AgentProgram, told: tuple[tuple[str, str], ...]) -> Finding:
+    """Warn of a login that is not to be seen, or of the variable that does instead of one."""
+    if variable := program.missing_variable:
+        told = (*told, ("variable", variable))
+        return Finding("agent", Health.WARN, "AGENT_AUTH_REQUIRED", "agent.no_variable", told, (variable,), SETTINGS)
+    fix = program.mending or LIST
+    return Finding("agent", Health.WARN, "AGENT_AUTH_REQUIRED", "agent.maybe_logged_out", told, fix=fix)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.agent_call import AgentCall
-from aiflow.domain.agent_programs import AgentTrouble
+from aiflow.domain.agent_programs import AgentTrouble, code_of_call
 from aiflow.domain.answers import Role, Spoiled, read_answer
 from aiflow.domain.run import Brief
 from aiflow.domain.usage import Usage
@@ -85,7 +85,7 @@ def try_agent(
     began = time.monotonic()
     reply = agents.call(call, output, should_stop)
     seconds = time.monotonic() - began
-    code, detail = reply.reason_code, reply.detail
+    code, detail = code_of_call(program, reply.reason_code), reply.detail
     if code is None:
         answer = read_answer(Role.PLANNER, reply.answer)
         code, detail = (answer.reason_code, answer.detail) if isinstance(answer, Spoiled) else (None, "")
