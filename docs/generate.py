@@ -107,7 +107,7 @@ def cli_page() -> str:
         assert command is not None, name
         sections += _commands(f"aiflow {name}", command, root)
     exits = [[str(int(exit_code)), EXIT_MEANINGS[exit_code.name]] for exit_code in ExitCode]
-    exits.append(["130", "Interrupted (Ctrl-C)."])
+    exits.append(["130", "Interrupted by Ctrl-C where no run was cancelled."])
     return page("Commands", CLI_INTRO, "## Exit codes\n", table(["code", "meaning"], exits), *sections)
 
 

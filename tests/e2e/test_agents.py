@@ -281,8 +281,10 @@ def test_a_check_can_be_stopped_and_leaves_nothing(bench: Bench, home: RealHome)
     wait_for((home.folder / "hangs").exists)
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=20)
-    assert "CANCELLED" in out
+    assert process.returncode == 130
+    assert "CANCELLED" not in out, "there is no run"
     assert "Stopping the agent" in errors
+    assert "Aborted" in errors
     assert processes_left(str(home.folder)) == []
 
 

@@ -81,8 +81,8 @@ def _try(
             follow = following(program, session.texts, is_quiet=is_quiet)
             with trial_agents(settings_to_try(settings, program), root or session.start) as (agents, place):
                 trials.append(try_agent(agents, program, place, follow, interrupts))
+            if interrupts():
+                raise click.Abort  # there is no run that was cancelled
             if not is_quiet:
                 show_trial(trials[-1], session.texts)
-            if interrupts():
-                break
     return trials
