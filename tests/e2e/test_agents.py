@@ -178,6 +178,7 @@ def test_without_any_agent_each_command_is_on_a_line_of_its_own_at_60_columns(ai
     assert "               opencode auth login" in lines
     assert "  Codex        npm install -g @openai/codex  &&  codex login" in lines
     assert sum("@openai/codex" in line for line in lines) == 1, "told below the table only"
+    assert sum("not installed" in line for line in lines) == 4
 
 
 @pytest.mark.spec("AGT-1", "CLI")

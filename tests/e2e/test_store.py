@@ -198,6 +198,15 @@ def test_what_was_written_survives_a_kill_and_a_taken_port(home: StoreHome, benc
     assert local.status().is_stopped
 
 
+@pytest.mark.spec("CLI")
+def test_without_an_action_it_shows_its_help_as_the_queue_does(home: StoreHome) -> None:
+    for name in ("store", "queue"):
+        shown = home.aiflow(name)
+        assert f"Usage: aiflow {name}" in shown.stdout
+        assert shown.stderr == ""
+    assert "使い方" in home.aiflow("store", "--lang", "ja").stdout
+
+
 @pytest.mark.spec("QUE-2")
 def test_it_says_exactly_what_is_missing(home: StoreHome, tmp_path: Path) -> None:
     nothing = home.aiflow("store", "start", code=3, env=home.without("java", "npm") | {"XDG_CACHE_HOME": str(tmp_path)})

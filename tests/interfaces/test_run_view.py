@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aiflow.cli.layout import display_width
-from aiflow.cli.lines import Part, painted, parts_of, plain
+from aiflow.cli.lines import Part, moment_text, painted, parts_of, plain
 from aiflow.cli.run_area import RunScene, draw_run
+from aiflow.domain.quota import QuotaWait
 from aiflow.domain.request import UNCLEAN
 from aiflow.messages import Texts
 from auto_night import first_run
@@ -48,6 +50,16 @@ def test_the_live_area_says_what_is_done_for_how_long_and_how_to_stop() -> None:
     assert area(66, heard=at(66))[1] == " 1:02:00  S01 1/3  implementer  attempt 2  First"
     assert area(66, heard=at(65))[1].endswith("  no output for 01:00")
     assert area(5, notice="Stopping …")[2] == "          Stopping …"
+
+
+@pytest.mark.spec("CLI", "RUN-13")
+def test_the_live_area_of_a_run_that_waits_for_a_quota_says_until_when() -> None:
+    waiting = replace(RUNS[3], quota=QuotaWait(at(4), at(64)))
+    until = moment_text(at(64))
+    assert area(14, run=waiting)[1] == f"   10:00  waiting for the agent's quota until {until}"
+    assert "利用枠を待機中" in area(14, "ja", run=waiting)[1]
+    tried = replace(RUNS[3], quota=QuotaWait(at(4), at(64), is_over=True))
+    assert "implementer" in area(65, run=tried)[1]
 
 
 @pytest.mark.spec("CLI")

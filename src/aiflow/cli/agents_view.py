@@ -69,10 +69,16 @@ def _show_stacked(headers: Sequence[str], rows: Sequence[Sequence[str]], *, are_
 
 
 def _row(program: AgentProgram, texts: Texts) -> list[str]:
-    login = texts(f"login.{program.login}") if program.is_installed else ""
-    by = f" ({program.login_by})" if login and program.login_by and program.login is Login.IN else ""
+    login = texts(f"login.{program.login}") if program.is_installed else _absence(program, texts)
+    by = f" ({program.login_by})" if program.is_installed and program.login_by and program.login is Login.IN else ""
     roles = ", ".join(program.roles)
     return [program.kind, program.program or "-", program.version or "-", login + by, roles, _note(program, texts)]
+
+
+def _absence(program: AgentProgram, texts: Texts) -> str:
+    """Say that a program is not there, where it has no login to be told of."""
+    is_absent = program.trouble in (AgentTrouble.NOT_ON_PATH, AgentTrouble.MISSING)
+    return texts("agents.not_installed") if is_absent else ""
 
 
 def _note(program: AgentProgram, texts: Texts) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.cli.auto_lines import limits_text, why_still, worked
 from aiflow.cli.layout import display_width, wrap
-from aiflow.cli.lines import GREY, Line, Part, clock_text, fitted, width_of
+from aiflow.cli.lines import GREY, Line, Part, clock_text, fitted, moment_text, width_of
 from aiflow.cli.render import clean
 from aiflow.domain.auto_run import Limits
 from aiflow.domain.lifecycle import RunEvent, RunOutcome
@@ -108,6 +108,8 @@ def doing_line(run: Run, texts: Texts) -> Line:
     if not run.is_active:
         is_accepting = bool(run.history) and run.history[-1].event == RunEvent.ACCEPTING
         return (Part(texts("auto.doing.accepting" if is_accepting else "auto.doing.ended")),)
+    if (until := waits_until(run)) is not None:
+        return (Part(texts("run.quota_wait", until=moment_text(until)), "yellow"),)
     step, role = run.current_step, run.visit.calling
     place = f"{step.id} {(run.current_index or 0) + 1}/{len(run.plan)}  " if step else ""
     who = texts(f"role.{role}") if role else texts(f"auto.doing.{run.state}")
@@ -118,6 +120,11 @@ def doing_line(run: Run, texts: Texts) -> Line:
         Part(attempt, "yellow"),
         Part(f"  {step.title}" if step else "", GREY),
     )
+
+
+def waits_until(run: Run) -> datetime | None:
+    """Return until when a run waits for its agent's quota, None if it does not."""
+    return run.quota.until if run.is_active and run.quota is not None and not run.quota.is_over else None
 
 
 def _counts(session: Session, texts: Texts) -> list[Part]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from aiflow.cli.auto_area import ECHO, doing_line, row
+from aiflow.cli.auto_area import ECHO, doing_line, row, waits_until
 from aiflow.cli.lines import GREY, Line, Part, clock_text, fitted
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def draw_run(scene: RunScene, texts: Texts, now: datetime, columns: int) -> list
     """Return the lines of the area, cut to a terminal's columns."""
     doing = doing_line(scene.run, texts)
     silent = now - max(scene.since, scene.heard)
-    quiet = Part(f"  {texts('run.silent', time=clock_text(silent))}" if silent >= SILENCE else "", "yellow")
+    is_silent = silent >= SILENCE and waits_until(scene.run) is None
+    quiet = Part(f"  {texts('run.silent', time=clock_text(silent))}" if is_silent else "", "yellow")
     hint = Part(scene.notice, "yellow") if scene.notice else Part(texts("run.hint"), GREY)
     # One column stays free: a full line would begin the next on some terminals. The last leaves room for the ^C.
     room = columns - 1

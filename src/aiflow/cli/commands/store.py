@@ -23,16 +23,19 @@ if TYPE_CHECKING:
     from aiflow.ports.tasks import LocalStore, StoreStatus
 
 LINES = 50
+ACTIONS = ("start", "stop", "status", "logs")
 
 
 @make_command("store", is_lenient=True)
-@click.argument("action", type=click.Choice(["start", "stop", "status", "logs"]), metavar="start|stop|status|logs")
+@click.argument("action", type=click.Choice(ACTIONS), metavar="|".join(ACTIONS), required=False)
 @option("-n", "lines", type=click.IntRange(min=0), metavar="N", help="option.store.lines")
 @option("-f", "--follow", is_flag=True, help="option.store.follow")
-def command(session: Session, as_json: bool, action: str, lines: int | None, follow: bool) -> None:  # noqa: FBT001
+def command(session: Session, as_json: bool, action: str | None, lines: int | None, follow: bool) -> None:  # noqa: FBT001
     """Start, stop or look at the queue store of this machine; no project is needed."""
     from aiflow.wiring import local_store
 
+    if action is None:
+        raise click.exceptions.NoArgsIsHelpError(click.get_current_context())
     if action != "logs" and (lines is not None or follow):
         raise BadInputError(detail=session.texts("store.only_logs"), hint="aiflow store --help")
     store = local_store(os.environ)
