@@ -14,6 +14,7 @@ from aiflow.domain.programs import End, Ended, Program
 from aiflow.errors import EnvironmentProblemError
 from aiflow.ports import Workshop
 from aiflow.settings import SettingValue, Source, settle
+from conftest import somebody_else
 from run_builders import PLACE
 
 
@@ -217,3 +218,16 @@ def test_room_and_file_system_are_told_before_anything_is_there(bench: Bench) ->
     assert 0 < bench.workshop().free_bytes() <= shutil.disk_usage(bench.root).total
     assert bench.workshop().file_system() is None
     assert not (bench.root.parent / "home").exists()
+
+
+@pytest.mark.spec("DOC-1", "ERR-3")
+def test_a_folder_where_no_worktree_can_be_made_is_named(bench: Bench, tmp_path: Path) -> None:
+    assert bench.workshop().unwritable() is None
+    state = tmp_path / "state"
+    state.mkdir(mode=0o555)
+    bench.environ["XDG_STATE_HOME"] = str(state)
+    with somebody_else(tmp_path):
+        assert bench.workshop().unwritable() == (str(state), "Permission denied")
+    (tmp_path / "file").touch()
+    bench.environ["XDG_STATE_HOME"] = str(tmp_path / "file/below")
+    assert bench.workshop().unwritable() == (str(tmp_path / "file"), "Not a directory")

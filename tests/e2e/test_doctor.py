@@ -204,3 +204,23 @@ def test_the_doctor_speaks_both_languages(bench: Bench, language: str) -> None:
         assert_worded(text)
         assert bool(re.search(r"[ぁ-んァ-ン一-龠]", text)) == (language == "ja")
     assert "app.txt" in failed
+
+
+@pytest.mark.spec("DOC-1", "RUN-7", "ERR-3")
+def test_a_state_directory_that_cannot_be_written_is_named_before_anything_changes(bench: Bench) -> None:
+    file = bench.root.parent / "a-file"
+    file.write_text("no folder")
+    env = {"XDG_STATE_HOME": str(file / "state")}
+    found = checks(bench, "doctor", code=3, env=env)["state"]
+    assert (found["result"], found["reason_code"]) == ("FAIL", "IO_ERROR")
+    assert str(file) in found["message"]
+    bench.add_request("RQ-1")
+    before = tree_of(bench.root)
+    error = bench.aiflow.json("run", "RQ-1", code=3, env=env)["error"]
+    assert (error["reason_code"], error["context"]["path"]) == ("IO_ERROR", str(file))
+    assert error["context"]["problem"] == "Not a directory"
+    after = tree_of(bench.root)
+    assert {name: after.get(name) for name in before if name.startswith("requests/")} == {
+        name: text for name, text in before.items() if name.startswith("requests/")
+    }
+    assert not any(name.startswith("runs/RQ-1") for name in after)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shlex
@@ -105,6 +106,15 @@ class LocalWorkshop:
     def confinement(self) -> str | None:
         """Return what confines agents on this machine, None if nothing does."""
         return self._processes.confinement()
+
+    def unwritable(self) -> tuple[str, str] | None:
+        """Return the folder that keeps worktrees from being made and what is the matter with it, else None."""
+        folder = self._folder / "worktrees"
+        there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+        if not there.is_dir():
+            return str(there), os.strerror(errno.ENOTDIR)
+        may_write = os.access(there, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+        return None if may_write else (str(there), os.strerror(errno.EACCES))
 
     def free_bytes(self) -> int:
         """Return how much room there is, in the checkout or where worktrees go, whichever has less."""

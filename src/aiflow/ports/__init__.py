@@ -204,6 +204,9 @@ class Workshop(Protocol):
     def confinement(self) -> str | None:
         """Return what confines agents on this machine, None if nothing does."""
 
+    def unwritable(self) -> tuple[str, str] | None:
+        """Return the folder that keeps worktrees from being made and what is the matter with it, else None."""
+
     def free_bytes(self) -> int:
         """Return how much room there is, in the checkout or where worktrees go, whichever has less."""
 

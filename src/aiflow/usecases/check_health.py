@@ -90,6 +90,9 @@ def _check_machine(engine: Engine) -> Iterator[Finding]:
         yield Finding("file_system", Health.FAIL, "NETWORK_FILE_SYSTEM", "file_system.fail", (("kind", kind),))
     else:
         yield Finding("file_system", Health.PASS, None, "file_system.pass")
+    if (found := engine.workshop.unwritable()) is not None:
+        where = (("path", found[0]), ("problem", found[1]))
+        yield Finding("state", Health.FAIL, "IO_ERROR", "state.fail", where)
     free = engine.workshop.free_bytes()
     told = (
         ("free", f"{free / 1e9:.1f} GB" if free >= 1e9 else f"{free // 1_000_000} MB"),
