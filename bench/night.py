@@ -10,7 +10,6 @@ import os
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -18,11 +17,9 @@ from statistics import median
 from typing import NamedTuple
 
 import runs
+from place import quiet_place
 
 REQUESTS = 500
-# In memory, where there is room: ext4 without a journal looks for a free inode the longer the more files were deleted
-# in the last minutes, and each request has its worktree made and deleted.
-MEMORY = "/dev/shm"
 EDGE = 50
 PLAN = '{"steps": [{"id": "S01", "title": "Nothing"}]}'
 AGENT = f"""#!/bin/sh
@@ -74,7 +71,7 @@ def work_through(folder: Path) -> None:
 
 def measure(scratch: Path) -> tuple[Edges, Edges, Edges]:
     """Return the median time and processor time per request, and the memory, at both ends of the night."""
-    with tempfile.TemporaryDirectory(dir=MEMORY if os.path.isdir(MEMORY) else scratch) as place:
+    with quiet_place(scratch) as place:
         return _measure(Path(place))
 
 

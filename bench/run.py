@@ -125,7 +125,7 @@ GIT_PROCESSES = 14
 
 def measure_runs(scratch: Path, rounds: int) -> list[Goal]:
     """Measure a whole run and a lock's turn."""
-    times, git_processes = runs.measure(scratch, max(3, rounds // 4))
+    times, git_processes = runs.measure(scratch, max(3, rounds // 2))
     ours, bare, flushed = locks.measure(scratch, max(3, rounds // 4))
     return [
         Goal("PRF-5  run of three steps / reference script", times["ours"], times["reference"], 2.0),

@@ -13,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+from place import quiet_place
+
 STEPS = 3
 PLAN = ", ".join(f'{{"id": "S{n:02d}", "title": "Step {n}"}}' for n in range(1, STEPS + 1))
 AGENT = """#!/bin/sh
@@ -102,7 +104,7 @@ def call_agent(folder: Path, tree: Path, role: str, step_id: str) -> None:
     json.loads(result.read_bytes())
 
 
-def count_git(folder: Path, scratch: Path) -> int:
+def count_git(folder: Path, scratch: Path, environ: dict[str, str]) -> int:
     """Count the git processes that one run starts, with a wrapper named git in front of the real one."""
     real = subprocess.run(["sh", "-c", "command -v git"], check=True, capture_output=True, text=True).stdout.strip()
     log = scratch / "git-calls"
@@ -110,25 +112,30 @@ def count_git(folder: Path, scratch: Path) -> int:
     wrapper.parent.mkdir()
     wrapper.write_text(f'#!/bin/sh\necho "$@" >> {log}\nexec {real} "$@"\n')
     wrapper.chmod(0o755)
-    environ = {**os.environ, "PATH": f"{wrapper.parent}:{os.environ['PATH']}"}
+    environ = {**environ, "PATH": f"{wrapper.parent}:{environ['PATH']}"}
     subprocess.run([sys.executable, __file__, "ours", str(folder)], env=environ, check=True, capture_output=True)
     return len(log.read_text().splitlines())
 
 
 def measure(scratch: Path, rounds: int) -> tuple[dict[str, float], int]:
     """Return the fastest time of both, started in turn, and the number of git processes."""
+    with quiet_place(scratch) as place:
+        return _measure(Path(place), rounds)
+
+
+def _measure(scratch: Path, rounds: int) -> tuple[dict[str, float], int]:
     folder = scratch / "repository"
     folder.mkdir()
     make_repository(folder)
-    os.environ["XDG_STATE_HOME"] = str(scratch / "state")
+    environ = {**os.environ, "XDG_STATE_HOME": str(scratch / "state")}
     (scratch / "state").mkdir()
     best = {"ours": float("inf"), "reference": float("inf")}
     for _ in range(rounds):
         for name, fastest in best.items():
             arguments = [sys.executable, __file__, name, str(folder)]
-            done = subprocess.run(arguments, check=True, capture_output=True, text=True)
+            done = subprocess.run(arguments, env=environ, check=True, capture_output=True, text=True)
             best[name] = min(fastest, float(done.stdout))
-    return best, count_git(folder, scratch)
+    return best, count_git(folder, scratch, environ)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -64,15 +65,16 @@ def server() -> Iterator[str]:
     import dynamo_keeper
 
     port = dynamo_keeper.free_port()
-    command, cwd = dynamo_keeper.java_command(port, "-inMemory")
-    command.remove("-XX:TieredStopAtLevel=1")  # quick to start, but slower in the long run
-    process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        dynamo_keeper.wait_for(port, process)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
+    with tempfile.TemporaryDirectory(prefix="aiflow-bench-") as scratch:
+        command, cwd = dynamo_keeper.java_command(port, Path(scratch), "-inMemory")
+        command.remove("-XX:TieredStopAtLevel=1")  # quick to start, but slower in the long run
+        process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            dynamo_keeper.wait_for(port, process)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+            process.wait()
 
 
 def task_number(number: int, namespace: str = OWN, **more: Any) -> Task:

@@ -63,6 +63,7 @@ def measure(scratch: Path, endpoint: str) -> Waking:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("AIFLOW")}
     environ |= {"AIFLOW_QUEUE_STORE": endpoint, "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": key}
     environ |= {"AWS_REGION": store.REGION, "AIFLOW_NAMESPACE": store.OWN, "XDG_DATA_HOME": str(data)}
+    environ |= {"XDG_STATE_HOME": str(scratch / "state")}
     database, wake, chance = store.Database(endpoint, key), WakePipes(str(data / "aiflow/wake")), random.Random(4)
     whose: list[Checkout | None] = [checkout_at(str(folder)), None]
     times: dict[Checkout | None, list[float]] = {each: [] for each in whose}

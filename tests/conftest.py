@@ -97,6 +97,16 @@ def somebody_else(folder: Path) -> Iterator[None]:
         os.seteuid(0)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _folders_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the engine inside a test's own process out of the real user's folders, as `Program` is kept."""
+    folder = tmp_path_factory.mktemp("nobody")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("STATE", "DATA", "CACHE"):
+            patch.setenv(f"XDG_{name}_HOME", str(folder / name.lower()))
+        yield
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """Make an empty git repository."""

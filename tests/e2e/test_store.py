@@ -168,6 +168,7 @@ def test_what_was_written_survives_a_kill_and_a_taken_port(home: StoreHome, benc
     wait_for(lambda: not is_alive(killed))
     status = home.aiflow("store", "status", code=3)
     assert f"process {killed} is gone" in status.stdout
+    [unpacked] = (home.store / "tmp").iterdir()  # what a killed Java leaves is in no folder of everybody's
     bench.aiflow.environ |= {"XDG_DATA_HOME": home.environ["XDG_DATA_HOME"]}
     assert checks(bench, "doctor", "--full")["store"]["fix"] == "aiflow store start"
 
@@ -184,6 +185,7 @@ def test_what_was_written_survives_a_kill_and_a_taken_port(home: StoreHome, benc
         again = local.status()
         assert again.is_running
         assert again.endpoint != first.endpoint
+        assert not unpacked.exists()
         assert set(store.namespaces()) == {"n"}
         assert other.poll() is None
     moved = Dynamo(str(again.endpoint), home.key).client()
@@ -471,7 +473,7 @@ def test_a_starter_that_is_killed_leaves_no_store_that_nobody_knows_of(home: Sto
 @pytest.mark.spec("QUE-2")
 def test_docker_is_the_second_way(home: StoreHome) -> None:
     """A stand-in for the engine, with the real DynamoDB Local in its container: there is no engine where tests run."""
-    java, folder = shutil.which("java"), java_command(0)[1]
+    java, folder = shutil.which("java"), java_command(0, home.folder)[1]
     state = home.folder / "engine"
     script = f"""
 echo "$@" >> {state}.calls
@@ -483,7 +485,7 @@ rm) exit 0;;
 logs) cat {state}.log;;
 run) port=$(echo "$@" | sed 's/.*127.0.0.1:\\([0-9]*\\):8000.*/\\1/')
   mkdir -p {state}.volume; cd {folder}
-  setsid {java} -Djava.library.path=./DynamoDBLocal_lib -jar DynamoDBLocal.jar -port $port -dbPath {state}.volume \\
+  setsid {java} -Djava.io.tmpdir={state}.volume -Djava.library.path=./DynamoDBLocal_lib -jar DynamoDBLocal.jar -port $port -dbPath {state}.volume \\
     > {state}.log 2>&1 < /dev/null & echo $! > {state}.pid;;
 esac"""
     program(home.folder / "bin", "docker", script)

@@ -19,7 +19,7 @@ class OwnStore:
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
-        command, cwd = dynamo_keeper.java_command(self.port, "-dbPath", str(self._folder))
+        command, cwd = dynamo_keeper.java_command(self.port, self._folder, "-dbPath", str(self._folder))
         self._process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         dynamo_keeper.wait_for(self.port, self._process)
 

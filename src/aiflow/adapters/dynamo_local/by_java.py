@@ -55,13 +55,15 @@ class JavaStore(NamedTuple):
 
     def _launch(self, folder: StoreFolder, port: int) -> tuple[subprocess.Popen[bytes], Record]:
         options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
-        options += [f"-XX:ErrorFile={folder.path}/crash.log", "-Djava.library.path=./DynamoDBLocal_lib"]
+        options += [f"-XX:ErrorFile={folder.path}/crash.log", f"-Djava.io.tmpdir={folder.scratch}"]
+        options += ["-Djava.library.path=./DynamoDBLocal_lib"]
         command = [self.java, *options, "-jar", "DynamoDBLocal.jar"]
         command += ["-port", str(port), "-dbPath", str(folder.data), "-disableTelemetry"]
         # Whoever has this file open and locked is at work on the data; the kernel frees it when Java is gone.
         alive = os.open(folder.alive, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             _lock(alive)
+            folder.clear_scratch()
             with open(folder.log, "ab", opener=_private) as log:
                 process = subprocess.Popen(
                     ["/bin/sh", "-c", _WHEN_TOLD, "sh", str(self.library), *command],

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.adapters.atomic_files import create_file, guarded, read_regular, replace_file
@@ -63,6 +64,7 @@ class StoreFolder:
         self.log = self.path / "log"
         self.guard = self.path / "guard"
         self.alive = self.path / "alive"
+        self.scratch = self.path / "tmp"
         self._key = self.path / "key"
         self._record = self.path / "state.json"
 
@@ -130,6 +132,11 @@ class StoreFolder:
         except OSError:
             return False
         return disk.f_bavail * disk.f_frsize < LEAST_FREE_BYTES
+
+    def clear_scratch(self) -> None:
+        """Make the folder for what Java unpacks at every start, and leaves there when it is killed."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        private_folder(self.scratch)
 
     def rotate_log(self) -> None:
         """Put a large log aside; the one before that goes."""
