@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.faults]
 
 PROCESSES = 8
 WANTED_HOLDS = 600
-MAX_SECONDS = 100  # a busy machine's; 15 are usual
+MAX_SECONDS = 400  # it ends with the holds that are wanted: 20 are usual, a busy machine has taken over 100
 
 # Starts one taker after the other until there were enough holds. A taker reclaims and takes locks, with 0-1.5 ms of
 # jitter at every step it takes on the disk, notes when it began and stopped to hold each, and dies half of the time.
@@ -116,7 +116,7 @@ def test_never_two_holders_while_takers_crash(tmp_path: Path) -> None:
     while time.monotonic() - began < MAX_SECONDS and log.read_text().count("end") < WANTED_HOLDS:
         time.sleep(0.1)
     stop.touch()
-    assert [starter.wait(timeout=30) for starter in starters] == [0] * PROCESSES
+    assert [starter.wait(timeout=60) for starter in starters] == [0] * PROCESSES
     for holds in (every := read_holds(log)).values():
         assert [(one, other) for one, other in pairwise(holds) if other.began < one.ended] == []
         fences = [hold.fence for hold in holds]
