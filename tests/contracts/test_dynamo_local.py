@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from aiflow.adapters.dynamo_address import local_address, shared_address
-from aiflow.adapters.dynamo_local.fetch import fetch, library_in
+from aiflow.adapters.dynamo_local.fetch import bytes_below, fetch, library_in
 from aiflow.adapters.dynamo_local.folder import JAVA, Record, StoreFolder
 from aiflow.adapters.dynamo_local.health import problem_at
 from aiflow.adapters.dynamo_local.java import Java, find_java
@@ -123,6 +124,27 @@ def test_two_at_once_fetch_once(tmp_path: Path) -> None:
         found = list(pool.map(lambda _: fetch(tmp_path / "c", environ, lambda *_: None, package), range(4)))
     assert len(set(found)) == 1
     assert registry.fetched == 1
+
+
+def test_how_far_it_is_can_be_asked_while_npm_makes_folders_and_takes_them_away(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_bytes(b"x" * 100)
+    is_over = threading.Event()
+
+    def churn() -> None:
+        folders = [tmp_path / f"{number}/inner" for number in range(5)]
+        while not is_over.is_set():
+            for each in folders:
+                each.mkdir(parents=True)
+            for each in folders:
+                shutil.rmtree(each.parent)
+
+    with ThreadPoolExecutor(1) as pool:
+        churning = pool.submit(churn)
+        try:
+            assert {bytes_below(tmp_path) for _ in range(100)} == {100}
+        finally:
+            is_over.set()
+        churning.result()
 
 
 @pytest.mark.parametrize("trouble", ["other content", "no registry"])

@@ -219,7 +219,7 @@ def test_a_mode_that_the_agent_does_not_have_is_a_mistake_in_the_settings(desk: 
 @pytest.mark.spec("AGT-4", "RUN-14")
 @pytest.mark.parametrize("limit", ["idle_seconds", pytest.param("timeout_seconds", marks=faults)])
 def test_an_agent_that_hangs_is_ended_with_all_it_started(desk: Desk, limit: str) -> None:
-    desk.configure(f"{limit} = 4\n", f"{OTHERS}[limits]\nrole_attempts = 1\n")
+    desk.configure(f"{limit} = 10\n", f"{OTHERS}[limits]\nrole_attempts = 1\n")
     talk = 'say("still here")' if limit == "timeout_seconds" else "pass"
     child = "subprocess.Popen(['sleep', '600'], start_new_session=True)"
     desk.agent.does("implementer", f"{child}\nwhile True: {talk}; time.sleep(0.2)")

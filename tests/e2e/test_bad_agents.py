@@ -165,7 +165,7 @@ def test_output_that_is_no_text_reaches_the_log_and_harms_nothing(bench: Bench) 
 
 @pytest.mark.spec("AGT-4", "AGT-3")
 def test_an_agent_that_hangs_is_ended_at_its_time_limit(bench: Bench) -> None:
-    bench.configure("[limits]\nrole_attempts = 1", agent="timeout_seconds = 1")
+    bench.configure("[limits]\nrole_attempts = 1\n[agent.roles.implementer]\ntimeout_seconds = 4")
     bench.agent.does(
         "implementer",
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n(HERE / 'pid').write_text(str(os.getpid()))\n"
@@ -173,17 +173,17 @@ def test_an_agent_that_hangs_is_ended_at_its_time_limit(bench: Bench) -> None:
     )
     assert stopped(bench) == ("AGENT_TIMEOUT", None)
     assert not is_alive(int((bench.agent.folder / "pid").read_text()))
-    assert bench.stage()["error"]["summary"] == "it took longer than 1 s"
+    assert bench.stage()["error"]["summary"] == "it took longer than 4 s"
     run_id = bench.stage()["run_id"]
     shown = bench.aiflow("--lang", "ja", "show", run_id).stdout
-    assert "1秒を過ぎても終わりませんでした" in shown
+    assert "4秒を過ぎても終わりませんでした" in shown
     assert "took longer" not in shown
-    assert "> it took longer than 1 s" in bench.aiflow("report", run_id).stdout
+    assert "> it took longer than 4 s" in bench.aiflow("report", run_id).stdout
 
 
 @pytest.mark.spec("AGT-4", "AGT-3")
 def test_an_agent_that_is_silent_is_ended(bench: Bench) -> None:
-    bench.configure("[limits]\nrole_attempts = 1", agent="timeout_seconds = 60\nidle_seconds = 1")
+    bench.configure("[limits]\nrole_attempts = 1\n[agent.roles.implementer]\ntimeout_seconds = 60\nidle_seconds = 4")
     bench.agent.does("implementer", "print('last words', flush=True); time.sleep(60)")
     assert stopped(bench) == ("AGENT_TIMEOUT", None)
     assert "silent" in bench.stage()["error"]["summary"]

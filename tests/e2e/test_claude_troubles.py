@@ -189,7 +189,7 @@ def test_a_claude_that_hangs_is_ended(claude: ClaudeBench, limits: str, words: s
 @pytest.mark.spec("AGT-4")
 def test_what_an_ended_call_cost_is_counted_with_the_next_in_its_session(claude: ClaudeBench) -> None:
     """Claude tells what a call cost at its end only: one that is ended from outside tells nothing."""
-    claude.configure("[agent.roles.planner]\nidle_seconds = 3")
+    claude.configure("[agent.roles.planner]\nidle_seconds = 20")
     claude.models.script = at_first([Read("a.txt"), Read("a.txt"), Hang()], ASKS)
     claude.run(code=5)
     stage = assert_over(claude.bench, planning=1)

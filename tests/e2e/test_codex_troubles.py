@@ -155,7 +155,7 @@ def test_a_model_at_capacity_is_a_quota(codex: CodexBench) -> None:
 
 
 @pytest.mark.spec("AGT-4")
-@pytest.mark.parametrize("limit", ["idle_seconds = 3", pytest.param("timeout_seconds = 4")])
+@pytest.mark.parametrize("limit", ["idle_seconds = 10", "timeout_seconds = 15"])
 def test_a_hanging_model_is_a_timeout(codex: CodexBench, limit: str) -> None:
     codex.configure(f"[agent.roles.implementer]\n{limit}\n[limits]\nrole_attempts = 1")
     codex.models.script = story(

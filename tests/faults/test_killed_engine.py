@@ -6,6 +6,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from glob import glob
 from pathlib import Path
 
 import pytest
@@ -341,12 +342,14 @@ def test_the_second_crash_stops_without_a_third_call_and_no_kill_resets_a_count(
 def test_what_others_read_of_a_run_is_whole_at_every_instant(scene: Scene) -> None:
     is_over = threading.Event()
     seen, torn = Counter[str](), list[str]()
+    names = ("runs/RQ-1/*/*.json", ".aiflow/locks/*.json")
 
     def watch() -> None:
         while not is_over.is_set():
-            for path in [*scene.root.glob("runs/RQ-1/*/*.json"), *scene.root.glob(".aiflow/locks/*.json")]:
+            # `glob` of the module: the one of a path raises for a folder that is renamed while it is looked through.
+            for path in [Path(each) for name in names for each in glob(name, root_dir=scene.root)]:
                 try:
-                    text = path.read_text()
+                    text = (scene.root / path).read_text()
                 except FileNotFoundError:  # a lock that was given back
                     continue
                 try:

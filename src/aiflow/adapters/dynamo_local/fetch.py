@@ -111,7 +111,7 @@ def _pack(package: Package, scratch: Path, environ: Mapping[str, str], progress:
             command, cwd=scratch, env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said
         )
         try:
-            _follow(process, lambda: progress("fetch", min(_bytes_below(store) / package.packed_bytes, 0.99)))
+            _follow(process, lambda: progress("fetch", min(bytes_below(store) / package.packed_bytes, 0.99)))
         finally:
             if process.poll() is None:
                 process.kill()
@@ -157,12 +157,13 @@ def _measure(folder: Path) -> str:
     return f"{len(sizes)} files, {sum(sizes)} bytes\n"
 
 
-def _bytes_below(folder: Path) -> int:
+def bytes_below(folder: Path) -> int:
     """Return how much is in a folder that somebody else changes meanwhile."""
     total = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(OSError):
-            total += path.stat().st_size
+    for place, _, names in os.walk(folder):  # `rglob` raises for a folder that goes while it is looked through
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += os.stat(os.path.join(place, name)).st_size
     return total
 
 
