@@ -35,6 +35,11 @@ PACKED = pack({**FILES, **EVIL})
 pytestmark = pytest.mark.spec("QUE-2")
 
 
+def said_of(problem: Obstacles | None, language: str = "en") -> str:
+    assert problem is not None
+    return describe_obstacles(problem, Texts(language))
+
+
 @pytest.mark.spec("ERR-1")
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("kind", ObstacleKind)
@@ -270,9 +275,9 @@ def test_only_dynamodb_answers_like_dynamodb(answer: bytes, told: str) -> None:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        assert problem_at(port, "key") == told
+        assert said_of(problem_at(port, "key")) == told
         thread.join()
-    assert problem_at(port, "key") == "Connection refused"
+    assert said_of(problem_at(port, "key")) == "Connection refused"
 
 
 def test_the_log_is_followed_also_when_a_new_one_is_begun(tmp_path: Path) -> None:
@@ -341,5 +346,6 @@ def test_nobody_is_told_the_key_who_has_only_the_port(tmp_path: Path) -> None:
         status = LocalDynamo(environ).status()
         server.shutdown()
     assert not status.is_running
-    assert status.problem == f"process {os.getpid()} is gone"
+    assert said_of(status.problem) == f"process {os.getpid()} is gone"
+    assert said_of(status.problem, "ja") == f"プロセス {os.getpid()} はすでに終了しています"
     assert asked == []

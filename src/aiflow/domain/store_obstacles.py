@@ -23,6 +23,19 @@ class ObstacleKind(StrEnum):
     TOO_SLOW = "too_slow"
     OTHER_CONTENT = "other_content"
     NOT_WHOLE = "not_whole"
+    PROCESS_GONE = "process_gone"
+    CONTAINER_GONE = "container_gone"
+    NOT_REACHED = "not_reached"
+    NOT_DYNAMODB = "not_dynamodb"
+    OTHER_ANSWER = "other_answer"
+    WAITED = "waited"
+    LEFT = "left"
+    LEFT_SILENT = "left_silent"
+    LAST_LINE = "last_line"
+    DOCKER_SAID = "docker_said"
+    DOCKER_LEFT = "docker_left"
+    NO_PORT = "no_port"
+    DATA_IN_USE = "data_in_use"
 
 
 class Obstacle(NamedTuple):
@@ -45,6 +58,15 @@ class Obstacles(NamedTuple):
     def has(self, kind: ObstacleKind) -> bool:
         """Tell whether one of a kind is among them."""
         return any(one.kind is kind for one in self.each)
+
+    @classmethod
+    def of(cls, kind: ObstacleKind, **facts: object) -> Obstacles:
+        """Name the only one there is."""
+        return cls((Obstacle(kind, tuple((name, str(value)) for name, value in facts.items())),))
+
+    def and_also(self, kind: ObstacleKind, **facts: object) -> Obstacles:
+        """Name one more."""
+        return Obstacles((*self.each, *Obstacles.of(kind, **facts).each))
 
     def __str__(self) -> str:
         """Name them for logs and for developers; people are told in words of their language."""

@@ -161,7 +161,7 @@ class StoreStatus(NamedTuple):
     version: str | None = None
     data: str | None = None
     log: str | None = None
-    problem: str | None = None
+    problem: Obstacles | None = None
     is_stopped: bool = False
     exposed: tuple[str, ...] = ()
 

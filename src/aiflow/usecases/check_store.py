@@ -57,7 +57,7 @@ def check_store(settings: Settings, look: StoreLook, texts: Texts) -> Iterator[F
         fix = START_DOCKER if lack.has(ObstacleKind.RAN_BY_DOCKER) else INSTALL
         yield Finding("store", Health.WARN, "STORE_NOT_INSTALLED", "store.lack", told, fix=fix)
     elif status.problem:
-        told = (("problem", status.problem),)
+        told = (("problem", describe_obstacles(status.problem, texts)),)
         yield Finding("store", Health.WARN, None, "store.down", told, fix="aiflow store start")
 
 

@@ -21,7 +21,7 @@ def store_shape(status: StoreStatus, lack: Obstacles | None = None) -> dict[str,
         "version": status.version,
         "data": status.data,
         "log": status.log,
-        "problem": status.problem,
+        "problem": describe_obstacles(status.problem, Texts("en")) if status.problem else None,
         "lack": describe_obstacles(lack, Texts("en")) if lack else None,
     }
 

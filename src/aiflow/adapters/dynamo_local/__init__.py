@@ -76,8 +76,7 @@ class LocalDynamo:
         is_alive = self._lives(record)
         problem = problem_at(record.port, key) if is_alive else None
         if not is_alive or (problem is not None and not self._lives(record)):  # it may have ended while it was asked
-            what = f"process {record.pid}" if record.how == JAVA else f"container {record.container}"
-            return about._replace(endpoint=None, problem=f"{what} is gone")
+            return about._replace(endpoint=None, problem=_gone(record))
         about = about._replace(pid=record.pid, problem=problem)
         return about if problem else about._replace(is_running=True, version=VERSION)
 
@@ -190,3 +189,9 @@ class LocalDynamo:
         if before == DOCKER:
             return (Obstacle(ObstacleKind.RAN_BY_DOCKER, (folder, ("engine", "Docker"))),)
         return (Obstacle(ObstacleKind.RAN_BY_JAVA, (folder,)),) if before == JAVA else ()
+
+
+def _gone(record: Record) -> Obstacles:
+    if record.container is None:
+        return Obstacles.of(ObstacleKind.PROCESS_GONE, pid=record.pid)
+    return Obstacles.of(ObstacleKind.CONTAINER_GONE, container=record.container)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.adapters.dynamo_local.by_java import START_SECONDS, free_ports, not_started
 from aiflow.adapters.dynamo_local.folder import DOCKER, Record
 from aiflow.adapters.dynamo_local.health import HOST, problem_at
-from aiflow.domain.store_obstacles import Obstacle, ObstacleKind
+from aiflow.domain.store_obstacles import Obstacle, ObstacleKind, Obstacles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ class DockerStore(NamedTuple):
         """Start it in a container and wait until it answers; Docker fetches the image where it is missing."""
         # Named by the folder, so that it is found again and two users of one engine have one each.
         name = f"aiflow-store-{hashlib.sha256(os.fsencode(folder.path)).hexdigest()[:12]}"
-        problem = ""
+        problem = Obstacles(())
         for port in free_ports(usual_port):
             record = Record(DOCKER, port, container=name)
             folder.write(record)
@@ -43,16 +43,17 @@ class DockerStore(NamedTuple):
             code, said = self._call(*_run_arguments(name, port), seconds=FETCH_SECONDS)
             if code == 0:
                 return self._answering(folder, record)
-            problem = said.strip().splitlines()[-1] if said.strip() else f"exit code {code}"
+            problem = _refused(code, said.strip())
             if "already allocated" not in said and "already in use" not in said:
                 break
-        raise not_started(f"docker run: {problem[:300]}")
+        raise not_started(problem)
 
     def _answering(self, folder: StoreFolder, record: Record) -> Record:
         key, until = folder.key() or "", time.monotonic() + START_SECONDS
         while (problem := problem_at(record.port, key)) is not None:
             if time.monotonic() > until or not self.is_running(record):
-                raise not_started(f"{problem}; {self.log(record, 1).strip()}"[:300])
+                last = self.log(record, 1).strip()[:300]
+                raise not_started(problem.and_also(ObstacleKind.LAST_LINE, words=last) if last else problem)
             time.sleep(_LOOK_SECONDS)
         return record
 
@@ -128,3 +129,10 @@ def _docker(program: str, arguments: tuple[str, ...], environ: Mapping[str, str]
     except (OSError, subprocess.TimeoutExpired) as error:
         return 1, str(error)
     return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
+def _refused(code: int, said: str) -> Obstacles:
+    """Say why no container was started."""
+    if not said:
+        return Obstacles.of(ObstacleKind.DOCKER_LEFT, code=code)
+    return Obstacles.of(ObstacleKind.DOCKER_SAID, words=said.splitlines()[-1][:300])

@@ -16,6 +16,7 @@ from aiflow.adapters.dynamo_local.health import problem_at
 from aiflow.adapters.dynamo_local.java import bare_environment
 from aiflow.adapters.processes.machine import boot_id, pid_namespace
 from aiflow.adapters.processes.table import started_at
+from aiflow.domain.store_obstacles import ObstacleKind, Obstacles
 from aiflow.errors import EnvironmentProblemError
 
 if TYPE_CHECKING:
@@ -49,9 +50,8 @@ class JavaStore(NamedTuple):
                 return record
             said = _said(folder, said_before)
             if "Address already in use" not in said:
-                last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
-                raise not_started(f"it left with exit code {process.returncode}: {last[:300]}")
-        raise not_started("every port that was tried was taken by somebody else")
+                raise not_started(_left(process.returncode, said))
+        raise not_started(Obstacles.of(ObstacleKind.NO_PORT))
 
     def _launch(self, folder: StoreFolder, port: int) -> tuple[subprocess.Popen[bytes], Record]:
         options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
@@ -87,18 +87,19 @@ class JavaStore(NamedTuple):
     def _is_up(self, folder: StoreFolder, process: subprocess.Popen[bytes], record: Record) -> bool:
         """Wait until it answers; False if it left."""
         key, until = folder.key() or "", time.monotonic() + START_SECONDS
-        problem: str | None = None
+        problem = Obstacles(())
         while process.poll() is None and time.monotonic() < until:
-            problem = problem_at(record.port, key)
-            if problem is None and process.poll() is None:
+            found = problem_at(record.port, key)
+            if found is None and process.poll() is None:
                 process.returncode = 0  # it outlives us on purpose
                 return True
+            problem = found or problem
             time.sleep(_LOOK_SECONDS)
         if process.poll() is not None:
             return False
         end(record)
         process.wait()
-        raise not_started(f"{problem} ({START_SECONDS} s)")
+        raise not_started(problem.and_also(ObstacleKind.WAITED, seconds=START_SECONDS))
 
 
 def end(record: Record) -> bool:
@@ -126,7 +127,15 @@ def _said(folder: StoreFolder, since: int) -> str:
         return file.read(LARGE_LOG_BYTES).decode("utf-8", "replace")
 
 
-def not_started(problem: str) -> EnvironmentProblemError:
+def _left(code: int, said: str) -> Obstacles:
+    """Say how it ended, with its last words."""
+    words = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), None)
+    if words is None:
+        return Obstacles.of(ObstacleKind.LEFT_SILENT, code=code)
+    return Obstacles.of(ObstacleKind.LEFT, code=code, words=words[:300])
+
+
+def not_started(problem: Obstacles) -> EnvironmentProblemError:
     """Name why it does not answer."""
     return EnvironmentProblemError(reason_code="STORE_NOT_STARTED", problem=problem)
 
@@ -157,8 +166,7 @@ def _lock(alive: int) -> None:
     try:
         fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        problem = "a process that cannot be seen from here, in another container perhaps, works on its data already"
-        raise not_started(problem) from None
+        raise not_started(Obstacles.of(ObstacleKind.DATA_IN_USE)) from None
 
 
 def _private(path: str, flags: int) -> int:

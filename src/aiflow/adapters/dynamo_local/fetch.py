@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.adapters.atomic_files import guarded
-from aiflow.domain.store_obstacles import Obstacle, ObstacleKind, Obstacles
+from aiflow.domain.store_obstacles import ObstacleKind, Obstacles
 from aiflow.errors import EnvironmentProblemError
 
 if TYPE_CHECKING:
@@ -186,6 +186,4 @@ def _essence(words: str) -> str:
 
 
 def _trouble(kind: ObstacleKind, **facts: str) -> EnvironmentProblemError:
-    return EnvironmentProblemError(
-        reason_code="STORE_NOT_FETCHED", problem=Obstacles((Obstacle(kind, tuple(facts.items())),))
-    )
+    return EnvironmentProblemError(reason_code="STORE_NOT_FETCHED", problem=Obstacles.of(kind, **facts))

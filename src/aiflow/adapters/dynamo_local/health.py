@@ -6,11 +6,12 @@ import http.client
 import json
 
 from aiflow.adapters.dynamo_client import LOCAL_REGION
+from aiflow.domain.store_obstacles import ObstacleKind, Obstacles
 
 HOST = "127.0.0.1"
 
 
-def problem_at(port: int, key: str, seconds: float = 2.0) -> str | None:
+def problem_at(port: int, key: str, seconds: float = 2.0) -> Obstacles | None:
     """Ask for the tables of our database; returns what is wrong with the answer, None if nothing is."""
     # DynamoDB Local reads the key and the region from here, and checks no signature.
     credential = f"Credential={key}/20260101/{LOCAL_REGION}/dynamodb/aws4_request"
@@ -25,10 +26,10 @@ def problem_at(port: int, key: str, seconds: float = 2.0) -> str | None:
         answer = connection.getresponse()
         tables = json.loads(answer.read(1_000_000))
     except OSError as error:
-        return error.strerror or str(error)
+        return Obstacles.of(ObstacleKind.NOT_REACHED, words=error.strerror or error)
     except (http.client.HTTPException, ValueError):
-        return "something that is not DynamoDB answers there"
+        return Obstacles.of(ObstacleKind.NOT_DYNAMODB)
     finally:
         connection.close()
     is_list = answer.status == 200 and isinstance(tables, dict) and isinstance(tables.get("TableNames"), list)
-    return None if is_list else f"it answers with {answer.status}, and not as DynamoDB does"
+    return None if is_list else Obstacles.of(ObstacleKind.OTHER_ANSWER, status=answer.status)

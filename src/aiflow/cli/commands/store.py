@@ -74,7 +74,7 @@ def _show(texts: Texts, status: StoreStatus, title: str) -> None:
     click.echo(texts(title or ("store.running" if status.is_running else "store.not_running")))
     if not status.is_running:
         if status.problem:
-            say(texts("store.problem", problem=status.problem))
+            say(texts("store.problem", problem=describe_obstacles(status.problem, texts)))
         return
     how = texts(f"store.by_{status.how}", pid=status.pid or "", version=status.version or "")
     fields = {"endpoint": status.endpoint, "how": how, "data": status.data, "log": status.log}
