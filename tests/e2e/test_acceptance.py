@@ -533,6 +533,8 @@ def test_what_is_accepted_or_empty_is_not_sent_back(bench: Bench) -> None:
     assert bench.aiflow.json("send-back", "RQ-1", "-m", "x", code=4)["error"]["reason_code"] == "RUN_NOT_ACCEPTABLE"
     assert bench.status() == "done"
     assert bench.aiflow.json("send-back", "RQ-1", "-m", " \n", code=2)["error"]["reason_code"] == "INPUT_INVALID"
+    told = bench.aiflow("--lang", "ja", "send-back", "RQ-1", "-m", "", code=2).stderr
+    assert "コメントが空です" in told
     bench.aiflow("send-back", "RQ-1", code=2)
 
 

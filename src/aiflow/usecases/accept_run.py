@@ -81,7 +81,8 @@ def send_back(engine: Engine, run: Run, comment: str) -> Run:
     The run is closed first: a kill between leaves a request that is still blocked, and sending back again ends it.
     """
     if not comment.strip():
-        raise BadInputError(reason_code="INPUT_INVALID", request_id=run.request_id, detail="-m: an empty comment")
+        detail = engine.texts("send_back.empty")
+        raise BadInputError(reason_code="INPUT_INVALID", request_id=run.request_id, detail=detail)
     request_id = RequestId(run.request_id)
     reclaim_locks(engine)
     settle_orphan(engine, request_id)  # its process may have died while it was accepted by itself

@@ -47,7 +47,9 @@ def _merge_base(engine: Engine, lease: Lease, run: Run) -> Work:
     require_saved(engine, run)
     free = merging_step(run.plan, run.place.base_branch, ())
     if free is None:
-        raise ConflictError(reason_code="RUN_NOT_RESUMABLE", request_id=run.request_id, detail="no step number left")
+        raise ConflictError(
+            reason_code="RUN_NOT_RESUMABLE", request_id=run.request_id, detail=engine.texts("update.no_step")
+        )
     update = engine.merging.update(run.place, merge_ref(run.run_id, free.id))
     step = merging_step(run.plan, run.place.base_branch, update.conflicts)
     assert step is not None, run.run_id
