@@ -63,7 +63,7 @@ def call(home: RealHome, cwd: Path, *argv: str) -> subprocess.CompletedProcess[s
         input="Do it, implementer\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 

@@ -13,6 +13,7 @@ import pytest
 from dynamo import Dynamo
 from e2e.bench import Bench, wait_for
 from faults.own_store import OwnStore
+from faults.queue_scenes import patiently
 from faults.store_proxy import FOR_EVER, Fault, Rule, store_proxy
 from runner_yard import Yard
 
@@ -34,6 +35,11 @@ def enqueue(yard: Yard, count: int) -> list[str]:
     for name in names[1:]:
         yard.bench.add_request(name)
     return [yard.add(request_id=name) for name in names]
+
+
+def has_ended(yard: Yard, task_id: str) -> bool:
+    """Tell whether a task has; a store that only just began is slow to answer."""
+    return patiently(lambda: yard.task(task_id)).is_final
 
 
 def leave(runner: subprocess.Popen[str]) -> None:
@@ -77,14 +83,14 @@ def test_a_runner_works_through_tasks_while_its_store_is_killed_again_and_again(
     own = OwnStore(tmp_path)
     own.start()
     try:
-        yard = Yard(bench, Dynamo(own.endpoint))
+        yard = patiently(lambda: Yard(bench, Dynamo(own.endpoint)))  # its first table may take longer than a call waits
         tasks = enqueue(yard, 5)
         runner = yard.runner(AIFLOW_QUEUE_HEARTBEAT_TIMEOUT_SECONDS="40")
         wait_for(yard.runners)
         for task_id in tasks:
             own.kill()
             own.start()
-            wait_for(lambda task_id=task_id: yard.task(task_id).is_final or runner.poll() is not None, 60)  # type: ignore[misc]
+            wait_for(lambda task_id=task_id: has_ended(yard, task_id) or runner.poll() is not None, 120)  # type: ignore[misc]
             assert runner.poll() is None, runner.communicate()
         leave(runner)
         check(yard, tasks)

@@ -91,7 +91,7 @@ def test_the_store_is_killed_and_started_again_and_again(tmp_path: Path) -> None
                 kills.append(len(day.executed))
                 own.start()
 
-        day.work(trouble)
+        day.work(trouble, seconds=400)  # seven starts of Java among it, where all is slow
         assert len(kills) == 6
         day.check()
     finally:
