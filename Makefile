@@ -6,11 +6,12 @@ INSTALL = $(UV) pip install --quiet --python $(BIN)/python --compile-bytecode
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
           --no-header --no-emit-index-url --no-emit-find-links
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --dist worksteal
+TIMING = $$(grep -rl --include='test_*.py' 'pytest\.mark\.timing' tests)
 CODE := $(shell find src tests -name '*.py')
 NPM = npm --loglevel=error --no-fund --no-audit --no-update-notifier
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-faults lint format bench docs lock clean
+.PHONY: help setup demo check test test-faults test-soak lint format bench docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -20,11 +21,19 @@ setup: .venv/.ready ## Make the venv with the program at .venv/bin/aiflow
 demo: .venv/.ready ## Work through a small backlog before your eyes, in a repository that stays for you to try
 	@$(BIN)/aiflow demo
 
-test: .venv/.tests ## Run all tests but the long fault tests
-	@$(PYTEST) -n 4 -m "not faults"
+check: lint ## Check what a change breaks first, in a minute: lint, domain, use cases
+	@$(PYTEST) -n 2 -m "not faults and not timing" tests/domain tests/usecases $(wildcard tests/simulation)
 
-test-faults: .venv/.tests ## Run the long fault tests
-	@$(PYTEST) -n 4 -m faults
+test: .venv/.tests ## Run all tests but the long fault tests and those that assert seconds
+	@$(PYTEST) -n 4 -m "not faults and not timing"
+
+test-faults: .venv/.tests ## Run the long fault tests, then, alone, those that assert seconds
+	@$(PYTEST) -n 3 -m "faults and not timing"
+	@$(PYTEST) -n 0 -m timing $(TIMING)
+
+test-soak: .venv/.tests ## Run the fault tests in their long form: more rounds, a kill behind every write (an hour)
+	@AIFLOW_SOAK=1 $(PYTEST) -n 2 -m "(faults or soak) and not timing" -o faulthandler_timeout=7200
+	@AIFLOW_SOAK=1 $(PYTEST) -n 0 -m timing $(TIMING)
 
 lint: .venv/.dev ## Check style, types, import directions and generated docs
 	@$(BIN)/ruff check .
@@ -37,9 +46,9 @@ format: .venv/.dev ## Format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: .venv/.dev ## Measure the speed goals (PRF), as ratios within one run
+bench: .venv/.dev ## Measure the speed goals (PRF), as ratios within one run; BEFORE=<checkout> beside another one
 	@$(BIN)/python -m compileall -q src
-	@$(BIN)/python bench/run.py
+	@$(BIN)/python $(if $(BEFORE),bench/compare.py $(BEFORE),bench/run.py)
 
 docs: .venv/.dev ## Write the generated reference pages anew
 	@$(BIN)/python docs/generate.py

@@ -18,9 +18,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from aiflow.adapters.dynamo_queue.items import ready_keys
+from aiflow.adapters.dynamo.queue.items import ready_keys
 from aiflow.domain.lifecycle import TaskEvent
-from aiflow.domain.task import TaskEnd
+from aiflow.domain.queue.task import TaskEnd
 from aiflow.ports.tasks import Claimant
 from store import HERE, Database, task_number
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from aiflow.adapters.lock_taking import LockTaking
+from aiflow.adapters.locks.taking import LockTaking
 from aiflow.domain.lock import Lock
 from aiflow.domain.request import RequestId
 

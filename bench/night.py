@@ -52,9 +52,10 @@ class Edges(NamedTuple):
 def work_through(folder: Path) -> None:
     """Let auto-run work through the backlog, and note the time and the memory at each run's end."""
     from aiflow.messages import Texts
-    from aiflow.usecases.auto_run import auto_run, limits_of
-    from aiflow.usecases.auto_shift import Terms
-    from aiflow.wiring import Voice, build_engine, project_at, read_settings
+    from aiflow.usecases.auto.run import auto_run, limits_of
+    from aiflow.usecases.auto.shift import AutoTerms
+    from aiflow.usecases.engine import Voice
+    from aiflow.wiring import build_engine, project_at, read_settings
 
     project = project_at(str(folder))
     settings = read_settings(str(folder), ("accept=auto",))
@@ -65,7 +66,7 @@ def work_through(folder: Path) -> None:
             ends.append((time.perf_counter(), busy_seconds(), resident_bytes()))
 
     engine = build_engine(project, settings, project.journal, Voice(Texts("en"), observe=observe))
-    auto_run(engine, Terms(project.auto_records, limits_of(settings), Texts("en")))
+    auto_run(engine, AutoTerms(project.auto_records, limits_of(settings), Texts("en")))
     print(json.dumps(ends))
 
 

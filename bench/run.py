@@ -80,7 +80,7 @@ def make_projects(scratch: Path) -> tuple[Path, Path, Path]:
     make_backlog(large, 100_000, 500)
     (empty / "requests").mkdir(parents=True)
     for root in (small, large, empty):
-        (root / ".git").mkdir()
+        subprocess.run(["git", "init", "-q", "-b", "main"], cwd=root, check=True)
         subprocess.run([AIFLOW, "init"], cwd=root, stdout=subprocess.DEVNULL, check=True)
     return small, large, empty
 

@@ -60,8 +60,9 @@ def run_ours(folder: Path) -> float:
     """Time one run by the engine, imports apart."""
     from aiflow.domain.request import RequestId
     from aiflow.messages import Texts
-    from aiflow.usecases.start_run import start_run
-    from aiflow.wiring import Voice, build_engine, project_at, read_settings
+    from aiflow.usecases.engine import Voice
+    from aiflow.usecases.runs.start import start_run
+    from aiflow.wiring import build_engine, project_at, read_settings
 
     request_id = RequestId(f"RQ-{os.urandom(4).hex()}")
     add_request(folder, request_id)

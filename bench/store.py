@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from aiflow.adapters.dynamo_client import ATTEMPTS, ConditionFailedError, DynamoClient, StoreAddress, bare_client
-from aiflow.adapters.dynamo_queue import DynamoStore
-from aiflow.adapters.dynamo_queue.calls import packed
-from aiflow.adapters.dynamo_queue.items import item_of, ready_keys
+from aiflow.adapters.dynamo.client import ATTEMPTS, ConditionFailedError, DynamoClient, StoreAddress, bare_client
+from aiflow.adapters.dynamo.queue import DynamoStore
+from aiflow.adapters.dynamo.queue.calls import packed
+from aiflow.adapters.dynamo.queue.items import item_of, ready_keys
 from aiflow.domain.lifecycle import TaskStatus
-from aiflow.domain.task import Checkout, Task, TaskAction, new_task_id
+from aiflow.domain.queue.task import Checkout, Task, TaskAction, new_task_id
 from aiflow.ports.tasks import Claimant
 
 ROOT = Path(__file__).parents[1]

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import runs
 import store
-from aiflow.adapters.runner_process import checkout_at
-from aiflow.adapters.wake_pipes import WakePipes
-from aiflow.domain.task import Checkout
+from aiflow.adapters.processes.runner_process import checkout_at
+from aiflow.adapters.processes.wake_pipes import WakePipes
+from aiflow.domain.queue.task import Checkout
 
 TASKS = 30
 

@@ -16,8 +16,8 @@ from aiflow.cli.main import COMMANDS, cli
 from aiflow.cli.session import current_texts, use_texts
 from aiflow.domain.reasons import ExitCode
 from aiflow.messages import Texts
-from aiflow.settings import ENV_PREFIX, ROLES, TABLE, Kind, Setting
-from aiflow.usecases.init_project import to_toml
+from aiflow.settings import ENV_PREFIX, ROLES, TABLE, Setting, SettingKind
+from aiflow.usecases.project.init import to_toml
 from json_reference import INTRO as JSON_INTRO
 from json_reference import sections as json_sections
 from lifecycle_reference import lifecycle_page
@@ -149,7 +149,7 @@ environment variable or a flag a list is written as in a shell (`./my-agent --fa
 boolean as `true` or `false`; an empty variable sets nothing. The variable of `agent.kind` is
 `{ENV_PREFIX}AGENT_KIND`, and so on.
 
-These are read and checked but change nothing yet: `commit_requests`, `[server]`, `[github]` and `limits.issue_retries`.
+These are read and checked but change nothing yet: `[server]`, `[github]` and `limits.issue_retries`.
 They wait for what they are about.
 """
 
@@ -182,7 +182,7 @@ def _allowed(row: Setting) -> str:
     """Say what a setting may be."""
     if row.choices:
         return ", ".join(code(to_toml(choice)) for choice in row.choices)
-    if row.kind not in (Kind.INTEGER, Kind.NUMBER):
+    if row.kind not in (SettingKind.INTEGER, SettingKind.NUMBER):
         return "any"
     is_open = row.maximum == float("inf")
     return f"{row.minimum:g} or more" if is_open else f"{row.minimum:g} to {row.maximum:g}"

@@ -37,6 +37,7 @@ CALLS: tuple[tuple[str, str], ...] = (
     ("forecast", "`running` is under way, `order` follows if every run succeeds, `never` is not reached."),
     ("new Refunds --id RQ-6 --ready", "The new request."),
     ("set RQ-3 priority=P0", "`changed` is `false` if it said so already."),
+    ("edit RQ-3 -F requests/RQ-3.md", "`changed` is `true` if the text is another one now."),
     ("-c accept=auto settings --changed", "`source` is `default`, `file`, `environment` or `flag`."),
     ("set RQ-3 status=done --expect ready", "An error, with exit code 4 (see [reason codes](reason-codes.md))."),
     ("why RQ-99", "Another one, with exit code 2."),
@@ -67,11 +68,22 @@ RUN_CALLS: tuple[tuple[str, str], ...] = (
     ("logs WORDS --step S01", "`step` is the number of the log: 0 is the planner's."),
     ("report WORDS", "Markdown; `null` if there is none yet."),
     (
+        "diff GREET",
+        "What a run, or with `--step` one step of it, changed. `is_unfinished`: no commit of the run has it yet; "
+        "`is_gone`: git no longer has the commits; `is_cut`: `diff` is not all of it.",
+    ),
+    ("shell WORDS", "Where the run works; with `--json` no shell is opened."),
+    (
         "auto",
         "Printed at its end. `state` is `completed` or `stopped`, `reason_code` says why; the exit code is 0 when "
         "nothing was left, at a limit, and when a person stopped it. `runs` and `done` count since `began_at`, also "
         "through a crash; `interrupted` names what was found interrupted, `checks` what the doctor found if it stopped "
         "auto-run.",
+    ),
+    (
+        "status",
+        "`running` is what living processes work on, `waiting` what needs a person, with the command; `auto` is the "
+        "running auto-run, or how the last one ended; `spent` sums up the runs that began in the last `days`.",
     ),
     (
         "clean GREET --now",
@@ -101,6 +113,11 @@ SHAPES = """\
 `{root, made, kept, agent: {kind, program}}`, where `agent` is what a new `aiflow.toml` names, `null` if none was found;
 `{root, auto, next: [{name, commands}]}`, where `auto` is what `aiflow auto` prints, `null`
 with `--no-run`; `{shell, script}`.
+"""
+ACTIVITY = """\
+`{activity: [{cursor, at, kind, actor, request_id, run_id, reason_code, pid, data}], next_cursor, is_end, has_gap,
+damaged}`, the newest first. `--before` with `next_cursor` leads further back, until `is_end`. `has_gap`: entries behind
+that cursor are gone, for only the newest files are kept. With `-f` one entry a line, the oldest first, as they come.
 """
 AGENTS = """\
 `{agents: [{kind, program, argv, is_installed, path, version, login, login_by, roles, reason_code, install, log_in}]}`:
@@ -139,6 +156,7 @@ def sections() -> Iterator[str]:
         "## aiflow stop\n\n`{stop_request, request_id, run_id, pid, host, has_ended}`: what was asked, the run that "
         "auto-run is at (or `null`), its process, and whether it has ended (only waited for with `--now`).\n"
     )
+    yield f"## aiflow activity\n\n{ACTIVITY}"
     yield from queue_sections()
     yield f"## aiflow agents\n\n{AGENTS}"
     yield f"## aiflow runner\n\n{RUNNER}"
@@ -184,7 +202,7 @@ def _settle(text: str, folder: str, runs: list[str]) -> str:
     text = re.sub(r"\b[0-9a-f]{40}\b", "1dd1e2c29750ac25f7d481c82ce6956a6e3043dd", text)
     text = re.sub(r"shop-[0-9a-f]{8}", "shop-1b95df1c", text)
     text = re.sub(r'("(?:freed_)?bytes": )[1-9]\d*', r"\g<1>36864", text)
-    text = re.sub(r'("seconds": )[\d.]+', r"\g<1>1.5", text)
+    text = re.sub(r'("(?:worked_)?seconds": )[\d.]+', r"\g<1>1.5", text)
     text = re.sub(r"\b\d+:\d\d:\d\d of work", "0:00:00 of work", text)
     return text.replace(f"{folder}/state", "~/.local/state").replace(folder, "~")
 

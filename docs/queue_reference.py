@@ -11,11 +11,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from aiflow.domain.lifecycle import TaskStatus
+from aiflow.domain.queue.runner import Runner
+from aiflow.domain.queue.task import Checkout, Task, TaskAction
+from aiflow.domain.queue.why_waiting import QueueScene
 from aiflow.domain.request import Priority
-from aiflow.domain.runner import Runner
-from aiflow.domain.standing import Scene
-from aiflow.domain.task import Checkout, Task, TaskAction
-from aiflow.usecases.task_shapes import counts_shape, namespaces_shape, runner_shape, task_shape
+from aiflow.usecases.shapes.tasks import counts_shape, namespaces_shape, runner_shape, task_shape
 
 AT = datetime(2026, 11, 4, 1, 30, 5, tzinfo=UTC)
 HERE = Checkout("build-7", "/srv/shop")
@@ -37,7 +37,7 @@ TIMEOUT_SECONDS = 120.0
 def queue_sections() -> Iterator[str]:
     """Write a section per command."""
     task = replace(TASK, checkout=HERE, priority=Priority.P1)
-    scene = Scene(AT, TIMEOUT_SECONDS, HERE, (RUNNER,))
+    scene = QueueScene(AT, TIMEOUT_SECONDS, HERE, (RUNNER,))
     waiting = task_shape(task, scene)
     ended = replace(task, status=TaskStatus.CANCELLED, error_message="CANCELLED: by mika on build-7")
     yield _section(
@@ -50,8 +50,7 @@ def queue_sections() -> Iterator[str]:
         "`next_command` is then what a person types next, if anything. Its "
         "`code` is `no_runner_here`, `no_runner_there`, `no_runner_anywhere`, `held_up`, `run_active`, "
         "`run_active_there`, `runner_busy`, `behind_one`, `behind`, `behind_many`, "
-        "`next`, `own_terminal`, `at_work`, `terminal_at_work`, "
-        "`finishing`, `dead`, `silent` or `runner_unknown`.",
+        "`next`, `at_work`, `finishing`, `dead`, `silent` or `runner_unknown`.",
         {"tasks": [{**waiting, "is_new": True}], "refused": [], "warnings": []},
     )
     yield (

@@ -7,6 +7,7 @@ import re
 from aiflow.cli.main import COMMANDS
 from aiflow.domain import reasons
 from aiflow.messages import Texts
+from aiflow.messages.commands import command_line
 from page_parts import NONE, code, page, prose, table
 
 ENGLISH, JAPANESE = Texts("en"), Texts("ja")
@@ -22,7 +23,7 @@ def reasons_page() -> str:
     """Return the catalogue of reason codes."""
     headers = ["code", "category", "HTTP", "exit", "stops a run as", "way on", "retryable", "blocked reason (issues)"]
     overview = table(headers, map(_reason_row, reasons.CATALOGUE.values()))
-    commands = {way: command.format(request_id="<ID>") for way, command in reasons.COMMANDS.items()}
+    commands = {way: command_line(action) for way, action in reasons.WAYS.items()}
     ways = table(["way on", "command"], ([code(way), code(commands.get(way))] for way in reasons.WayOn))
     details = [_reason_detail(reason) for reason in reasons.CATALOGUE.values()]
     return page(
@@ -40,8 +41,8 @@ def reasons_page() -> str:
 
 def _missing_commands() -> str:
     """Say which commands the messages name that this version does not have yet."""
-    said = [action for reason in reasons.CATALOGUE for action in ENGLISH.message(reason, {}).actions]
-    said += [f"`{command}`" for command in reasons.COMMANDS.values()]
+    said = [advice.typed for reason in reasons.CATALOGUE for advice in ENGLISH.message(reason, {}).actions]
+    said += [f"`{command_line(action)}`" for action in reasons.WAYS.values()]
     named = set(re.findall(r"`aiflow ([a-z-]+)", "\n".join(said)))
     missing = sorted(named - set(COMMANDS))
     if not missing:
@@ -67,5 +68,5 @@ def _reason_detail(reason: reasons.Reason) -> str:
     lines = [f"### {reason.code}\n"]
     for texts in (ENGLISH, JAPANESE):
         title, summary, actions = texts.message(reason.code, {})
-        lines += [f"**{prose(title)}**: {prose(summary)}\n", *(f"- {prose(action)}" for action in actions), ""]
+        lines += [f"**{prose(title)}**: {prose(summary)}\n", *(f"- {prose(advice.typed)}" for advice in actions), ""]
     return "\n".join(lines)

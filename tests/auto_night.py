@@ -13,23 +13,16 @@ from datetime import datetime, timedelta
 
 import click
 
-from aiflow.cli.auto_view import AutoView
-from aiflow.domain.answers import Role
-from aiflow.domain.auto_run import (
-    AutoStatus,
-    Limits,
-    Result,
-    Session,
-    StopRequest,
-    Summary,
-    Unreached,
-    Upcoming,
-    Waiting,
-)
+from aiflow.cli.views.auto import AutoView
+from aiflow.domain.agents.answers import Role
+from aiflow.domain.agents.usage import Usage
+from aiflow.domain.auto.session import AutoSession, AutoStatus, Result, Upcoming
+from aiflow.domain.auto.stopping import Limits, StopRequest
+from aiflow.domain.auto.summary import Summary, Unreached, Waiting
 from aiflow.domain.lifecycle import AutoRunState, RunOutcome
-from aiflow.domain.run import Run
-from aiflow.domain.run_events import called
-from aiflow.domain.usage import Usage
+from aiflow.domain.next_action import OPEN, ActionKind, NextAction
+from aiflow.domain.runs.events import called
+from aiflow.domain.runs.run import Run
 from aiflow.messages import Texts
 from builders import NOW
 from run_builders import RUN_ID, at, done, fail, in_step, in_tests, new_run, planning
@@ -42,7 +35,7 @@ SECOND = Upcoming(
 )
 THIRD = Upcoming("RQ-3", "Tidy \x1b[2J\x1b]0;mine\x07 the\r\nsettings\u202e page")
 LIMITS = Limits(session_runs=10, session_minutes=480, session_cost_usd=5)
-BEGUN = Session(started_at=at(0), state=AutoRunState.SELECTING)
+BEGUN = AutoSession(started_at=at(0), state=AutoRunState.SELECTING)
 RUNNING = replace(BEGUN, state=AutoRunState.RUNNING)
 RESULTS = (
     Result(FIRST.request_id, RUN_ID, RunOutcome.AWAITING_ACCEPTANCE, "AWAITING_ACCEPTANCE"),
@@ -113,14 +106,18 @@ def summary(**fields: object) -> Summary:
         done=(FIRST, Upcoming("RQ-7", "Seven")),
         waiting=(
             Waiting(
-                FIRST.request_id, FIRST.title, "AWAITING_ACCEPTANCE", "Finished.", f"aiflow accept {FIRST.request_id}"
+                FIRST.request_id,
+                FIRST.title,
+                "AWAITING_ACCEPTANCE",
+                "Finished.",
+                NextAction(ActionKind.ACCEPT, FIRST.request_id),
             ),
             Waiting(
                 SECOND.request_id,
                 SECOND.title,
                 "NEEDS_CLARIFICATION",
                 question,
-                f'aiflow resume {SECOND.request_id} --answer "…"',
+                NextAction(ActionKind.ANSWER, SECOND.request_id, options=(("answer", OPEN),)),
                 is_question=True,
                 choices=("UTC", "The user's own"),
             ),

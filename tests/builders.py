@@ -6,11 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from aiflow.domain.backlog.selection import Backlog
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.lock import Lock, LockType
+from aiflow.domain.next_action import NextAction
 from aiflow.domain.request import Priority, Request, RequestId, RequestStatus
 from aiflow.domain.run_summary import RunSummary
-from aiflow.domain.selection import Backlog
+from aiflow.messages.commands import command_line
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -20,13 +22,18 @@ def request(request_id: str, status: str = "ready", priority: str = "P2", **fiel
     depends_on = tuple(RequestId(wanted) for wanted in fields.pop("depends_on", ()))
     return Request(
         id=RequestId(request_id),
-        path=f"requests/{request_id}.md",
+        where=f"requests/{request_id}.md",
         title=fields.pop("title", request_id),
         status=RequestStatus(status),
         priority=Priority(priority),
         depends_on=depends_on,
         **fields,
     )
+
+
+def typed(*actions: NextAction | None) -> tuple[str | None, ...]:
+    """Say what to do next as a person types it."""
+    return tuple(command_line(action) if action else None for action in actions)
 
 
 def backlog(*requests: Request, **parts: Any) -> Backlog:

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 
-from aiflow.adapters.worktrees import GitWorkspaces
-from aiflow.domain.cleaning import Kind
+from aiflow.adapters.git.worktrees.worktrees import GitWorkspaces
+from aiflow.domain.agents.call import Brief
+from aiflow.domain.clean.cleaning import ItemKind
 from aiflow.domain.lifecycle import RunState
-from aiflow.domain.place import Place, branch_name
-from aiflow.domain.run import Brief, Happening, Run, RunError
+from aiflow.domain.runs.run import Happening, Run, RunError
+from aiflow.domain.runs.worktree import Place, branch_name
 from aiflow.messages import Texts
-from aiflow.usecases.clean_up import Cleaned, Wish, clean_up, plan_clean_up, rules_for
-from aiflow.usecases.engine import Engine
-from aiflow.wiring import Voice, build_engine, project_at, read_settings
+from aiflow.usecases.clean.clean_up import Cleaned, CleanWish, clean_up, plan_clean_up, rules_for
+from aiflow.usecases.engine import Engine, Voice
+from aiflow.wiring import build_engine, project_at, read_settings
 from builders import write_request
 
 NOW = datetime.now(UTC)
@@ -56,7 +57,7 @@ class Yard:
         own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "XDG_STATE_HOME": str(folder / "state")}
         for name, value in {**people, **own}.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr("aiflow.adapters.git_files._REF_LOCK_SECONDS", 0.1)
+        monkeypatch.setattr("aiflow.adapters.git.git_files._REF_LOCK_SECONDS", 0.1)
         self.root, self.state = root, folder / "state"
         (root / ".gitignore").write_text("/runs/\n/.aiflow/\n*.ignored\n")
         (root / "app.txt").write_text("app\n")
@@ -126,7 +127,7 @@ class Yard:
 
     def clean(self, *names: str, days: int | None = None, unmerged: bool = False) -> Cleaned:
         """`aiflow clean`, by another process."""
-        engine, wish = self.engine, Wish(frozenset(names), days, unmerged)
+        engine, wish = self.engine, CleanWish(frozenset(names), days, unmerged)
         rules = rules_for(engine, wish)
         return clean_up(engine, plan_clean_up(engine, wish, rules), rules)
 
@@ -140,6 +141,6 @@ class Yard:
         return [line.removeprefix("worktree ") for line in lines if line.startswith("worktree ")][1:]
 
 
-def told(cleaned: Cleaned, what: str = "removed") -> set[tuple[Kind, str]]:
+def told(cleaned: Cleaned, what: str = "removed") -> set[tuple[ItemKind, str]]:
     """What went (or was kept), and why."""
     return {(item.kind, str(item.why)) for item in getattr(cleaned, what)}

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from aiflow.adapters.agents.codex_events import CodexEvents
-from aiflow.adapters.agents.codex_session import Session
+from aiflow.adapters.agents.codex.events import CodexEvents
+from aiflow.adapters.agents.codex.session import CodexThread
 
 FOLDER = Path(__file__).parent / "fixtures/agents/codex"
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -40,7 +40,7 @@ OUTCOMES = {
 NEVER_CLOSED = ("killed", "bad_settings", "thread_lost")
 
 
-def reader(session: Session | None = None) -> CodexEvents:
+def reader(session: CodexThread | None = None) -> CodexEvents:
     """Give a reader at a fixed time."""
     return CodexEvents(session, "/home/user/work", lambda: NOW)
 

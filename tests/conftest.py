@@ -6,6 +6,7 @@ import contextlib
 import gc
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -13,12 +14,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis.core
 import pytest
 from hypothesis import HealthCheck, settings
 
 import forked
+import forms
 import fresh_git
 from dynamo import Dynamo, shared_endpoint
+from waiting import slowness
+
+# What these assert is explained, too, whichever test imports them first.
+pytest.register_assert_rewrite("faults.accepting", "faults.kill_points", "faults.killing", "faults.racing")
 
 settings.register_profile("aiflow", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("aiflow")
@@ -36,6 +43,41 @@ for _ignored_outside in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SI
     if signal.getsignal(_ignored_outside) is signal.SIG_IGN:
         _is_interrupt = _ignored_outside is signal.SIGINT
         signal.signal(_ignored_outside, signal.default_int_handler if _is_interrupt else signal.SIG_DFL)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have everything that happens by chance begin with one seed, Hypothesis' examples too."""
+    if hypothesis.core.global_force_seed is None:
+        hypothesis.core.global_force_seed = forms.seed_of(config)  # type: ignore[assignment]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell every worker the seed."""
+    node.workerinput[forms.SEED] = forms.seed_of(node.config)
+
+
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    """Say how what failed is repeated."""
+    if terminalreporter.stats.get("failed") or terminalreporter.stats.get("error"):
+        form = f" {forms.SOAK}=1" if forms.is_soak() else ""
+        terminalreporter.write_line(f"To repeat what happened by chance: {forms.SEED}={forms.seed_of(config)}{form}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only the long form has, and give every test its limit."""
+    if not forms.is_soak():
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("soak")])
+        items[:] = [item for item in items if not item.get_closest_marker("soak")]
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(forms.limit_of(item)))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Measure seconds only where no other test runs beside."""
+    if item.get_closest_marker("timing") and "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.skip("asserts seconds: run it alone, with -n 0")
 
 
 def pytest_collection_finish() -> None:
@@ -105,6 +147,20 @@ def _folders_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
         for name in ("STATE", "DATA", "CACHE"):
             patch.setenv(f"XDG_{name}_HOME", str(folder / name.lower()))
         yield
+
+
+@pytest.fixture
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    """Give what this test leaves to chance: its own, and the same with the same seed."""
+    return random.Random(f"{forms.seed_of(request.config)} {request.node.name}")
+
+
+@pytest.fixture
+def allowed(request: pytest.FixtureRequest) -> Callable[[float], float]:
+    """Give how many seconds are allowed for what takes so many at most, as slow as this machine is at the moment."""
+    assert request.node.get_closest_marker("timing"), "who asserts seconds runs alone"
+    before = slowness()
+    return lambda seconds: seconds * max(before, slowness())
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ def _examples(block: str, *, is_hidden: bool = False) -> list[Example]:
 NAMED = {
     "run": r"\bRUN-\d{8}-\d{6}-[0-9a-f]{6}\b",
     "task": r"\bTASK-\d{8}-\d{6}-\d{6}-[0-9a-f]{6}\b",
-    "prompt": r"\bADHOC-[0-9A-Z]{26}\b",
+    "prompt": r"\bRQ-20\d{6}-[a-z]{4}\b",
     "runner": r"\b[a-zA-Z][\w.-]*-\d+-[0-9a-f]{8}\b",
     "commit": r"\b(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,40}\b",
 }

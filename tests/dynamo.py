@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import dynamo_keeper
 
 if TYPE_CHECKING:
-    from aiflow.adapters.dynamo_client import DynamoClient
+    from aiflow.adapters.dynamo.client import DynamoClient
 
 REGION = "us-east-1"
 _making = threading.Lock()
@@ -46,7 +46,7 @@ class Dynamo:
 
     def connect(self) -> DynamoClient:
         """Give the product's own client."""
-        from aiflow.adapters.dynamo_client import StoreAddress, connect
+        from aiflow.adapters.dynamo.client import StoreAddress, connect
 
         return connect(StoreAddress(self.endpoint, REGION, self.key, self.key))
 

@@ -230,7 +230,7 @@ def _warm_up() -> None:
 
 def _know_dynamo() -> None:
     """Read boto3's description of DynamoDB once: that takes longer than most calls do."""
-    from aiflow.adapters.dynamo_client import StoreAddress, bare_client
+    from aiflow.adapters.dynamo.client import StoreAddress, bare_client
 
     bare_client(StoreAddress("http://127.0.0.1:9", "us-east-1", "nobody", "nothing"))
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from aiflow.adapters.dynamo_client import DynamoClient
+from aiflow.adapters.dynamo.client import DynamoClient
 from aiflow.errors import EnvironmentProblemError
 
 

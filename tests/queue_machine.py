@@ -9,16 +9,15 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from aiflow.adapters.memory_queue import MemoryStore
+from aiflow.adapters.memory.queue import MemoryStore
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
+from aiflow.domain.queue.runner import HeartbeatWatch, Runner
+from aiflow.domain.queue.task import Task, TaskEnd, is_delivered_again, place_key, successor_id, successor_of
 from aiflow.domain.request import Priority
-from aiflow.domain.runner import Runner, Vigil
-from aiflow.domain.task import Task, TaskEnd, is_delivered_again, place_key, successor_id, successor_of
 from aiflow.errors import ConflictError
 from aiflow.ports.tasks import Claimant, QueueStore, RunnerRecords, TaskQueue
 from task_builders import HERE, THERE, a_runner, a_task, later
@@ -43,7 +42,7 @@ class Actor:
     queue: TaskQueue
     record: Runner
     has: Task | None = None
-    vigil: Vigil = field(default_factory=Vigil)
+    vigil: HeartbeatWatch = field(default_factory=HeartbeatWatch)
     is_paused: bool = False
     is_dead: bool = False
 
@@ -114,17 +113,14 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(
         request=REQUESTS,
         priority=st.sampled_from(Priority),
-        kind=st.sampled_from(["ours", "theirs", "anybody", "private"]),
-        who=RUNNERS,
+        kind=st.sampled_from(["ours", "theirs", "anybody"]),
     )
-    def put(self, request: int, priority: Priority, kind: str, who: int) -> None:
+    def put(self, request: int, priority: Priority, kind: str) -> None:
         self.number += 1
-        owner = self.actors[who].claimant
-        checkout = {"theirs": THERE, "anybody": None, "private": owner.checkout}.get(kind, HERE)
-        facts: dict[str, Any] = {"priority": priority, "checkout": checkout}
-        if kind == "private":
-            facts |= {"is_private": True, "claimed_by": owner.runner_id}
-        self.enqueue(a_task(self.number, self.namespace, request_id=f"RQ-{request}", **facts))
+        checkout = {"theirs": THERE, "anybody": None}.get(kind, HERE)
+        self.enqueue(
+            a_task(self.number, self.namespace, request_id=f"RQ-{request}", priority=priority, checkout=checkout)
+        )
 
     @precondition(lambda self: self.model)
     @rule(data=st.data())
@@ -141,31 +137,13 @@ class QueueMachine(RuleBasedStateMachine):
         waiting = [
             task
             for task in self.model.values()
-            if task.status is TaskStatus.QUEUED
-            and not task.is_private
-            and task.checkout in (None, actor.claimant.checkout)
+            if task.status is TaskStatus.QUEUED and task.checkout in (None, actor.claimant.checkout)
         ]
         wanted = min(waiting, key=place_key, default=None)
         got = actor.queue.claim(actor.claimant, self.now)
         assert (got and got.task_id) == (wanted and wanted.task_id)
         if got is not None:
             self.note_claim(actor, got)
-
-    @precondition(lambda self: any(task.status is TaskStatus.QUEUED for task in self.model.values()))
-    @rule(data=st.data())
-    def race(self, data: st.DataObject) -> None:
-        """All who can go for one task: one who may have it gets it."""
-        queued = sorted(name for name, task in self.model.items() if task.status is TaskStatus.QUEUED)
-        task = self.model[data.draw(st.sampled_from(queued))]
-        order = data.draw(st.permutations(range(3)))
-        actors = [self.actors[who] for who in order if self.actors[who].acts and self.actors[who].has is None]
-        may = [actor for actor in actors if task.checkout in (None, actor.claimant.checkout)]
-        may = [actor for actor in may if task.claimed_by in (None, actor.claimant.runner_id)]
-        got = [(actor, actor.queue.claim_this(task.task_id, actor.claimant, self.now)) for actor in actors]
-        winners = [(actor, claimed) for actor, claimed in got if claimed is not None]
-        assert [actor for actor, _claimed in winners] == may[:1]
-        for actor, claimed in winners:
-            self.note_claim(actor, claimed)
 
     def note_claim(self, actor: Actor, got: Task) -> None:
         before = self.model[got.task_id]
@@ -282,12 +260,9 @@ class QueueMachine(RuleBasedStateMachine):
         assert {task.task_id for task in tasks} == {
             name
             for name, task in self.model.items()
-            if task.claimed_by == runner.runner_id and (task.status is TaskStatus.RUNNING or task.is_reserved)
+            if task.claimed_by == runner.runner_id and task.status is TaskStatus.RUNNING
         }
         for task in tasks:
-            if task.is_reserved:
-                self.end_unclaimed(reaper, runner, task)
-                continue
             successor = successor_id(task.task_id) if is_delivered_again(task) else None
             ended = reaper.queue.end_lost(
                 task, TaskEnd(TaskEvent.FAILED, "RUNNER_LOST: gone", successor=successor), self.now
@@ -308,17 +283,6 @@ class QueueMachine(RuleBasedStateMachine):
                 self.enqueue(successor_of(task, self.now, runner.checkout))
         if stops != "before rest":
             assert self.records.put_to_rest(runner)
-
-    def end_unclaimed(self, reaper: Actor, runner: Runner, task: Task) -> None:
-        """End what a dead terminal never came to: claimed in its name, then lost."""
-        claimed = reaper.queue.claim_this(task.task_id, Claimant(runner.runner_id, runner.checkout), self.now)
-        assert claimed is not None
-        ended = reaper.queue.end_lost(claimed, TaskEnd(TaskEvent.FAILED, "RUNNER_LOST: gone"), self.now)
-        token = claimed.claim_token
-        self.model[task.task_id] = replace(
-            task, status=TaskStatus.ERROR, error_message="RUNNER_LOST: gone", claim_token=token, updated_at=self.now
-        )
-        assert ended == self.model[task.task_id]
 
     # What holds
 
@@ -344,5 +308,4 @@ class QueueMachine(RuleBasedStateMachine):
             claimant, queue = Claimant("last", checkout), self.store.queue(self.namespace)
             while (task := queue.claim(claimant, self.now)) is not None:
                 taken.append(task.task_id)
-        private = [name for name in waiting if self.model[name].is_private]
-        assert sorted(taken + private) == sorted(waiting)
+        assert sorted(taken) == sorted(waiting)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from aiflow.adapters.dynamo_client import DynamoClient
-from aiflow.adapters.dynamo_queue import DynamoStore
-from aiflow.adapters.memory_queue import MemoryStore
+from aiflow.adapters.dynamo.client import DynamoClient
+from aiflow.adapters.dynamo.queue import DynamoStore
+from aiflow.adapters.memory.queue import MemoryStore
 from aiflow.ports.tasks import QueueStore, RunnerRecords, TaskQueue
 from dynamo import Dynamo
 from task_builders import POLL_SECONDS

@@ -6,12 +6,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from aiflow.domain.answers import Role
+from aiflow.domain.agents.answers import Role
+from aiflow.domain.agents.plan import PlanStep
 from aiflow.domain.lifecycle import RunState
-from aiflow.domain.place import Changes, FileChange, Place
-from aiflow.domain.plan import PlanStep
-from aiflow.domain.run import Evidence, Run, RunError, RunLimits
-from aiflow.domain.run_events import (
+from aiflow.domain.runs.events import (
     attempt_failed,
     called,
     implemented,
@@ -23,6 +21,8 @@ from aiflow.domain.run_events import (
     tested,
     testing,
 )
+from aiflow.domain.runs.run import Evidence, Run, RunError, RunLimits
+from aiflow.domain.runs.worktree import Changes, FileChange, Place
 from builders import NOW
 
 LIMITS = RunLimits()

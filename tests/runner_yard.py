@@ -8,14 +8,15 @@ import subprocess
 from datetime import UTC, datetime
 from typing import Any
 
-from aiflow.adapters.dynamo_client import StoreAddress, connect
-from aiflow.adapters.dynamo_queue import DynamoStore
-from aiflow.adapters.runner_process import checkout_at
+from aiflow.adapters.dynamo.client import StoreAddress, connect
+from aiflow.adapters.dynamo.queue import DynamoStore
+from aiflow.adapters.processes.runner_process import checkout_at
+from aiflow.domain.queue.runner import Runner
+from aiflow.domain.queue.task import Task, TaskAction, auto_run_guard, new_task_id, prompt_request_id
 from aiflow.domain.request import Priority
-from aiflow.domain.runner import Runner
-from aiflow.domain.task import Task, TaskAction, auto_run_guard, new_task_id, prompt_request_id
 from dynamo import REGION, Dynamo
-from e2e.bench import Bench, wait_for
+from e2e.bench import Bench
+from waiting import wait_until
 
 NAMESPACE = "yard"
 # Where a test is about the heartbeat, it is scaled down: a runner counts as lost after six seconds, gives up at 4.5.
@@ -38,6 +39,7 @@ class Yard:
         self.queue = self.store.queue(NAMESPACE)
         self.records = self.store.runners(NAMESPACE)
         self.checkout = checkout_at(str(bench.root))
+        self.processes: list[subprocess.Popen[str]] = []
         self.bench.aiflow.environ |= dynamo.environ | {
             "XDG_DATA_HOME": str(bench.state.parent / "data"),
             "AIFLOW_NAMESPACE": NAMESPACE,
@@ -74,14 +76,22 @@ class Yard:
         assert found is not None, task_id
         return found
 
-    def ended(self, task_id: str, seconds: float = 30) -> Task:
-        """Wait until a task has ended."""
-        wait_for(lambda: self.task(task_id).is_final, seconds)
-        return self.task(task_id)
+    def ended(self, task_id: str) -> Task:
+        """Wait until a task has ended; where nobody is left who could end it, that is the end of the wait."""
+        wait_until(lambda: self.task(task_id).is_final or not self._is_worked_on)
+        found = self.task(task_id)
+        assert found.is_final, [each.communicate() for each in self.processes]
+        return found
+
+    @property
+    def _is_worked_on(self) -> bool:
+        """Whether a runner that was started here still runs; one that was started elsewhere may."""
+        return not self.processes or any(each.poll() is None for each in self.processes)
 
     def runner(self, *args: str, **env: str) -> subprocess.Popen[str]:
         """Start a runner."""
-        return self.bench.start("runner", "--json", *args, env=env)
+        self.processes.append(self.bench.start("runner", "--json", *args, env=env))
+        return self.processes[-1]
 
     def work(self, *args: str, **env: str) -> list[dict[str, Any]]:
         """Let a runner work until the queue is empty; returns what it told."""

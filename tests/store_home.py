@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from aiflow.adapters.dynamo_local.fetch import DYNAMODB_LOCAL, Package, _measure, library_in
+from aiflow.adapters.dynamo.local.fetch import DYNAMODB_LOCAL, Package, _measure, library_in
 from conftest import Program
 from dynamo_keeper import LIBRARY
 

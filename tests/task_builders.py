@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from aiflow.domain.lifecycle import TaskEvent
-from aiflow.domain.runner import Runner
-from aiflow.domain.task import Checkout, Task, TaskAction, TaskEnd, prompt_request_id
+from aiflow.domain.queue.runner import Runner
+from aiflow.domain.queue.task import Checkout, Task, TaskAction, TaskEnd, prompt_request_id
 from aiflow.ports.tasks import Claimant
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import forked
-from aiflow.adapters.dynamo_queue import DynamoStore
+from aiflow.adapters.dynamo.queue import DynamoStore
 from aiflow.adapters.markdown_requests.scan import read_request
 from aiflow.cli.main import COMMANDS, LATER_COMMANDS
 from aiflow.domain.reasons import ExitCode
@@ -55,6 +55,11 @@ LONG_PAGES = (
     "docs/concepts/acceptance.md",
     "docs/guides/after-a-crash.md",
     "docs/guides/clean-up.md",
+)
+# Those that begin with `aiflow init`, in a repository that has tests.
+INIT_PAGES = ("README.md", "README.ja.md", "docs/quickstart.md")
+SHOP_TEST = (
+    "import unittest\n\n\nclass ShopTest(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(True)\n"
 )
 # Those that need a queue store get a real one of their own.
 QUEUE_PAGES = ("docs/concepts/queue.md", "docs/guides/stable-and-dev.md")
@@ -176,10 +181,15 @@ def test_no_page_names_a_place_on_somebodys_machine(name: str) -> None:
 
 @pytest.fixture
 def checkout(repository: Path) -> Path:
-    """Make a repository as a reader may have one: with a commit."""
-    command = ["git", "commit", "-q", "--allow-empty", "-m", "First commit"]
-    subprocess.run(command, cwd=repository, env=clean_environ(**AUTHOR), check=True)
+    """Make a repository as a reader may have one: with a commit and a tracked `.gitignore`."""
+    (repository / ".gitignore").write_text("__pycache__/\n")
+    commit_all(repository)
     return repository
+
+
+def commit_all(repository: Path) -> None:
+    for command in (["add", "--all"], ["commit", "-q", "-m", "First commit"]):
+        subprocess.run(["git", *command], cwd=repository, env=clean_environ(**AUTHOR), check=True)
 
 
 @pytest.mark.spec("SEL-3", "SEL-5", "SEL-6", "REQ-3", "REQ-5", "RUN-6", "RUN-10", "RUN-11", "LCK-4", "LCK-7", "AGT-2")
@@ -200,6 +210,9 @@ def test_examples_print_what_the_page_shows(
         dynamo: Dynamo = request.getfixturevalue("dynamo")
         DynamoStore(dynamo.connect()).prepare()  # a busy store takes long over its tables, which a person is told
         environ |= dynamo.environ
+    if name in INIT_PAGES:
+        save(checkout, SavedFile("tests/test_shop.py", SHOP_TEST))
+        commit_all(checkout)
     reader = Reader()
     found = actions(read(name))
     assert found
@@ -219,7 +232,7 @@ def test_examples_print_what_the_page_shows(
 
 
 def test_the_readme_shows_the_demo_as_the_quickstart_does() -> None:
-    """The quickstart is run; tests/e2e/test_demo.py looks at the Japanese one."""
+    """The quickstart is run; tests/e2e/project/test_demo.py looks at the Japanese one."""
     first_screen = next(fenced(read("README.md"), "console")).splitlines()
     assert (first_screen[0], "…" in first_screen) == ("$ make demo", True)
     ours = next(each for each in actions(read("docs/quickstart.md")) if isinstance(each, Example))
@@ -274,3 +287,10 @@ def test_the_request_file_shown_is_a_valid_request(name: str) -> None:
         assert (request.status, request.priority) == (RequestStatus.READY, Priority.P1)
         assert request.depends_on
         assert request.title != request.id
+
+
+def test_every_file_that_the_architecture_page_names_exists() -> None:
+    names = re.findall(r"`([a-z_/]+/[a-z_0-9./*]*\.(?:py|json))`", read("docs/architecture.md"))
+    assert len(names) > 20
+    roots = (ROOT, ROOT / "src/aiflow")
+    assert [name for name in names if not any(list(root.glob(name)) for root in roots)] == []

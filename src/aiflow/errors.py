@@ -62,5 +62,5 @@ class TransitionError(AiflowError):
 def as_problem(error: OSError, path: object) -> AiflowError:
     """Name an operating system error with a reason code."""
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    code = "DISK_FULL" if is_full else "IO_ERROR"
+    code = "DISK_FULL" if is_full else "LINK_REFUSED" if error.errno == errno.ELOOP else "IO_ERROR"
     return EnvironmentProblemError(reason_code=code, path=str(path), problem=os.strerror(error.errno or errno.EIO))

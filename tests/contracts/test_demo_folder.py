@@ -18,8 +18,9 @@ from aiflow.adapters.markdown_requests.scan import read_request
 from aiflow.domain.request import Request
 from aiflow.errors import AiflowError, BadInputError, EnvironmentProblemError
 from aiflow.messages import LANGUAGES, Texts
+from aiflow.messages.commands import command_line
 from aiflow.settings import TABLE
-from aiflow.usecases.make_demo import DemoPlace, make_demo, suggest
+from aiflow.usecases.project.demo import DemoPlace, make_demo, suggest
 from conftest import somebody_else
 from e2e.bench import git
 
@@ -213,7 +214,7 @@ def test_a_demo_that_cannot_be_finished_leaves_nothing(
 
 def commands(place: DemoFolder, *, has_run: bool = True) -> list[str]:
     demo = make_demo(place, Texts("en"))
-    return [command for each in suggest(demo, Texts("en"), has_run=has_run) for command in each.commands]
+    return [command_line(action) for each in suggest(demo, Texts("en"), has_run=has_run) for action in each.actions]
 
 
 def programs(folder: Path, *names: str) -> str:
@@ -228,7 +229,7 @@ def programs(folder: Path, *names: str) -> str:
 def test_a_shell_that_finds_everything_needs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", programs(tmp_path / "bin", "git", "aiflow", "python3"))
     typed = commands(DemoFolder(str(tmp_path / "it's a demo"), {"XDG_STATE_HOME": "/var/state"}))
-    assert typed[:2] == [f"cd '{tmp_path}/it'\"'\"'s a demo'", "aiflow list"]
+    assert typed[:2] == [f"cd '{tmp_path}/it'\"'\"'s a demo'", "aiflow list --all"]
     assert "aiflow next" not in typed
     assert typed[-1].startswith(f"rm -rf '{tmp_path}/it'\"'\"'s a demo' '/var/state/aiflow/it'")
     assert "python3 todo.py list" in typed
@@ -240,7 +241,7 @@ def test_a_shell_that_finds_nothing_is_told_where_it_is(tmp_path: Path, monkeypa
     monkeypatch.setenv("PATH", programs(tmp_path / "bin", "git"))
     typed = commands(DemoFolder(str(tmp_path / "demo"), {}), has_run=False)
     assert typed[0] == f'export PATH={Path(sys.executable).parent}:"$PATH"'
-    assert typed[2:6] == ["aiflow list", "aiflow next", "aiflow forecast", "aiflow auto"]
+    assert typed[2:6] == ["aiflow list --all", "aiflow next", "aiflow forecast", "aiflow auto"]
     assert f"{sys.executable} todo.py list" in typed
     assert f'unit = "{sys.executable} -m unittest -q"' in (tmp_path / "demo/aiflow.toml").read_text("utf-8")
 

@@ -8,19 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from aiflow.adapters.activity_log import ActivityLog
-from aiflow.adapters.lock_files import LockFiles
+from aiflow.adapters.locks.lock_files import LockFiles
 from aiflow.adapters.markdown_requests.store import MarkdownRequests
-from aiflow.adapters.memory import MemoryJournal, MemoryLocks, MemoryRequests, MemoryRuns
-from aiflow.adapters.run_files import RunFiles
-from aiflow.domain.activity import Activity, ActivityKind, Actor
-from aiflow.domain.change import Change
+from aiflow.adapters.memory.locks import MemoryLocks
+from aiflow.adapters.memory.requests import MemoryRequests
+from aiflow.adapters.memory.runs import MemoryRuns
+from aiflow.adapters.run_folders.run_files import RunFiles
+from aiflow.domain.backlog.metadata import Change
 from aiflow.domain.lock import Lock, LockType
-from aiflow.domain.request import RequestId
+from aiflow.domain.request import InvalidRequest, Request, RequestId
 from aiflow.domain.run_summary import RunSummary
 from aiflow.errors import BadInputError, ConflictError, NotFoundError
-from aiflow.ports import Journal, LockView, RequestFiles, RunHistory
-from builders import NOW, run
+from aiflow.ports import LockView, RunHistory
+from builders import run
+
+RequestFiles = MemoryRequests | MarkdownRequests
 
 TEXTS = {
     RequestId("A"): "---\nstatus: ready\npriority: P1\n---\n\n# First\n\nbody\n",
@@ -50,7 +52,7 @@ def requests(request: pytest.FixtureRequest, tmp_path: Path) -> RequestFiles:
 def test_requests_are_loaded_the_broken_ones_apart(requests: RequestFiles) -> None:
     valid, broken = requests.load()
     assert {(r.id, r.title, r.status) for r in valid} == {("A", "First", "ready"), ("B", "Second", "draft")}
-    assert [(file.id, file.path) for file in broken] == [("C", "requests/C.md")]
+    assert [(file.id, file.where) for file in broken] == [("C", "requests/C.md")]
 
 
 @pytest.mark.spec("REQ-3")
@@ -94,6 +96,18 @@ def test_a_request_is_created_under_a_free_id_only(requests: RequestFiles) -> No
     with pytest.raises(BadInputError):
         requests.create(lambda _taken: RequestId("E"), "---\n", {"labels": ("x",)})
     assert len(requests.load()[0]) == 3
+    requests.require_free(None)
+    requests.require_free("F")
+    with pytest.raises(ConflictError, match="REQUEST_EXISTS"):
+        requests.require_free("d")
+
+
+def test_a_text_is_looked_at_before_and_behind_its_making(requests: RequestFiles) -> None:
+    assert isinstance(requests.check_text("---\nstatus: ready\n---\n# T\n"), Request)
+    assert isinstance(requests.check_text("---\nstatus: wip\n---\n"), InvalidRequest)
+    requests.create(lambda _taken: RequestId("D"), "---\nstatsu: ready\n---\n", {})
+    assert [dict(each.facts)["meant"] for each in requests.misspelt_keys(RequestId("D"))] == ["status"]
+    assert requests.misspelt_keys(RequestId("A")) == []
 
 
 RUNS = {RequestId("A"): (run("DONE", run_id="RUN-2"), run("NEEDS_INPUT", "CANCELLED", run_id="RUN-1"))}
@@ -122,6 +136,7 @@ def test_the_run_that_speaks_for_a_request(tmp_path: Path, make: Callable[[Path]
     assert history.latest([RequestId("B")]) == {}
     assert [each.run_id for each in history.all_of(RequestId("A"))] == ["RUN-2", "RUN-1"]
     assert history.all_of(RequestId("B")) == ()
+    assert not any(map(history.has_draft, (RequestId("A"), RequestId("B"), RequestId("../elsewhere"))))
 
 
 def memory_locks(_root: Path) -> LockView:
@@ -143,17 +158,3 @@ def test_which_locks_are_held(tmp_path: Path, make: Callable[[Path], LockView]) 
     assert {request_id: lock.run_id for request_id, lock in requests.items()} == {"A": "RUN-1"}
     assert queue is not None
     assert queue.lock_type is LockType.QUEUE
-
-
-@pytest.mark.spec("ERR-4")
-@pytest.mark.parametrize("make", [lambda _root: MemoryJournal(), ActivityLog])
-def test_a_journal_takes_entries(tmp_path: Path, make: Callable[[Path], Journal]) -> None:
-    journal = make(tmp_path)
-    journal.append(Activity(NOW, ActivityKind.DECISION, Actor.AUTO_RUN))
-    journal.append(Activity(NOW, ActivityKind.REFUSAL, Actor.RUNNER))
-    kinds = (
-        [e.kind for e in journal.entries]
-        if isinstance(journal, MemoryJournal)
-        else [e["kind"] for e in ActivityLog(tmp_path).read().entries]
-    )
-    assert kinds == ["decision", "refusal"]

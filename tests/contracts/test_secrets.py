@@ -153,6 +153,70 @@ def test_secrets_in_addresses_and_headers_are_masked(text: str, masked: str) -> 
     assert NOBODY.mask_text(text) == masked
 
 
+BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7\n" * 3
+KEYS = ["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"]
+
+
+@pytest.mark.spec("AGT-4", "SEC")
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("head", ["", "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,1A2B\n\n"])
+def test_a_private_key_is_masked_also_inside_json_and_without_its_end(kind: str, head: str) -> None:
+    key = f"-----BEGIN {kind}-----\n{head}{BODY}-----END {kind}-----\n"
+    masked = f"-----BEGIN {kind}-----***-----END {kind}-----\n"
+    assert NOBODY.mask_text(f"before\n{key}behind") == f"before\n{masked}behind"
+    assert json.loads(NOBODY.mask_text(json.dumps({"summary": f"see {key}!"}))) == {"summary": f"see {masked}!"}
+    assert "MIIE" not in NOBODY.mask_text(key[:120])
+
+
+@pytest.mark.spec("AGT-4", "SEC")
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("password=hunter2", "password=***"),
+        ("DB_PASSWORD=correcthorse make", "DB_PASSWORD=*** make"),
+        ("--password='hunter2!' --user me", "--password='***' --user me"),
+        ("user=me&password=hunter2&x=y", "user=me&password=***&x=y"),
+        ("password: hunter2", "password: ***"),
+        ("  Password: s3cr3t!", "  Password: ***"),
+        ('{"password": "correct horse"}', '{"password": "***"}'),
+        (r'"{\"passwd\": \"hunter2\"}"', r'"{\"passwd\": \"***\"}"'),
+        ("passphrase: 'tr0ub4dor'", "passphrase: '***'"),
+        ("Server=db;Uid=me;Pwd=hunter2;Timeout=3", "Server=db;Uid=me;Pwd=***;Timeout=3"),
+        ("Server=db;User Id=me;Password=a+b/c;", "Server=db;User Id=me;Password=***;"),
+        ("AccountName=x;AccountKey=abcd1234+/==;EndpointSuffix=y", "AccountName=x;AccountKey=***;EndpointSuffix=y"),
+        (
+            "Endpoint=sb://x/;SharedAccessKey=abcd1234=;EntityPath=q",
+            "Endpoint=sb://x/;SharedAccessKey=***;EntityPath=q",
+        ),
+        ("redis://:hunter2@cache:6379/0", "redis://:***@cache:6379/0"),
+        ("mongodb+srv://me:hunter2@c0.example.net/db", "mongodb+srv://me:***@c0.example.net/db"),
+        ("client_secret=abcdef123", "client_secret=***"),
+    ],
+)
+def test_passwords_and_connection_strings_are_masked(text: str, masked: str) -> None:
+    assert NOBODY.mask_text(text) == masked
+    assert json.loads(NOBODY.mask_text(json.dumps({"summary": text})))["summary"] == masked
+
+
+@pytest.mark.spec("AGT-4")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def login(user: str, password: str) -> bool:",
+        "connect(user, password=self.password, timeout=3)",
+        "connect(password=get_password())",
+        "password=${DB_PASSWORD} password: {{ secret }} password=<yours> password=%s",
+        "password: required, password: string; the password: it is asked for",
+        "password=None password=user_password",
+        '{"password": "string", "passwordLength": 12, "password": 12345678}',
+        'if b"-----BEGIN PRIVATE KEY-----" in data: # -----BEGIN RSA PRIVATE KEY-----',
+        "the password field, forgot password?, PWD=/home/me",
+    ],
+)
+def test_what_only_speaks_of_passwords_stays(text: str) -> None:
+    assert NOBODY.mask_text(text) == text
+
+
 @pytest.mark.spec("AGT-4")
 @pytest.mark.parametrize(
     "text",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ import pytest
 from aiflow.adapters.toml_settings import find_lines, line_of, load_settings
 from aiflow.errors import SettingsError
 from aiflow.messages import Texts
-from aiflow.settings import BY_NAME, ROLES, TABLE, Kind, Mistake, Source, check_tables
-from aiflow.usecases.init_project import settings_file
-from aiflow.usecases.shapes import error_facts
+from aiflow.settings import BY_NAME, ROLES, TABLE, SettingKind, SettingValue, Source
+from aiflow.usecases.project.init import settings_file
+from aiflow.usecases.shapes.errors import error_facts
 
 pytestmark = pytest.mark.spec("CFG")
 
@@ -119,11 +118,11 @@ def test_a_line_is_found_also_behind_values_of_several_lines() -> None:
 
 def test_every_setting_can_be_set_by_its_variable(tmp_path: Path) -> None:
     samples = {
-        Kind.TEXT: "x",
-        Kind.INTEGER: "7",
-        Kind.NUMBER: "1.5",
-        Kind.BOOLEAN: "true",
-        Kind.LIST: "./agent 'two words'",
+        SettingKind.TEXT: "x",
+        SettingKind.INTEGER: "7",
+        SettingKind.NUMBER: "1.5",
+        SettingKind.BOOLEAN: "true",
+        SettingKind.LIST: "./agent 'two words'",
     }
     for row in TABLE:
         text = next(filter(None, row.choices)) if row.choices else samples[row.kind]
@@ -161,18 +160,19 @@ def test_a_list_that_begins_as_in_the_file_and_is_none_is_refused(tmp_path: Path
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_the_file_that_init_writes_says_the_defaults(tmp_path: Path, language: str) -> None:
-    text = settings_file(Texts(language))
-    (tmp_path / "aiflow.toml").write_text(text)
-    assert set(load_settings(tmp_path, {}).sources.values()) == {Source.DEFAULT}
-    text = text.replace('# [agent.roles.planner]\n# model = ""\n', "")
-    switched_on = "\n".join(line[2:] if " = " in line and line.startswith("# ") else line for line in text.splitlines())
-    (tmp_path / "aiflow.toml").write_text(switched_on.replace('language = ""\n', ""))
+def test_the_file_that_init_writes_is_read_as_it_was_meant(tmp_path: Path, language: str) -> None:
+    values: dict[str, SettingValue] = {row.name: row.default for row in TABLE if row.name != "language"}
+    values |= {
+        "base_branch": 'a"b',
+        "tests.unit": "make 'test' # all",
+        "worktree.copy": (".env", "日本"),
+        "accept": "auto",
+    }
+    (tmp_path / "aiflow.toml").write_text(settings_file(Texts(language), values), encoding="utf-8")
     settings = load_settings(tmp_path, {})
-    for name, row in BY_NAME.items():
-        assert settings.values[name] == row.default, name
-        if not name.startswith("agent.roles.") and name != "language":
-            assert settings.sources[name] is Source.FILE, name
+    assert {name: settings.values[name] for name in values} == values
+    assert {settings.sources[name] for name in values} == {Source.FILE}
+    assert settings.sources["language"] is Source.DEFAULT
 
 
 @pytest.mark.spec("QUE-2")
@@ -260,12 +260,32 @@ def test_the_names_are_those_of_the_specification() -> None:
             assert BY_NAME[name].default == value, name
 
 
-@pytest.mark.parametrize("language", ["en", "ja"])
-def test_in_a_new_file_every_key_stands_in_its_own_section_once_it_is_uncommented(language: str) -> None:
-    lines = settings_file(Texts(language)).splitlines()
-    bare = "\n".join(line.removeprefix("# ") for line in lines if re.match(r"(# )?(\[.*\]$|\w+ = )", line))
-    found = [entry for entry in check_tables(tomllib.loads(bare)) if not isinstance(entry, Mistake)]
-    given = {name for name, _ in found}
-    assert given == {row.name for row in TABLE if not row.name.startswith("agent.roles.")} | {
-        "agent.roles.planner.model"
-    }
+@pytest.mark.spec("REQ-2")
+@pytest.mark.parametrize("folder", ["requests", "requests/", "docs/requests", ".requests", "依頼", "a b"])
+def test_the_folder_of_the_requests_is_any_below_the_root(tmp_path: Path, folder: str) -> None:
+    assert load_settings(tmp_path, {"AIFLOW_REQUESTS_DIR": folder}).requests_dir == folder.rstrip("/")
+
+
+@pytest.mark.spec("REQ-2")
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "",
+        "/",
+        ".",
+        "..",
+        "/requests",
+        "../requests",
+        "a//b",
+        "./a",
+        "a/../b",
+        ".git",
+        ".Git/x",
+        ".aiflow/x",
+        "runs",
+        "a\\b",
+    ],
+)
+def test_a_folder_of_requests_outside_the_repository_or_in_its_state_is_refused(tmp_path: Path, folder: str) -> None:
+    told = mistakes(tmp_path, flags=(f"requests_dir={folder}",))
+    assert told.startswith("-c: requests_dir: has to be a folder below the repository's root")

@@ -12,7 +12,7 @@ from aiflow.domain.lock import (
     LOCK_VERSION,
     Lock,
     LockType,
-    Verdict,
+    LockVerdict,
     heartbeat_seconds,
     judge,
     may_write,
@@ -147,7 +147,7 @@ def test_a_damaged_lock_is_stale_once_older_than_the_ttl(written_at: datetime | 
 
 @pytest.mark.spec("LCK-4", "LCK-5")
 def test_exactly_the_stale_verdicts_allow_a_takeover() -> None:
-    assert {verdict for verdict in Verdict if verdict.is_stale} == {"stale_dead", "stale_expired", "stale_damaged"}
+    assert {verdict for verdict in LockVerdict if verdict.is_stale} == {"stale_dead", "stale_expired", "stale_damaged"}
 
 
 @pytest.mark.spec("LCK-4")
@@ -183,6 +183,6 @@ def test_only_the_holder_of_the_token_may_write(current: Lock | None, expected: 
 def test_a_renewed_lock_survives_two_missed_heartbeats(ttl_seconds: float) -> None:
     third_beat = NOW + 3 * timedelta(seconds=heartbeat_seconds(ttl_seconds))
     renewed = lock(expires_at=renewed_until(NOW, ttl_seconds))
-    assert judge(renewed, UNKNOWN, third_beat, ttl_seconds) is Verdict.HELD
+    assert judge(renewed, UNKNOWN, third_beat, ttl_seconds) is LockVerdict.HELD
     assert renewed.expires_at == NOW + timedelta(seconds=ttl_seconds)
     assert judge(renewed, UNKNOWN, NOW + timedelta(seconds=ttl_seconds) + MOMENT, ttl_seconds).is_stale

@@ -9,19 +9,21 @@ import pytest
 
 from aiflow.domain import reasons
 from aiflow.domain.lifecycle import PROJECTIONS, IssueLabel, RunEvent, outcome_of
+from aiflow.domain.next_action import ABOUT_SOMETHING, ActionKind, NextAction
 from aiflow.domain.reasons import (
     CATALOGUE,
-    COMMANDS,
+    WAYS,
     BlockedReason,
     Category,
     ExitCode,
     WayOn,
     exit_code,
-    mending_command,
     reason_for,
     way_on,
+    way_to_mend,
 )
-from aiflow.domain.resume import Goal, Refused, ResumeMode, StoppedRun, decide_resume
+from aiflow.domain.runs.resume import Goal, Refused, ResumeMode, StoppedRun, decide_resume
+from builders import typed
 
 ROOT = Path(__file__).parents[2]
 SPEC = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
@@ -30,6 +32,7 @@ STOPS_AS_NEEDS_INPUT = [
     "RUN_LIMIT_REACHED",
     "SETTINGS_INVALID",
     "NETWORK_FILE_SYSTEM",
+    "LINK_REFUSED",
     "DISK_FULL",
     "IO_ERROR",
     "DOCTOR_FAILED",
@@ -44,6 +47,8 @@ STOPS_AS_NEEDS_INPUT = [
     "UNIT_TEST_FAILED",
     "E2E_TEST_FAILED",
     "TEST_TIMEOUT",
+    "CHANGES_REFUSED",
+    "SUBMODULE_CHANGED",
     "QA_REJECTED",
     "NEEDS_CLARIFICATION",
     "JSON_PARSE_ERROR",
@@ -121,6 +126,7 @@ def test_every_reason_code_that_the_program_names_is_in_the_catalogue() -> None:
     is_variable = re.compile(
         r"(AIFLOW|GITHUB|JAVA|LC|NO|XDG|LD|DYLD|SC)_|GIT_(?!\w+(MISSING|FOUND|OLD|FAILED)$)"
         r"|(ANTHROPIC|AWS|AZURE|BEDROCK|CLAUDE|CLOUD|CODEX|DISABLE|ENABLE|GEMINI|GOOGLE|OPENAI|OPENCODE|OPENROUTER|VERTEX)_"
+        r"|(CARGO|PIP|UV)_"
         r"|\w+_API_KEY$"
     ).match
     # Names of files in a git directory.
@@ -166,11 +172,16 @@ def test_exit_codes_are_those_of_the_specification() -> None:
         (5, 502, "JSON_PARSE_ERROR JSON_SCHEMA_INVALID AGENT_FAILED"),
         (7, 422, "UNIT_TEST_FAILED E2E_TEST_FAILED"),
         (7, 504, "TEST_TIMEOUT"),
-        (6, 409, "WORKTREE_DIRTY MERGE_CONFLICT CHECKOUT_IN_THE_WAY"),
+        (6, 409, "WORKTREE_DIRTY MERGE_CONFLICT CHECKOUT_IN_THE_WAY SUBMODULE_CHANGED"),
+        (5, 422, "CHANGES_REFUSED STEP_TOO_LARGE"),
         (3, 429, "AGENT_QUOTA"),
         (3, 401, "AGENT_AUTH_REQUIRED"),
         (3, 503, "AGENT_SANDBOX_MISSING"),
-        (0, 200, "ORIGIN_MISSING REMOTE_NOT_GITHUB LOCK_STALE_RECOVERED AWAITING_ACCEPTANCE"),
+        (
+            0,
+            200,
+            "ORIGIN_MISSING REMOTE_NOT_GITHUB LOCK_STALE_RECOVERED CHECKOUT_RECOVERED AWAITING_ACCEPTANCE NOTHING_CHANGED",
+        ),
         (9, 500, "INTERNAL_ERROR TRANSITION_NOT_ALLOWED"),
     ],
 )
@@ -254,7 +265,7 @@ def test_the_way_on_of_what_the_specification_adds(code: str, way: str) -> None:
 def test_every_stop_has_a_command_unless_a_person_mends_something_or_nothing_is_left_to_do() -> None:
     stops = [*STOPS_AS_NEEDS_INPUT, *STOPS_AS_FAILED]
     to_mend = {code for code in stops if way_on(code) is WayOn.MEND}
-    assert {code for code in stops if mending_command(code, "RQ-1") is None} == CLOSED | to_mend
+    assert {code for code in stops if way_to_mend(code, "RQ-1") is None} == CLOSED | to_mend
 
 
 @pytest.mark.spec("RUN-6", "RUN-8")
@@ -283,7 +294,7 @@ def test_the_recommended_way_is_one_that_is_not_refused() -> None:
 )
 def test_a_reached_limit_follows_its_cause(cause: str, way: str, code: int) -> None:
     assert (way_on("RETRY_LIMIT_EXCEEDED", cause), exit_code("RETRY_LIMIT_EXCEEDED", cause)) == (way, code)
-    assert mending_command("RETRY_LIMIT_EXCEEDED", "RQ-1", cause) == mending_command(cause, "RQ-1")
+    assert way_to_mend("RETRY_LIMIT_EXCEEDED", "RQ-1", cause) == way_to_mend(cause, "RQ-1")
 
 
 @pytest.mark.spec("RUN-4")
@@ -291,7 +302,7 @@ def test_a_reached_limit_follows_its_cause(cause: str, way: str, code: int) -> N
 def test_a_reached_limit_without_a_known_cause_points_to_replan(cause: str | None) -> None:
     assert way_on("RETRY_LIMIT_EXCEEDED", cause) is WayOn.REPLAN
     assert exit_code("RETRY_LIMIT_EXCEEDED", cause) is ExitCode.AGENT
-    assert mending_command("RETRY_LIMIT_EXCEEDED", "RQ-1", cause) == "aiflow replan RQ-1"
+    assert way_to_mend("RETRY_LIMIT_EXCEEDED", "RQ-1", cause) == NextAction(ActionKind.REPLAN, "RQ-1")
 
 
 @pytest.mark.spec("RUN-4")
@@ -319,13 +330,13 @@ def test_only_a_reached_limit_follows_a_cause() -> None:
 )
 def test_the_command_that_takes_each_way(way: str, code: str, command: str | None) -> None:
     assert way_on(code) == way
-    assert mending_command(code, "RQ-1") == command
+    assert typed(way_to_mend(code, "RQ-1")) == (command,)
 
 
 @pytest.mark.spec("SEL-5")
-def test_every_way_on_is_recommended_by_something_and_every_command_names_the_request() -> None:
+def test_every_way_on_is_recommended_by_something_and_every_action_is_about_a_request() -> None:
     assert {row.way_on for row in CATALOGUE.values()} == set(WayOn)
-    assert all("{request_id}" in command and command.startswith("aiflow ") for command in COMMANDS.values())
+    assert {action.kind for action in WAYS.values()} <= ABOUT_SOMETHING
 
 
 # --- issues ----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Runs (SEL-4): which of a request's runs speaks for it."""
+"""Runs (SEL-4): which of a request's runs speaks for it, and how long one was worked on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aiflow.domain.lifecycle import RunState
-from aiflow.domain.run_summary import RunSummary, latest_run
+from aiflow.domain.run_summary import RunSummary, latest_run, worked_seconds
+from run_builders import at
 
 ACTIVE = ["INIT", "PLANNING", "IMPLEMENTING", "TESTING", "REPORTING"]
 
@@ -68,3 +69,14 @@ def test_what_is_active_and_what_waits_for_a_person() -> None:
         summary = RunSummary("RUN-1", state)
         assert summary.is_active == (state in ACTIVE)
         assert summary.is_waiting == (state == "NEEDS_INPUT")
+
+
+@pytest.mark.spec("CLI")
+def test_the_time_a_run_was_worked_on_leaves_out_when_it_waited_for_a_person() -> None:
+    asked = [(at(1), "PLANNING_STARTED"), (at(3), "PLANNED"), (at(10), "NEEDS_INPUT")]
+    assert worked_seconds(at(0), asked) == 600
+    answered = [*asked, (at(500), "RESUMED_AT_STEP"), (at(505), "LAST_STEP_DONE"), (at(506), "REPORTED")]
+    accepted = [*answered, (at(900), "ACCEPTING"), (at(910), "ACCEPTED")]
+    assert worked_seconds(at(0), answered) == worked_seconds(at(0), accepted) == 960
+    assert worked_seconds(at(0), []) == 0
+    assert worked_seconds(at(0), [(at(-5), "PLANNING_STARTED"), (at(-4), "PLANNED")]) == 60

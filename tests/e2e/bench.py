@@ -7,8 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +14,8 @@ import forked
 import fresh_git
 from builders import write_request
 from conftest import Program
-from e2e.agents import Agent
-
-WAIT_SECONDS = 60.0  # of a machine at its limit; what is waited for comes at once elsewhere
+from e2e.scripted_agents import Agent
+from waiting import wait_until
 
 
 def git(cwd: Path, *args: str, code: int = 0) -> str:
@@ -27,14 +24,6 @@ def git(cwd: Path, *args: str, code: int = 0) -> str:
     done = subprocess.run(["git", *args], cwd=cwd, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == code, f"git {args}: {done.stdout}{done.stderr}"
     return done.stdout.strip()
-
-
-def wait_for(is_so: Callable[[], object], seconds: float = WAIT_SECONDS) -> None:
-    """Wait until something is so."""
-    until = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.02)
 
 
 def is_alive(pid: int) -> bool:
@@ -127,7 +116,7 @@ class Bench:
         """Start a run whose implementer writes `half.txt` and then waits for ever; returns when it does."""
         self.agent.does("implementer", "write('half.txt', 'half\\n'); (HERE / 'hangs').touch(); time.sleep(600)")
         process = self.start("run", request_id, "--json")
-        wait_for(lambda: (self.agent.folder / "hangs").exists() or process.poll() is not None)
+        wait_until(lambda: (self.agent.folder / "hangs").exists() or process.poll() is not None)
         assert process.poll() is None, process.communicate()
         (self.agent.folder / "hangs").unlink()
         self.agent.forget()

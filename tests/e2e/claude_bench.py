@@ -8,9 +8,10 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from e2e.bench import Bench, wait_for
+from e2e.bench import Bench
 from e2e.model_server import ModelServer
 from e2e.real_agents import RealHome, claude
+from waiting import wait_until
 
 
 class ClaudeBench:
@@ -63,7 +64,7 @@ class ClaudeBench:
 
     def wait_until_asked(self, times: int = 1) -> None:
         """Wait until the model was asked so often."""
-        wait_for(lambda: len(self.models.turns) >= times)
+        wait_until(lambda: len(self.models.turns) >= times)
 
     def forget_sessions(self) -> None:
         """Remove what claude keeps of its sessions, as its own clean-up does after a while."""

@@ -10,9 +10,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from e2e.bench import Bench, wait_for
+from e2e.bench import Bench
 from e2e.model_server import ModelServer
 from e2e.real_agents import RealHome, codex
+from waiting import wait_until
 
 THREAD = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -73,7 +74,7 @@ class CodexBench:
 
     def wait_until_asked(self, times: int = 1) -> None:
         """Wait until the model was asked so often."""
-        wait_for(lambda: len(self.models.turns) >= times)
+        wait_until(lambda: len(self.models.turns) >= times)
 
 
 def sessions_of(stage: Any) -> dict[str, str]:

@@ -8,18 +8,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from aiflow.adapters.auto_files import AutoFile
-from aiflow.domain.agent_call import AgentCall, AgentReply
-from aiflow.domain.agent_programs import AgentProgram
-from aiflow.domain.answers import Role
-from aiflow.domain.auto_run import AutoStatus, Session, Summary
+from aiflow.adapters.run_folders.auto_files import AutoFile
+from aiflow.domain.agents.answers import Role
+from aiflow.domain.agents.call import AgentCall, AgentReply
+from aiflow.domain.agents.programs import AgentProgram
+from aiflow.domain.auto.session import AutoSession, AutoStatus
+from aiflow.domain.auto.summary import Summary
 from aiflow.messages import Texts
-from aiflow.usecases.auto_run import auto_run, limits_of
-from aiflow.usecases.auto_shift import Terms
-from aiflow.usecases.engine import Engine
-from aiflow.wiring import Voice, build_engine, project_at, read_settings
-from e2e.agents import plan_of
+from aiflow.ports import RequestSource
+from aiflow.usecases.auto.run import auto_run, limits_of
+from aiflow.usecases.auto.shift import AutoTerms
+from aiflow.usecases.engine import Engine, Voice
+from aiflow.wiring import build_engine, project_at, read_settings
 from e2e.bench import Bench
+from e2e.scripted_agents import plan_of
 
 Answer = Callable[[AgentCall, Callable[[], bool]], AgentReply]
 
@@ -59,6 +61,7 @@ class Night:
     finish: Callable[[Summary], None] = lambda _summary: None
     language: str = "en"
     program: AgentProgram = field(default_factory=lambda: AgentProgram("demo", ""))
+    more_sources: tuple[RequestSource, ...] = ()
 
     def call(self, call: AgentCall, _output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
         """Be the agents."""
@@ -78,17 +81,17 @@ class Night:
     def engine(self, *flags: str, **ports: Any) -> Engine:
         """The real engine of the repository, with our agents, these settings and these ports."""
         root = str(self.bench.root)
-        project = project_at(root)
+        project = project_at(root, self.more_sources)
         engine = build_engine(project, read_settings(root, flags), project.journal, Voice(Texts(self.language)))
         return replace(engine, agents=self, **ports)
 
     def auto(self, engine: Engine | None = None, *, is_watching: bool = False, **limits: Any) -> Summary:
         """Let auto-run work to its end."""
         engine = engine or self.engine()
-        terms = Terms(
+        terms = AutoTerms(
             AutoFile(self.bench.root),
             replace(limits_of(engine.settings), **limits),
-            engine.texts,
+            engine.voice.texts,
             is_watching=is_watching,
             observe=self._observe,
             finish=self.finish,
@@ -106,7 +109,7 @@ class Night:
         return [state for before, state in zip(["", *states], states, strict=False) if state != before]
 
     @property
-    def record(self) -> Session:
+    def record(self) -> AutoSession:
         """What is kept of it."""
         session = AutoFile(self.bench.root).load()
         assert session is not None

@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aiflow.adapters.agents.claude_arguments import Terms, arguments
-from aiflow.adapters.agents.claude_environment import VARIABLES
-from aiflow.domain.answers import Role
+from aiflow.adapters.agents.claude.arguments import ClaudeTerms, arguments
+from aiflow.adapters.agents.claude.environment import VARIABLES
+from aiflow.domain.agents.answers import Role
 from e2e.model_server import ModelServer
 from e2e.model_turns import Cut, Garble, Hang, Refuse, Say, Script, Shell, Trouble, Write, done, in_order, plan
 from e2e.real_agents import STUB_KEY, RealHome
@@ -28,7 +28,7 @@ from e2e.real_agents import STUB_KEY, RealHome
 FOLDER = Path(__file__).parents[1] / "fixtures/agents/claude-code"
 LOST = "11111111-2222-4333-8444-555555555555"
 RESET = 1893456000
-_FREE = Terms(Role.IMPLEMENTER)
+_FREE = ClaudeTerms(Role.IMPLEMENTER)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Scene:
     """One call: what the model answers, what the call is allowed, and how it is disturbed."""
 
     script: Script
-    terms: Terms = _FREE
+    terms: ClaudeTerms = _FREE
     argv: tuple[str, ...] = ()
     signal: int = 0
     set_up: Callable[[RealHome], object] = lambda _: None
@@ -57,9 +57,9 @@ SCENES: Mapping[str, Scene] = {
     "worked": Scene(
         in_order(Shell("printf 'made\\n' > made.txt; echo made it"), Write("b.txt", "b\n"), done("Made two"))
     ),
-    "planned": Scene(in_order(plan("S01", targets={"paths": []})), Terms(Role.PLANNER)),
+    "planned": Scene(in_order(plan("S01", targets={"paths": []})), ClaudeTerms(Role.PLANNER)),
     "denied": Scene(in_order(Write(_OUTSIDE, "x"), done())),
-    "no_tool": Scene(in_order(Shell("echo x > x.txt"), plan("S01", targets={"paths": []})), Terms(Role.PLANNER)),
+    "no_tool": Scene(in_order(Shell("echo x > x.txt"), plan("S01", targets={"paths": []})), ClaudeTerms(Role.PLANNER)),
     "rate_limit": Scene(_always(Trouble.RATE_LIMIT)),
     "rate_limit_in_stream": Scene(_always(Trouble.RATE_LIMIT, in_stream=True)),
     "quota": Scene(_always(Trouble.QUOTA), set_up=RealHome.subscribe_claude),
@@ -73,12 +73,12 @@ SCENES: Mapping[str, Scene] = {
     "bad_request": Scene(_always(Trouble.BAD_REQUEST)),
     "cut": Scene(lambda _: Cut(Say("Half of it and then nothing. " * 9))),
     "garbled": Scene(lambda _: Garble(done())),
-    "max_turns": Scene(lambda _: Shell("true"), Terms(Role.IMPLEMENTER, max_turns=2)),
-    "budget": Scene(lambda _: Shell("true"), Terms(Role.IMPLEMENTER, cost_usd=0.001)),
+    "max_turns": Scene(lambda _: Shell("true"), ClaudeTerms(Role.IMPLEMENTER, max_turns=2)),
+    "budget": Scene(lambda _: Shell("true"), ClaudeTerms(Role.IMPLEMENTER, cost_usd=0.001)),
     "schema_violated": Scene(lambda _: plan("S01")),
     "only_words": Scene(lambda _: Say("I have done it all.")),
-    "session_lost": Scene(lambda _: done(), Terms(Role.IMPLEMENTER, session_id=LOST)),
-    "session_not_one": Scene(lambda _: done(), Terms(Role.IMPLEMENTER, session_id="no session")),
+    "session_lost": Scene(lambda _: done(), ClaudeTerms(Role.IMPLEMENTER, session_id=LOST)),
+    "session_not_one": Scene(lambda _: done(), ClaudeTerms(Role.IMPLEMENTER, session_id="no session")),
     "bad_flag": Scene(lambda _: done(), argv=("--no-such-flag",)),
     "interrupted": Scene(lambda _: Hang(Say("Working on it. " * 9)), signal=signal.SIGINT),
     "terminated": Scene(lambda _: Hang(Say("Working on it. " * 9)), signal=signal.SIGTERM),

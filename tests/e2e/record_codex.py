@@ -18,14 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aiflow.adapters.agents.codex import CodexDriver
-from aiflow.adapters.agents.command import Launch, Surroundings
-from aiflow.adapters.environment import minimal
+from aiflow.adapters.agents.call.command import Launch, Surroundings
+from aiflow.adapters.agents.codex.agent import CodexDriver
+from aiflow.adapters.processes.environment import minimal
 from aiflow.adapters.processes.launch import GuardedProcesses
 from aiflow.adapters.secrets import Masker
-from aiflow.domain.agent_call import AgentCall
-from aiflow.domain.answers import Role
-from aiflow.domain.run import Brief
+from aiflow.domain.agents.answers import Role
+from aiflow.domain.agents.call import AgentCall, Brief
 from e2e.model_server import ModelServer
 from e2e.model_turns import (
     Answer,

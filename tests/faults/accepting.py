@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from aiflow.domain.run import Run
+from aiflow.domain.runs.run import Run
 from faults.killing import Scene, git
 
 MARKER = "<<<<<<<"

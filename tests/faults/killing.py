@@ -6,9 +6,9 @@ role, the tests and the set-up. It writes down each call outside the worktree, s
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
-import itertools
 import json
 import marshal
 import os
@@ -17,21 +17,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aiflow.adapters.activity_log import ActivityLog
-from aiflow.adapters.stage_file import run_of
-from aiflow.domain.markers import GIT_MARK, GUARD_MARK, RUN_MARK
-from aiflow.domain.run import Run
+from aiflow.adapters.journal import ActivityLog
+from aiflow.adapters.run_folders.stage_reading import run_of
+from aiflow.domain.programs import GIT_MARK, GUARD_MARK, RUN_MARK
+from aiflow.domain.runs.run import Run
+from waiting import wait_until
 
-WORKERS = 2
-MAX_FAILURES = 5
 KILLED = -signal.SIGKILL
 
 # Plays the role of AIFLOW_ROLE, or the test and set-up command, and obeys `orders.json` beside it.
@@ -170,7 +166,7 @@ import aiflow, aiflow.cli.main
 for module in pkgutil.walk_packages(aiflow.__path__, "aiflow."):
     if not module.name.endswith("__main__") and ".agents.acp." not in module.name:  # a program of its own, and slow
         importlib.import_module(module.name)
-from aiflow.adapters import atomic_files
+from aiflow.adapters.files import atomic_files
 
 HOOKED = {"os.rename", "os.link", "os.symlink", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.chmod",
           "os.chown", "os.utime", "os.setxattr", "os.posix_spawn", "os.fork", "os.exec", "subprocess.Popen",
@@ -249,7 +245,7 @@ class Death:
 
 def atomic_files_flush():
     # This one took its name of the function when it was imported.
-    import aiflow.adapters.activity_log as journal
+    import aiflow.adapters.journal as journal
     journal._flush = os.fdatasync
 
 def run(job):
@@ -416,7 +412,7 @@ class Scene:
             assert self._nursery.stdin is not None
             assert self._nursery.stdout is not None
             self._nursery.stdin.close()
-            self._nursery.wait(timeout=30)
+            self._nursery.wait(timeout=60)
             self._nursery.stdout.close()
             self._nursery = None
 
@@ -603,7 +599,7 @@ class Scene:
 
     def check_journal(self, run: Run) -> None:
         """Check that every line of the history is in the journal, once."""
-        entries = ActivityLog(self.root).read(limit=100_000).entries
+        entries = [entry.fields for entry in ActivityLog(self.root).read(limit=100_000).entries]
         told = Counter(
             (entry["at"], entry["data"]["event"])
             for entry in entries
@@ -619,6 +615,13 @@ class Scene:
 
 DONE_TEXT = " is done\n"
 ENDS = {"NEEDS_INPUT", "FAILED", "REPORTED", "REPLACED", "SENT_BACK"}
+
+
+def survivors_at_last(run_ids: list[str]) -> dict[int, str]:
+    """Return those that stay: a guard whose runner was killed is the last to go, a moment after the agent it ended."""
+    with contextlib.suppress(AssertionError):
+        wait_until(lambda: not survivors(run_ids), 30)
+    return survivors(run_ids)
 
 
 def survivors(run_ids: Iterable[str]) -> dict[int, str]:
@@ -638,128 +641,3 @@ def survivors(run_ids: Iterable[str]) -> dict[int, str]:
         except OSError:
             continue
     return found
-
-
-def until(is_so: Callable[[], object], seconds: float) -> float:
-    """Wait until something is so, and return how long that took."""
-    began = time.monotonic()
-    while not is_so():
-        assert time.monotonic() - began < seconds, "it never came to be"
-        time.sleep(0.005)
-    return time.monotonic() - began
-
-
-class Kills(NamedTuple):
-    """A command to be killed at each of its writes: how to get there, and what must hold afterwards.
-
-    Up to the first write that names `known_until`, and from the first that names `known_from` on, another test kills
-    behind each; here every fourth is enough.
-    """
-
-    command: tuple[str, ...]
-    prepare: Callable[[Scene], None]
-    afterwards: Callable[[Scene], None]
-    steps: int = 1
-    has_setup: bool = False
-    is_on_base: bool = False
-    known_until: str = ""
-    known_from: str | None = None
-
-    def left_out(self, writes: list[str]) -> frozenset[int]:
-        """Return the writes, counted from 1, that are not killed behind: three of four of those that are as another.
-
-        So is one that makes a temporary file, whose content is the next: nobody reads that file before it has its name.
-        """
-        until = _first(writes, self.known_until) if self.known_until else 0
-        since = len(writes) if self.known_from is None else _first(writes, self.known_from)
-        pairs = zip(writes, [*writes[1:], ""], strict=True)
-        is_empty = [" open " in one and ".tmp'" in one and " content " in next_one for one, next_one in pairs]
-        same = [turn for turn in range(len(writes)) if turn < until or turn >= since or is_empty[turn]]
-        return frozenset(turn + 1 for number, turn in enumerate(same, 1) if number % 4)
-
-
-def _first(writes: list[str], name: str) -> int:
-    """Return where the first write is that names something."""
-    return next(turn for turn, write in enumerate(writes) if name in write)
-
-
-def kill_everywhere(folder: Path, kills: Kills, whole: Callable[[Scene, Done], None]) -> int:
-    """Kill a command behind every write it makes, each time from the same beginning; return how many there were.
-
-    `whole` checks the same command left alone.
-    """
-    began = time.monotonic()
-    killing = _Killing(kills, whole)
-    with ThreadPoolExecutor(WORKERS) as pool:
-        for future in [pool.submit(killing.work, folder / str(number)) for number in range(WORKERS)]:
-            future.result()
-    print(
-        f"{' '.join(kills.command)}: killed behind {killing.total - len(killing.left_out)} of {killing.total} writes"
-        f" in {time.monotonic() - began:.0f} s"
-    )
-    assert not killing.failures, "\n\n".join(killing.failures)
-    return killing.total
-
-
-class _Killing:
-    """The writes of one command, shared by workers that each have a scene of their own."""
-
-    def __init__(self, kills: Kills, whole: Callable[[Scene, Done], None]) -> None:
-        self.kills, self.whole = kills, whole
-        self.turns, self.total = itertools.count(1), 0
-        self.left_out: frozenset[int] = frozenset()
-        self.guard, self.ready = threading.Lock(), threading.Barrier(WORKERS)
-        self.failures: list[str] = []
-
-    def work(self, folder: Path) -> None:
-        """Take one write after the other until there are no more, or enough went wrong."""
-        steps, has_setup, is_on_base = self.kills[3:6]
-        scene = Scene(folder, steps=steps, has_setup=has_setup, is_on_base=is_on_base)
-        try:
-            self._count(scene)
-            while len(self.failures) < MAX_FAILURES:
-                with self.guard:
-                    turn = next(turn for turn in self.turns if turn not in self.left_out)
-                if not self._kill(scene, turn):
-                    return
-        except BaseException:
-            self.ready.abort()
-            raise
-        finally:
-            scene.close()
-
-    def _count(self, scene: Scene) -> None:
-        """Leave the command alone once, to see how many writes it makes."""
-        self.kills.prepare(scene)
-        scene.keep()
-        done = scene.aiflow(*self.kills.command)
-        self.whole(scene, done)
-        with self.guard:
-            self.total = max(self.total, len(done.writes))
-            self.left_out = self.kills.left_out(done.writes)
-        self.ready.wait(timeout=120)
-
-    def _kill(self, scene: Scene, turn: int) -> bool:
-        """Kill the command at one write and see what the next start makes of it; False if it has no such write."""
-        scene.restore()
-        done = scene.aiflow(*self.kills.command, turn=turn)
-        if done.code != KILLED and turn > self.total:
-            return False
-        try:
-            assert done.code == KILLED, f"it ended after {len(done.writes)} of {self.total} writes: {done}"
-            for request in scene.requests():
-                for run_id in scene.run_ids(request):
-                    scene.run(run_id, request)
-            self.kills.afterwards(scene)
-        except Exception as error:  # noqa: BLE001 - all that failed is told together
-            self.failures.append(f"killed behind {done.writes[-1]}\n{describe(error)}")
-        return True
-
-
-def describe(error: Exception) -> str:
-    """Write an error with where it came from."""
-    import traceback
-
-    frames = traceback.extract_tb(error.__traceback__)
-    places = " > ".join(f"{frame.name}:{frame.lineno}" for frame in frames)
-    return f"{places}\n{type(error).__name__}: {error}"

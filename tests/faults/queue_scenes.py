@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from aiflow.adapters.dynamo_client import DynamoClient, StoreAddress, connect
-from aiflow.adapters.dynamo_queue import DynamoStore
+from aiflow.adapters.dynamo.client import DynamoClient, StoreAddress, connect
+from aiflow.adapters.dynamo.queue import DynamoStore
 from aiflow.domain.lifecycle import TaskEvent
-from aiflow.domain.runner import Runner, RunnerStatus
-from aiflow.domain.task import LIVE_STATUSES, Checkout, Task, TaskAction, TaskEnd, excerpt
+from aiflow.domain.queue.runner import Runner, RunnerStatus
+from aiflow.domain.queue.task import LIVE_STATUSES, Checkout, Task, TaskAction, TaskEnd, excerpt
 from aiflow.errors import AiflowError
 from aiflow.ports.tasks import Claimant, RunnerRecords, TaskQueue
 from dynamo import REGION, Dynamo
@@ -60,8 +60,9 @@ class Scene:
     def claimed(self, by: Claimant = ME, **more: Any) -> Task:
         """Have a task that is claimed."""
         self.queued("TASK-1", **more)
-        task = self.calm.claim_this("TASK-1", by, NOW)
+        task = self.calm.claim(by, NOW)
         assert task is not None
+        assert task.task_id == "TASK-1"
         return task
 
     def items(self) -> Items:
@@ -159,10 +160,6 @@ def enqueue_a_big_prompt(scene: Scene) -> Act:
     return lambda: scene.queue.enqueue(scene.task(prompt=BIG), BIG)
 
 
-def enqueue_privately(scene: Scene) -> Act:
-    return lambda: scene.queue.enqueue(scene.task(is_private=True))
-
-
 def enqueue_behind_one_that_ended(scene: Scene) -> Act:
     scene.calm.finish(scene.claimed(), FAILED, NOW)
     return lambda: scene.queue.enqueue(scene.task("TASK-2"))
@@ -205,14 +202,9 @@ def claim_from_an_empty_queue(scene: Scene) -> Act:
     return lambda: scene.queue.claim(ME, NOW)
 
 
-def claim_this(scene: Scene) -> Act:
-    scene.queued("TASK-1", is_private=True)
-    return lambda: scene.queue.claim_this("TASK-1", ME, NOW)
-
-
 def claim_what_another_has(scene: Scene) -> Act:
     scene.claimed(OTHER)
-    return lambda: scene.queue.claim_this("TASK-1", ME, NOW)
+    return lambda: scene.queue.claim(ME, NOW)
 
 
 def note_run(scene: Scene) -> Act:
@@ -297,7 +289,7 @@ def adopt(scene: Scene) -> Act:
 
 
 SCENES: tuple[Callable[[Scene], Act], ...] = (
-    *(enqueue, enqueue_a_big_prompt, enqueue_privately, enqueue_behind_one_that_ended),
+    *(enqueue, enqueue_a_big_prompt, enqueue_behind_one_that_ended),
     *(enqueue_behind_one_that_ended_with_its_guard_left, enqueue_behind_one_that_never_came),
     *(
         enqueue_beside_a_live_one,
@@ -305,7 +297,6 @@ SCENES: tuple[Callable[[Scene], Act], ...] = (
         claim,
         claim_a_prompt,
         claim_from_an_empty_queue,
-        claim_this,
         claim_what_another_has,
     ),
     *(note_run, finish, finish_with_an_error, finish_what_was_cancelled, cancel_queued, cancel_running),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from aiflow.adapters.dynamo_queue import DynamoStore
+from aiflow.adapters.dynamo.queue import DynamoStore
 from aiflow.errors import AiflowError
 from aiflow.ports.tasks import Claimant
 from faults.queue_scenes import DONE, HERE, NOW, Scene, patiently

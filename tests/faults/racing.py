@@ -87,7 +87,7 @@ class Race:
         while len(self._codes) < self._count:
             self._hear()
         self._told.close()
-        assert self._starter.wait(timeout=30) == 0
+        assert self._starter.wait(timeout=60) == 0
         return [self._result(number) for number in range(self._count)]
 
     def _hear(self) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 import forked
-from aiflow.cli.layout import display_width
+from aiflow.cli.terminal.layout import display_width
 from builders import write_request
 from conftest import Program
 
@@ -102,7 +102,7 @@ def test_locks_show_in_next_and_list(project: Path, aiflow: Program) -> None:
     assert {
         "request_id": "RQ-3",
         "reason_code": "REQUEST_LOCKED",
-        "detail": "locked by RUN-1, pid 12345, 127.0.0.1",
+        "detail": "locked by RUN-1, pid 12345, 127.0.0.1; the lock is stale, and the next start reclaims it",
     } in answer["excluded"]
     (locks / "queue.lock.json").write_text("")
     answer = aiflow.json("next")
@@ -144,7 +144,13 @@ def test_the_usual_mistakes_in_metadata_are_told_in_plain_words(
 @pytest.mark.spec("RUN-11")
 def test_next_tells_what_was_interrupted_from_what_runs(project: Path, aiflow: Program) -> None:
     write_request(project, "RQ-9", "---\nstatus: running\n---\n# Nobody works on it\n")
+    folder = project / "runs/RQ-9/RUN-20251214-000000-abcdef"
+    folder.mkdir(parents=True)
+    (folder / "stage.json").write_text('{"state": "TESTING"}')
     assert "RQ-9 was interrupted, and nobody works on it:  aiflow run RQ-9" in aiflow("next").stdout
+    shutil.rmtree(folder)
+    lost = "RQ-9 was running, but its run can no longer be found:  aiflow set RQ-9 status=ready"
+    assert lost in aiflow("next").stdout
 
 
 @pytest.mark.spec("SEL-1", "SEL-2")
@@ -187,6 +193,8 @@ def test_commands_that_only_read_change_nothing(project: Path, aiflow: Program, 
     more = ["--json"] if is_json else []
     for command in (
         ["list"],
+        ["status"],
+        ["activity"],
         ["next"],
         ["next", "--all"],
         ["why", "RQ-5"],
@@ -209,7 +217,7 @@ def test_commands_that_only_read_change_nothing(project: Path, aiflow: Program, 
 @pytest.mark.spec("CLI")
 def test_list_is_in_selection_order_with_the_apis_shape(project: Path, aiflow: Program) -> None:
     (project / "requests/RQ-0.md").write_text("---\npriority: P9\n---\n")
-    answer = aiflow.json("list")
+    answer = aiflow.json("list", "--all")
     assert [each["request_id"] for each in answer["requests"]] == [f"RQ-{n}" for n in (4, 5, 6, 3, 1, 2, 7, 8)]
     first = answer["requests"][0]
     assert first["latest_run"]["reason_code"] == "UNIT_TEST_FAILED"
@@ -233,6 +241,26 @@ def test_list_is_in_selection_order_with_the_apis_shape(project: Path, aiflow: P
             "problems": [{"line": 2, "message": "'P9' is not a priority: use one of P0, P1, P2, P3"}],
         }
     ]
+
+
+@pytest.mark.spec("CLI")
+def test_list_leaves_out_what_is_done_or_archived_unless_it_is_asked_for(project: Path, aiflow: Program) -> None:
+    write_request(project, "RQ-9", status="archived")
+
+    def listed(*options: str) -> set[str]:
+        return {each["request_id"] for each in aiflow.json("list", *options)["requests"]}
+
+    closed = {"RQ-8", "RQ-9"}
+    assert listed("--all") - listed() == closed
+    assert listed("-p", "P3") & closed == set()
+    assert (listed("-s", "done"), listed("-s", "done", "-s", "archived")) == ({"RQ-8"}, closed)
+    shown = aiflow("list").stdout
+    assert "RQ-8" not in shown
+    assert "\n7 of 9 shown, 3 runnable\n2 done or archived: aiflow list --all\n" in shown
+    assert "--all" not in aiflow("list", "--all").stdout
+    for request_id in REQUESTS:
+        aiflow("set", request_id, "status=done")
+    assert aiflow("list").stdout == "0 of 9 shown, 0 runnable\n9 done or archived: aiflow list --all\n"
 
 
 def test_list_can_be_filtered(project: Path, aiflow: Program) -> None:
@@ -322,16 +350,9 @@ def test_show_has_metadata_runs_and_body(project: Path, aiflow: Program) -> None
 
 
 def test_init_makes_a_project_and_keeps_what_is_there(repository: Path, aiflow: Program) -> None:
-    (repository / ".gitignore").write_bytes(b"node_modules\r\nruns")
     (repository / "deep/er").mkdir(parents=True)
     program = Program(repository / "deep/er")
-    assert program.json("init")["made"] == [
-        "aiflow.toml",
-        "requests/EXAMPLE-1.md",
-        "requests/EXAMPLE-2.md",
-        ".gitignore",
-    ]
-    assert (repository / ".gitignore").read_bytes() == b"node_modules\r\nruns\r\n/.aiflow/\r\n"
+    assert program.json("init")["made"] == ["aiflow.toml", "requests/EXAMPLE-1.md", "requests/EXAMPLE-2.md"]
     before = fingerprint(repository)
     again = aiflow.json("init")
     assert again["made"] == []
@@ -339,8 +360,86 @@ def test_init_makes_a_project_and_keeps_what_is_there(repository: Path, aiflow: 
     assert aiflow.json("next")["stats"] == {"total": 2, "ready": 0, "runnable": 0}
     assert aiflow.json("list")["invalid"] == []
     assert subprocess.run(["git", "status", "--porcelain"], cwd=repository, capture_output=True, text=True, check=True).stdout.split() == [
-        "??", ".gitignore", "??", "aiflow.toml", "??", "requests/"
+        "??", "aiflow.toml", "??", "requests/"
     ]  # fmt: skip
+
+
+@pytest.mark.spec("CFG")
+def test_init_says_what_it_chose_what_to_commit_and_which_root_it_takes(repository: Path, aiflow: Program) -> None:
+    (repository / "services/api").mkdir(parents=True)
+    (repository / "services/api/go.mod").write_text("module api\n")
+    (repository / ".gitignore").write_text("/ignored/\n")
+    (repository / "package.json").write_text("{}")
+    inside = Program(repository / "services/api")
+    shown = inside("init").stdout
+    for line in (
+        f"You are in services/api. aiflow works on the whole repository, so its files are in the root: {repository}",
+        "Base branch: main",
+        "Tests: cd services/api && go test ./...  (from services/api/go.mod)",
+        "Set-up: cd services/api && go mod download  (from services/api/go.mod)",
+        "Change any of this in aiflow.toml. `aiflow settings` lists all settings.",
+        '  git add ../../aiflow.toml ../../requests && git commit -m "Set up aiflow" -- ../../aiflow.toml ../../requests',
+    ):
+        assert line in shown.splitlines()
+    assert (repository / ".gitignore").read_text() == "/ignored/\n"
+    assert "You are in" not in aiflow("init").stdout
+    again = aiflow("init", "--tests", "make test")
+    assert 'aiflow.toml was there already and is kept. Set tests.unit = "make test" there yourself.' in again.stderr
+    (repository / "aiflow.toml").unlink()
+    answer = inside.json("init", "--base", "dev", "--setup", "", "-c", "accept=auto")
+    assert answer["settings"] == {
+        **({"agent.kind": answer["agent"]["kind"]} if answer["agent"] else {}),
+        "base_branch": "dev",
+        "tests.unit": "cd services/api && go test ./...",
+        "worktree.setup": "",
+        "accept": "auto",
+    }
+    assert answer["found_by"] == {"tests.unit": "services/api/go.mod"}
+    assert answer["commit"] == 'git add ../../aiflow.toml && git commit -m "Set up aiflow" -- ../../aiflow.toml'
+    assert aiflow.json("settings", "accept")["settings"][0]["value"] == "auto"
+    (repository / "aiflow.toml").unlink()
+    commit = Program(repository.parent).json("-C", str(repository / "services"), "init")["commit"]
+    assert (
+        commit == f'git -C {repository} add aiflow.toml && git -C {repository} commit -m "Set up aiflow" -- aiflow.toml'
+    )
+
+
+@pytest.mark.spec("REQ-2")
+def test_init_refuses_a_folder_that_holds_code_and_says_how_to_choose_another(
+    repository: Path, aiflow: Program
+) -> None:
+    (repository / "requests").mkdir()
+    (repository / "requests/__init__.py").write_text("")
+    subprocess.run(["git", "add", "."], cwd=repository, check=True)
+    before = fingerprint(repository)
+    error = aiflow.json("init", code=2)["error"]
+    assert error["reason_code"] == "REQUESTS_DIR_IN_USE"
+    assert "requests/__init__.py" in aiflow("init", code=2).stderr
+    assert fingerprint(repository) == before
+    advised = re.findall("`aiflow (.*)`", error["actions"][0])[0]
+    assert advised == "init --requests-dir backlog"
+    assert aiflow.json(*advised.split())["made"][1] == "backlog/EXAMPLE-1.md"
+    assert aiflow.json("list")["requests"][0]["path"] == "backlog/EXAMPLE-1.md"
+
+
+@pytest.mark.spec("REQ-2")
+def test_another_folder_of_requests_is_meant_by_every_command(repository: Path, aiflow: Program) -> None:
+    (repository / "aiflow.toml").write_text('requests_dir = "docs/backlog"\n')
+    assert aiflow.json("next", code=3)["error"]["reason_code"] == "REQUESTS_DIR_MISSING"
+    assert aiflow.json("new", "T", "--id", "A", "-b", "x")["path"] == "docs/backlog/A.md"
+    (repository / "docs/backlog/README.md").write_text("# How we write requests\n")
+    assert [each["request_id"] for each in aiflow.json("list")["requests"]] == ["A"]
+    aiflow("set", "docs/backlog/A.md", "status=ready")
+    aiflow("set", "requests/A.md", "status=draft", code=2)
+    assert aiflow.json("next")["next"]["path"] == "docs/backlog/A.md"
+    assert aiflow.json("-c", "requests_dir=other", "next", code=3)["error"]["reason_code"] == "REQUESTS_DIR_MISSING"
+    assert "README" in aiflow("new", "T", "--id", "ReadMe", "-b", "x", code=2).stderr
+
+
+@pytest.mark.spec("REQ-2")
+def test_new_makes_a_missing_folder(repository: Path, aiflow: Program) -> None:
+    assert aiflow.json("new", "T", "--id", "A", "-b", "x")["path"] == "requests/A.md"
+    assert aiflow.json("list")["requests"][0]["request_id"] == "A"
 
 
 def test_init_sets_the_agent_that_a_flag_names(repository: Path, aiflow: Program) -> None:
@@ -508,6 +607,7 @@ def test_after_git_clean_everything_counts_as_never_run_and_goes_on(project: Pat
     aiflow("init")
     aiflow("set", "RQ-4", "status=ready")
     assert aiflow.json("next")["excluded"][0]["reason_code"] == "LATEST_RUN_NEEDS_INPUT"
+    (project / "runs/.gitignore").write_text("*\n")  # as a run writes it
     subprocess.run(["git", "add", "."], cwd=project, check=True)
     subprocess.run(["git", "clean", "-fdxq"], cwd=project, check=True)
     assert not (project / "runs").exists()
@@ -544,7 +644,6 @@ def test_no_requests_folder_and_no_project(tmp_path: Path, repository: Path, aif
         ["why", "X"],
         ["show", "X"],
         ["set", "X", "status=ready"],
-        ["new", "T", "-b", "x"],
     ):
         assert aiflow.json(*command, code=3)["error"]["reason_code"] == "REQUESTS_DIR_MISSING"
         elsewhere = tmp_path / "elsewhere"
@@ -653,7 +752,7 @@ def in_terminal(cwd: Path, *arguments: str, columns: int = 80, env: dict[str, st
         shown += chunk
         if not chunk and process.poll() is not None:
             break
-    process.wait(timeout=5)
+    process.wait(timeout=60)
     os.close(main)
     return shown.decode()
 
@@ -668,6 +767,59 @@ def test_tables_fit_a_terminal(project: Path, columns: int, language: str) -> No
     lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
     assert max(display_width(line) for line in lines) <= columns
     assert "Traceback" not in shown
+
+
+@pytest.mark.spec("ERR-4", "CLI")
+def test_the_journal_is_shown_newest_last_and_by_what_it_is_about(project: Path, aiflow: Program) -> None:
+    aiflow("set", "RQ-1", "priority=P0")
+    aiflow("set", "RQ-2", "status=draft")
+    aiflow("set", "RQ-1", "status=draft")
+    lines = aiflow("activity").stdout.splitlines()
+    assert [re.sub(r"^[-\d]{10} [:\d]{8}  ", "", line) for line in lines] == [
+        "person        RQ-1  edited  priority  P1 → P0",
+        "person        RQ-2  changed  status  ready → draft",
+        "person        RQ-1  changed  status  ready → draft",
+    ]
+    assert aiflow("activity", "-n", "1").stdout.splitlines() == lines[-1:]
+    assert aiflow("activity", "RQ-1").stdout.splitlines() == [lines[0], lines[2]]
+    assert aiflow("activity", "-k", "request_edited").stdout.splitlines() == lines[:1]
+    assert aiflow("activity", "-a", "runner").stdout == "Nothing is recorded.\n"
+    first = aiflow.json("activity", "-n", "2")
+    assert [each["request_id"] for each in first["activity"]] == ["RQ-1", "RQ-2"]
+    rest = aiflow.json("activity", "--before", first["next_cursor"])
+    assert ([each["kind"] for each in rest["activity"]], rest["is_end"]) == (["request_edited"], True)
+
+
+@pytest.mark.spec("ERR-4", "CLI")
+def test_the_journal_is_followed(project: Path, aiflow: Program) -> None:
+    aiflow("set", "RQ-1", "priority=P0")
+    arguments = [sys.executable, "-m", "aiflow", "activity", "-f", "RQ-1", "--json"]
+    with subprocess.Popen(
+        arguments, cwd=project, env=aiflow.environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        shown = [json.loads(process.stdout.readline())]
+        aiflow("set", "RQ-2", "priority=P3")
+        aiflow("set", "RQ-1", "priority=P3")
+        shown.append(json.loads(process.stdout.readline()))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    assert [each["data"]["to"] for each in shown] == ["P0", "P3"]
+
+
+@pytest.mark.spec("CLI")
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_status_is_one_screen_however_much_there_is(project: Path, language: str) -> None:
+    for number in range(20):
+        for status in ("blocked", "ready"):
+            write_request(project, f"RQ-{status}-{number}", f"---\nstatus: {status}\n---\n# {'とても長い題名' * 20}\n")
+        shutil.copytree(project / "runs/RQ-4", project / f"runs/RQ-blocked-{number}")
+    shown = in_terminal(project, "--lang", language, "status")
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
+    assert len(lines) <= 20  # a run at work and an auto-run take three more
+    assert max(display_width(line) for line in lines) <= 80
+    for words in ("RQ-4", "aiflow retry-step RQ-4", "aiflow list -s blocked", "RQ-3"):
+        assert words in shown
 
 
 @pytest.mark.spec("CLI")
@@ -690,7 +842,7 @@ def test_no_colours_where_none_are_wanted(project: Path, env: dict[str, str]) ->
 
 
 def test_plain_text_in_a_pipe(project: Path, aiflow: Program) -> None:
-    for command in (["list"], ["next"], ["forecast"], ["why", "RQ-5"], ["show", "RQ-1"], ["settings"]):
+    for command in (["list"], ["status"], ["next"], ["forecast"], ["why", "RQ-5"], ["show", "RQ-1"], ["settings"]):
         assert "\x1b" not in aiflow(*command).stdout
 
 
@@ -698,7 +850,7 @@ def test_texts_from_files_cannot_command_the_terminal(project: Path) -> None:
     write_request(
         project, "RQ-evil", "---\nstatus: ready\n---\n# \x1b]0;owned\x07\x1b[2J title\n\n\x1b[31mred\x1b[0m\n"
     )
-    for command in (["list"], ["next"], ["show", "RQ-evil"], ["why", "RQ-evil"], ["forecast"]):
+    for command in (["list"], ["status"], ["next"], ["show", "RQ-evil"], ["why", "RQ-evil"], ["forecast"]):
         shown = in_terminal(project, *command)
         assert "\x1b]0;" not in shown
         assert "\x1b[2J" not in shown
@@ -720,7 +872,7 @@ def test_a_reader_that_leaves_is_no_error(project: Path) -> None:
     process.stdout.read(10)
     process.stdout.close()
     assert process.stderr.read() == b""
-    assert process.wait(timeout=30) == 0
+    assert process.wait(timeout=60) == 0
     process.stderr.close()
 
 
@@ -891,7 +1043,7 @@ def test_bash_accepts_the_completion_script(aiflow: Program) -> None:
 def test_a_defect_of_our_own_is_reported_as_such(repository: Path, aiflow: Program) -> None:
     script = (
         "import sys\nimport aiflow.cli.session as session\n"
-        "session.Session.project = property(lambda self: 1 / 0)\n"
+        "session.CliSession.project = property(lambda self: 1 / 0)\n"
         "sys.argv = ['aiflow', 'next']\nfrom aiflow.cli.main import main\nmain()\n"
     )
     done = subprocess.run(
@@ -913,7 +1065,7 @@ def test_ctrl_c_while_it_still_imports_just_ends_it(aiflow: Program, tmp_path: P
         assert process.stdout is not None
         assert process.stdout.readline() == "importing\n"
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=10) == ("", "")
+        assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == -signal.SIGINT
 
 

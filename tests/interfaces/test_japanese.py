@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aiflow.cli.layout import display_width
 from aiflow.cli.main import COMMANDS
+from aiflow.cli.terminal.layout import display_width
 
 ROOT = Path(__file__).parents[2]
 LETTER = "[ぁ-ゖァ-ヺー一-鿿々]"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aiflow.cli.layout import cut, display_width, pad, share_out, wrap
+from aiflow.cli.terminal.layout import cut, display_width, pad, share_out, wrap
 
 texts = st.text(st.sampled_from("ab c`日本語、。「」ー😀é\u0301\n"), max_size=60)
 

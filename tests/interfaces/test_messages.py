@@ -9,26 +9,28 @@ import json
 import re
 import string
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import pytest
 
-from aiflow.adapters.agents.command import FAILURES
+from aiflow.adapters.agents.call.command import FAILURES
 from aiflow.cli.main import COMMANDS, cli
 from aiflow.domain.activity import ActivityKind
-from aiflow.domain.agent_programs import AgentTrouble, Login
-from aiflow.domain.answers import Role
+from aiflow.domain.agents.answers import Role
+from aiflow.domain.agents.programs import AgentTrouble, Login
 from aiflow.domain.health import Health
 from aiflow.domain.lifecycle import RunEvent
-from aiflow.domain.lock import Verdict
+from aiflow.domain.lock import LockVerdict
 from aiflow.domain.programs import End
 from aiflow.domain.reasons import CATALOGUE
 from aiflow.domain.request import ProblemKind, RequestStatus
+from aiflow.domain.runs.retry import ReplanSignal
 from aiflow.errors import AiflowError
 from aiflow.messages import Texts, choose_language
-from aiflow.settings import TABLE, Kind, MistakeKind, Source
-from aiflow.usecases.init_project import meaning
+from aiflow.settings import TABLE, SettingKind, Source
+from aiflow.settings.checking import MistakeKind
+from aiflow.usecases.project.init import meaning
 
 ROOT = Path(__file__).parents[2]
 MESSAGES = ROOT / "src/aiflow/messages"
@@ -44,9 +46,23 @@ def placeholders(*texts: str) -> set[str]:
     return {name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
-def alternatives(entry: dict[str, Any]) -> list[list[str]]:
+class Said(NamedTuple):
+    """One way to say an action: its words, and what to do."""
+
+    text: str
+    do: tuple[str, ...]
+
+
+def alternatives(entry: dict[str, Any]) -> list[list[Said]]:
     """An action's words: most have one way to say it, some the precise ones before the general one."""
-    return [[action] if isinstance(action, str) else action for action in entry["actions"]]
+    return [list(map(said, action if isinstance(action, list) else [action])) for action in entry["actions"]]
+
+
+def said(action: str | dict[str, Any]) -> Said:
+    if isinstance(action, str):
+        return Said(action, ())
+    assert set(action) == {"text", "do"}, action
+    return Said(action["text"], (action["do"],) if isinstance(action["do"], str) else tuple(action["do"]))
 
 
 @pytest.mark.spec("ERR-1")
@@ -59,11 +75,11 @@ def test_every_reason_code_has_its_message_in_both_languages() -> None:
             assert entry["title"].strip(), code
             assert entry["summary"].strip(), code
             assert entry["actions"], code
-            assert all(words and all(map(str.strip, words)) for words in alternatives(entry)), code
+            assert all(ways and all(each.text.strip() for each in ways) for ways in alternatives(entry)), code
         both = [placeholders(entry["title"], entry["summary"]) for entry in (english[code], japanese[code])]
         assert both[0] == both[1], code
         ours, theirs = (
-            [[placeholders(each) for each in words] for words in alternatives(entry)]
+            [[(placeholders(each.text) - {"do"}, sorted(each.do)) for each in ways] for ways in alternatives(entry)]
             for entry in (english[code], japanese[code])
         )
         assert ours == theirs, code
@@ -75,7 +91,7 @@ def test_the_most_precise_advice_is_given_whose_facts_are_known(language: str) -
     texts = Texts(language)
 
     def first(code: str, **facts: str) -> str:
-        return texts.message(code, {"request_id": "RQ-1", **facts}).actions[0]
+        return texts.message(code, {"request_id": "RQ-1", **facts}).actions[0].typed
 
     assert "<" not in first("AGENT_AUTH_REQUIRED") + first("AGENT_NOT_FOUND")
     assert all(word in first("AGENT_AUTH_REQUIRED") for word in ("`claude auth login`", "`codex login`"))
@@ -105,11 +121,21 @@ def test_the_seeds_own_words_are_kept() -> None:
         "title": "キュー実行がすでに動作中です",
         "summary": "Auto-runは同時に1つのみ実行できます。",
         "actions": [
-            "別タブ/別ウィンドウで起動していないか確認",
+            {"text": "別タブ/別ウィンドウで起動していないか確認", "do": "locks"},
             "しばらく待つ（TTLで回収されます）",
-            "必要なら doctor(full) でロック回収を実施",
+            {"text": "必要なら doctor(full) でロック回収を実施", "do": "doctor.full"},
         ],
     }
+
+
+@pytest.mark.parametrize("path", sorted(MESSAGES.glob("*.json")), ids=lambda path: path.name)
+def test_no_text_is_given_twice_under_one_name(path: Path) -> None:
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in found]
+        assert [name for name in names if names.count(name) > 1] == []
+        return dict(found)
+
+    json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=pairs)
 
 
 def test_all_other_words_are_complete_with_the_same_facts() -> None:
@@ -124,11 +150,11 @@ def test_everything_that_can_be_said_has_words() -> None:
     texts = Texts("en")
     keys = [f"problem.{kind.value}" for kind in ProblemKind]
     keys += [f"status.{status}" for status in RequestStatus]
-    keys += [f"settings_mistake.{kind}" for kind in MistakeKind] + [f"kind.{kind}" for kind in Kind]
+    keys += [f"settings_mistake.{kind}" for kind in MistakeKind] + [f"kind.{kind}" for kind in SettingKind]
     keys += [f"source.{source}" for source in Source]
     keys += [f"event.{event}" for event in RunEvent] + [f"role.{role}" for role in Role]
     keys += [f"login.{login}" for login in Login]
-    keys += [f"verdict.{verdict}" for verdict in Verdict] + [f"doctor.{health.lower()}" for health in Health]
+    keys += [f"verdict.{verdict}" for verdict in LockVerdict] + [f"doctor.{health.lower()}" for health in Health]
     selection = [c for c, reason in CATALOGUE.items() if reason.category == "SELECTION"]
     keys += [f"detail.{c}" for c in selection if c not in ("REQUEST_INVALID", "DUPLICATE_ID")]
     assert [key for key in keys if not texts.has(key)] == []
@@ -139,7 +165,7 @@ def test_everything_that_can_be_said_has_words() -> None:
 
 @pytest.mark.spec("DOC-1")
 def test_everything_the_doctor_says_has_words_and_it_says_all_it_has_words_for() -> None:
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/aiflow/usecases").glob("*.py"))
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src/aiflow/usecases").rglob("*.py"))
     nodes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
     calls = (node for node in nodes if is_name(node.func, "Finding"))
     # A message is a text, or the beginning of one that goes on with the verdict, or with an agent's trouble.
@@ -197,11 +223,13 @@ def test_every_text_that_code_asks_for_exists_and_none_is_left_over() -> None:
     assert left_over == []
 
 
-def test_how_an_agents_program_ended_is_told_as_it_is_recorded() -> None:
-    words = {told: words for told, (_, words) in FAILURES.items()}
-    told = {key.partition(".")[2]: text for key, text in load("ui", "en").items() if key.startswith("agent_end.")}
-    assert told == words
+def test_every_end_of_a_program_has_words() -> None:
     assert set(FAILURES) == {*End, "used_up"}
+    assert {f"agent_end.{end}" for end in FAILURES} == {key for key in load("ui", "en") if key.startswith("agent_end.")}
+    assert {f"command_end.{end}" for end in End} == {key for key in load("ui", "en") if key.startswith("command_end.")}
+    assert {f"replan.{signal}" for signal in ReplanSignal} == {
+        key for key in load("ui", "en") if key.startswith("replan.")
+    }
 
 
 def test_every_translation_of_clicks_words_is_still_click_s() -> None:

@@ -18,15 +18,15 @@ from typing import Any
 
 import pytest
 
-from aiflow.adapters.dynamo_client import StoreAddress, connect
-from aiflow.adapters.dynamo_queue import DynamoStore
-from aiflow.cli.layout import display_width
+from aiflow.adapters.dynamo.client import StoreAddress, connect
+from aiflow.adapters.dynamo.queue import DynamoStore
 from aiflow.cli.main import run
 from aiflow.cli.session import use_texts
+from aiflow.cli.terminal.layout import display_width
 from aiflow.cli.words import translate_click
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
-from aiflow.domain.runner import Runner, RunnerStatus
-from aiflow.domain.task import Checkout, Task, TaskEnd, prompt_request_id
+from aiflow.domain.queue.runner import Runner, RunnerStatus
+from aiflow.domain.queue.task import Checkout, Task, TaskEnd, prompt_request_id
 from aiflow.messages import Texts
 from aiflow.ports.tasks import Claimant
 from builders import write_request
@@ -87,8 +87,9 @@ class Shop:
 
     def claim(self, task_id: str, runner_id: str = "R-1") -> Task:
         claimant = Claimant(runner_id, self.checkout)
-        task = self.store.queue("shop").claim_this(task_id, claimant, datetime.now(UTC))
+        task = self.store.queue("shop").claim(claimant, datetime.now(UTC))
         assert task is not None
+        assert task.task_id == task_id
         return task
 
     def task(self, task_id: str) -> Task:
@@ -314,6 +315,10 @@ def test_a_run_at_work_in_the_checkout_is_no_obstacle_but_the_requests_own_is(sh
     (task,) = shop.json("queue", "add", "RQ-2")["tasks"]
     assert (task["standing"]["code"], task["standing"]["facts"]["run_id"]) == ("run_active", RUN_ID)
     assert shop.json("queue", "add", "RQ-1", code=4)["error"]["reason_code"] == "RUN_IN_PROGRESS"
+    # One that is stale is reclaimed by whoever takes the task.
+    lock["expires_at"] = "2026-01-04T02:02:00+00:00"
+    (folder / "request.RQ-1.lock.json").write_text(json.dumps(lock))
+    assert shop.add("RQ-1").startswith("TASK-")
 
 
 @pytest.mark.spec("RUN-11")
@@ -435,9 +440,10 @@ def test_an_ended_task_says_what_to_do_next_and_where_its_work_is(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run_id = ask_in_a_run(shop, monkeypatch, tmp_path / "state")
-    answered, cancelled = shop.add("RQ-7", "--resume", "--answer", "A"), shop.add("RQ-1")
+    answered = shop.add("RQ-7", "--resume", "--answer", "A")
     queue, now = shop.store.queue("shop"), datetime.now(UTC)
     queue.finish(shop.claim(answered), TaskEnd(TaskEvent.FAILED, "NEEDS_CLARIFICATION: Which?", run_id), now)
+    cancelled = shop.add("RQ-1")
     shop("queue", "cancel", cancelled)
     assert _note(shop, answered) == 'NEEDS_CLARIFICATION: Which? · → aiflow resume RQ-7 --answer "…"'
     assert shop.json("queue", "show", answered)["next_command"] == 'aiflow resume RQ-7 --answer "…"'
@@ -662,7 +668,7 @@ def test_on_a_terminal_what_keeps_a_runner_stands_below_it(
 
 @pytest.mark.spec("QUE-11")
 def test_what_an_idle_runner_claims_at_once_is_said_to_be_at_work(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    from aiflow.adapters.wake_pipes import WakePipes
+    from aiflow.adapters.processes.wake_pipes import WakePipes
 
     shop.runner()
     # The runner hears of the task before `queue add` looks around.
@@ -721,7 +727,7 @@ def test_a_store_that_does_not_answer_is_an_error_with_its_address(shop: Shop, m
 
 @pytest.mark.spec("QUE-10", "CLI")
 def test_that_the_store_makes_us_wait_is_said_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aiflow.adapters.dynamo_client.SLOW_SECONDS", 0.0)  # every answer takes longer
+    monkeypatch.setattr("aiflow.adapters.dynamo.client.SLOW_SECONDS", 0.0)  # every answer takes longer
     shop("queue", "add", "RQ-1")
     assert shop("queue", "list").err == "Waiting for the queue store to answer …\n"
     assert shop("queue", "list", "--json").err == ""

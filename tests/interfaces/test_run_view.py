@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aiflow.cli.layout import display_width
-from aiflow.cli.lines import Part, moment_text, painted, parts_of, plain
-from aiflow.cli.run_area import RunScene, draw_run
-from aiflow.domain.quota import QuotaWait
+from aiflow.cli.terminal.layout import display_width
+from aiflow.cli.terminal.lines import LinePart, moment_text, painted, parts_of, plain
+from aiflow.cli.views.run_area import RunScene, draw_run
 from aiflow.domain.request import UNCLEAN
+from aiflow.domain.runs.quota import QuotaWait
 from aiflow.messages import Texts
 from auto_night import first_run
 from e2e.bench import Bench
@@ -78,13 +78,17 @@ def test_the_live_area_fits_every_terminal(language: str, columns: int) -> None:
     st.lists(st.tuples(st.text("ab 日本", min_size=1, max_size=5), st.sampled_from(COLOURS), st.booleans()), max_size=5)
 )
 def test_a_painted_line_can_be_taken_apart_again(pieces: list[tuple[str, str | None, bool]]) -> None:
-    line = tuple(Part(*piece) for piece in pieces)
+    line = tuple(LinePart(*piece) for piece in pieces)
     assert painted(parts_of(painted(line))) == painted(line)
     assert plain(parts_of(painted(line))) == plain(line)
 
 
 def test_what_else_commands_a_terminal_is_taken_out() -> None:
-    assert parts_of("a\x1b[2Kb\x1b[1;31mc\x1b[md") == (Part("ab"), Part("c", "red", is_bold=True), Part("d"))
+    assert parts_of("a\x1b[2Kb\x1b[1;31mc\x1b[md") == (
+        LinePart("ab"),
+        LinePart("c", "red", is_bold=True),
+        LinePart("d"),
+    )
 
 
 @pytest.mark.spec("CLI")

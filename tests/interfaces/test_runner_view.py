@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from aiflow.cli.auto_lines import Told
-from aiflow.cli.lines import plain, width_of
-from aiflow.cli.runner_view import RunnerView
+from aiflow.cli.terminal.lines import plain, width_of
+from aiflow.cli.views.auto_lines import ToldOnce
+from aiflow.cli.views.runner import RunnerView
 from aiflow.domain.lifecycle import TaskStatus
-from aiflow.domain.runner import Runner
-from aiflow.domain.task import Checkout, Task, TaskAction
+from aiflow.domain.queue.runner import Runner
+from aiflow.domain.queue.task import Checkout, Task, TaskAction
 from aiflow.messages import Texts
-from aiflow.usecases.runner_desk import News, NewsKind
+from aiflow.usecases.runner.desk import NewsKind, RunnerNews
 
 NOW = datetime(2026, 11, 4, 1, 32, tzinfo=UTC)
 RUNNER = Runner("app", "host-1-ab", Checkout("host", "/app"), NOW, NOW)
@@ -30,27 +30,27 @@ def task(**more: Any) -> Task:
 
 LOST = task(status=TaskStatus.ERROR, error_message="RUNNER_LOST: x", successor="TASK-1.2")
 EVERYTHING = [
-    News(NewsKind.STARTED),
-    News(NewsKind.WAITING),
-    News(NewsKind.HELD_UP, None, "RUN_IN_PROGRESS", {"holder": "RUN-7"}),
-    News(NewsKind.HELD_UP, None, "DOCTOR_FAILED", {"holder": "no git"}),
-    News(NewsKind.HELD_UP, task(), "QUEUE_IN_PROGRESS", {"holder": "pid 7"}),
-    *(News(NewsKind.CLAIMED, task(action=action)) for action in TaskAction),
-    News(NewsKind.ENDED, task(status=TaskStatus.COMPLETE, run_id="RUN-1")),
-    News(NewsKind.ENDED, task(status=TaskStatus.CANCELLED, error_message="CANCELLED"), "CANCELLED"),
-    News(NewsKind.ENDED, LOST, "RUNNER_LOST"),
-    News(NewsKind.LOST, task(), "LOCK_MISMATCH"),
-    News(NewsKind.RECOVERING, task(), "PROCESS_CRASHED"),
-    News(NewsKind.REAPED, LOST, "RUNNER_LOST", {"lost_runner": "other"}),
-    News(NewsKind.STORE_AWAY, None, "STORE_UNREACHABLE", {"problem": "refused", "command": "aiflow store start"}),
-    News(NewsKind.STORE_BACK),
-    News(NewsKind.CUT_OFF, task(), "STORE_UNREACHABLE", {"seconds": "90"}),
-    News(NewsKind.UNWRITTEN, task(), "STORE_UNREACHABLE"),
-    News(NewsKind.STOPPED, facts={"tasks": 3}),
+    RunnerNews(NewsKind.STARTED, facts={"base_branch": "main"}),
+    RunnerNews(NewsKind.WAITING),
+    RunnerNews(NewsKind.HELD_UP, None, "RUN_IN_PROGRESS", {"holder": "RUN-7"}),
+    RunnerNews(NewsKind.HELD_UP, None, "DOCTOR_FAILED", {"holder": "no git"}),
+    RunnerNews(NewsKind.HELD_UP, task(), "QUEUE_IN_PROGRESS", {"holder": "pid 7"}),
+    *(RunnerNews(NewsKind.CLAIMED, task(action=action)) for action in TaskAction),
+    RunnerNews(NewsKind.ENDED, task(status=TaskStatus.COMPLETE, run_id="RUN-1")),
+    RunnerNews(NewsKind.ENDED, task(status=TaskStatus.CANCELLED, error_message="CANCELLED"), "CANCELLED"),
+    RunnerNews(NewsKind.ENDED, LOST, "RUNNER_LOST"),
+    RunnerNews(NewsKind.LOST, task(), "LOCK_MISMATCH"),
+    RunnerNews(NewsKind.RECOVERING, task(), "PROCESS_CRASHED"),
+    RunnerNews(NewsKind.REAPED, LOST, "RUNNER_LOST", {"lost_runner": "other"}),
+    RunnerNews(NewsKind.STORE_AWAY, None, "STORE_UNREACHABLE", {"problem": "refused", "command": "aiflow store start"}),
+    RunnerNews(NewsKind.STORE_BACK),
+    RunnerNews(NewsKind.CUT_OFF, task(), "STORE_UNREACHABLE", {"seconds": "90"}),
+    RunnerNews(NewsKind.UNWRITTEN, task(), "STORE_UNREACHABLE"),
+    RunnerNews(NewsKind.STOPPED, facts={"tasks": 3}),
 ]
 
 
-def shown(capsys: pytest.CaptureFixture[str], *news: News, language: str = "en") -> list[str]:
+def shown(capsys: pytest.CaptureFixture[str], *news: RunnerNews, language: str = "en") -> list[str]:
     view = RunnerView(Texts(language), RUNNER, as_json=False, clock=lambda: NOW)
     with view:
         for each in news:
@@ -61,7 +61,7 @@ def shown(capsys: pytest.CaptureFixture[str], *news: News, language: str = "en")
 def test_everything_that_happens_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown(capsys, *EVERYTHING)
     assert len(lines) == len(EVERYTHING)
-    assert lines[0] == "Runner of app in /app  (host-1-ab)"
+    assert lines[0] == "Runner of app in /app  (host-1-ab)  Base branch: main"
     assert lines[2:5] == [
         "Tasks wait: another run is active in this checkout: RUN-7",
         "No task is taken until this is mended: no git  → aiflow doctor",
@@ -134,11 +134,11 @@ def test_only_a_runner_with_a_task_says_what_becomes_of_it(capfd: pytest.Capture
 
     assert [said(is_now=is_now) for is_now in (False, True)] == ["Stopping …\n"] * 2
     for end in (NewsKind.ENDED, NewsKind.LOST):
-        view.hear(News(NewsKind.CLAIMED, task()))
-        view.hear(News(NewsKind.HELD_UP, task(), "QUEUE_IN_PROGRESS", {"holder": "pid 7"}))
+        view.hear(RunnerNews(NewsKind.CLAIMED, task()))
+        view.hear(RunnerNews(NewsKind.HELD_UP, task(), "QUEUE_IN_PROGRESS", {"holder": "pid 7"}))
         assert said(is_now=False) == "Stops after this task. Ctrl-C again ends it.\n"
         assert said(is_now=True) == "Stopping; the task at work is handed on …\n"
-        view.hear(News(end, task(status=TaskStatus.COMPLETE), "LOCK_MISMATCH"))
+        view.hear(RunnerNews(end, task(status=TaskStatus.COMPLETE), "LOCK_MISMATCH"))
         assert said(is_now=True) == "Stopping …\n"
 
 
@@ -149,7 +149,7 @@ def test_on_a_terminal_a_long_line_is_broken_and_not_cut(
     monkeypatch.setenv("COLUMNS", str(columns))
     view = RunnerView(Texts(language), RUNNER, as_json=False, clock=lambda: NOW)
     view._is_watched = True
-    told = Told(NOW, view._line(News(NewsKind.ENDED, LOST, "RUNNER_LOST")))
+    told = ToldOnce(NOW, view._line(RunnerNews(NewsKind.ENDED, LOST, "RUNNER_LOST")))
     lines = view._laid_out(told)
     assert len(lines) > 1
     assert max(map(width_of, lines)) <= columns
@@ -164,11 +164,11 @@ def test_the_live_area_says_what_it_does_and_what_came_of_it() -> None:
     def area() -> list[str]:
         return [plain(line).strip() for line in view._picture(60)]
 
-    for each in (News(NewsKind.CLAIMED, task()), News(NewsKind.ENDED, task(status=TaskStatus.COMPLETE))):
+    for each in (RunnerNews(NewsKind.CLAIMED, task()), RunnerNews(NewsKind.ENDED, task(status=TaskStatus.COMPLETE))):
         view.hear(each)
-    view.hear(News(NewsKind.WAITING))
+    view.hear(RunnerNews(NewsKind.WAITING))
     assert area()[1:] == ["1 complete, 0 with an error, 0 cancelled", "Waiting for tasks …", "Ctrl-C: stop"]
-    view.hear(News(NewsKind.CLAIMED, task()))
+    view.hear(RunnerNews(NewsKind.CLAIMED, task()))
     assert area()[1:] == [
         "00:00  ▶ RQ-1",
         "00:00    setting up the worktree",

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import aiflow
-from aiflow.adapters.atomic_files import translated
-from aiflow.adapters.git_cli import Git
-from aiflow.adapters.workshop import checkout_folder
+from aiflow.adapters.files.atomic_files import translated
+from aiflow.adapters.git.git_cli import Git
+from aiflow.adapters.machine import checkout_folder
 from aiflow.errors import BadInputError
 from aiflow.settings import TABLE
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from aiflow.domain.programs import End, Program
 from aiflow.domain.request import UNCLEAN
 from aiflow.errors import AiflowError
+from aiflow.messages.commands import command_line
+from aiflow.messages.details import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,16 +82,19 @@ class CommandNotifier:
         problem = _problem(ended, limit)
         last_line = self._clean(said.decode("utf-8", "replace")).rpartition("\n")[2]
         # The end of it: its beginning may be the rest of a secret that was cut in two.
-        return ": ".join(filter(None, (problem, last_line[-MAX_LINE:]))) if problem else None
+        if problem and last_line:
+            return words("note_problem.more", problem=problem, said=last_line[-MAX_LINE:])
+        return problem
 
     def _fields(self, note: Note) -> dict[str, str | None]:
         """Return a note as it may leave the machine: no secrets, nothing that commands a terminal, not too long."""
+        command = command_line(note.action) if note.action else None
         return {
             "kind": note.kind.value,
             "reason_code": note.reason_code,
             "title": _cut(self._clean(note.title).replace("\n", " "), MAX_LINE),
             "text": _cut(self._clean(note.text), MAX_TEXT),
-            "command": _cut(self._clean(note.command).replace("\n", " "), MAX_LINE) if note.command else None,
+            "command": _cut(self._clean(command).replace("\n", " "), MAX_LINE) if command else None,
             "request_id": note.request_id,
             "run_id": note.run_id,
         }
@@ -107,10 +112,10 @@ def _cut(text: str, length: int) -> str:
 def _problem(ended: Ended, limit: float) -> str | None:
     """Name what went wrong with the command's end."""
     if ended.end is End.TIMED_OUT or ended.end is End.SILENT:
-        return f"it took longer than {limit:g} s"
+        return words("agent_end.timed_out", seconds=f"{limit:g}")
     if ended.end is not End.EXITED:
-        return ended.end.value.replace("_", " ")
+        return words(f"agent_end.{ended.end}", program="/bin/sh")
     if ended.exit_code != 0:
-        return f"exit code {ended.exit_code}"
+        return words("agent_end.exited", code=ended.exit_code)
     # Most likely it sends in the background, and was ended before it had sent.
-    return "it left processes running, which were ended" if ended.leftovers else None
+    return words("note_problem.left") if ended.leftovers else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.atomic_files import create_file, guarded, is_inside, replace_file, state_dir, translated
+from aiflow.adapters.files.atomic_files import STATE_DIR, create_file, is_inside, refuse_link, state_dir, translated
 from aiflow.errors import EnvironmentProblemError
 from aiflow.settings import FILE_NAME
 
@@ -32,7 +32,21 @@ def _refuse_worktree(folder: str) -> None:
         return
     with translated(folder), open(f"{folder}/.git", encoding="utf-8", errors="surrogateescape") as file:
         project = file.read().removeprefix("gitdir:").strip().partition("/.git/worktrees/")[0]
-    raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=folder, commands=(f"cd {project}",))
+    from aiflow.domain.next_action import shell
+
+    raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=folder, commands=(shell(f"cd {project}"),))
+
+
+# Where aiflow keeps what it believes.
+_PARTS = ("locks", "control", "guards", "activity", "tmp")
+STATE_FOLDERS = ("runs", STATE_DIR, *(f"{STATE_DIR}/{name}" for name in _PARTS))
+
+
+def refuse_linked_state(root: str) -> None:
+    """Refuse links in the place of our own folders: a branch may have brought them, and they may lead anywhere."""
+    for name in STATE_FOLDERS:
+        with translated(root):
+            refuse_link(f"{root}/{name}")
 
 
 def find_repository(start: Path | str) -> str:
@@ -81,17 +95,3 @@ class ProjectFolder:
                 return False
             target.parent.mkdir(parents=True, exist_ok=True)
             return create_file(target, text.encode("utf-8"), state_dir(self._root, "tmp"))
-
-    def add_lines(self, path: str, lines: tuple[str, ...]) -> tuple[str, ...]:
-        """Add the lines that a text file lacks, in its own line endings; return those added."""
-        target = (self._root / path).resolve()
-        with translated(target), guarded(state_dir(self._root, "locks") / "project.guard"):
-            before = target.read_bytes() if target.exists() else b""
-            eol = b"\r\n" if b"\r\n" in before else b"\n"
-            present = {line.strip().strip(b"/") for line in before.splitlines()}
-            missing = tuple(line for line in lines if line.encode().strip(b"/") not in present)
-            if missing:
-                gap = eol if before and not before.endswith(b"\n") else b""
-                after = before + gap + b"".join(line.encode() + eol for line in missing)
-                replace_file(target, after, state_dir(self._root, "tmp"), expected=before if target.exists() else None)
-        return missing

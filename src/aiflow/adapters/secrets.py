@@ -42,7 +42,7 @@ _TOKEN_WORDS = (
     *(b"AIza", b"npm_", b"pypi-", b"hf_", b"eyJ"),
 )
 # None goes beyond a quotation mark behind its secret: an answer is masked while it is JSON, and must stay JSON.
-_IN_URL = re.compile(rb"""(?<=://)([^\s/:@"'<>\\]+):([^\s/@"'<>\\]+)(?=@)""")
+_IN_URL = re.compile(rb"""(?<=://)([^\s/:@"'<>\\]*):([^\s/@"'<>\\]+)(?=@)""")
 # A header as it is sent, or as an entry of JSON, YAML or code; inside JSON a quotation mark has backslashes before it.
 # No secret begins with a brace, but what stands for one does: `Bearer ${TOKEN}`.
 _HEADER = re.compile(
@@ -52,6 +52,39 @@ _HEADER = re.compile(
 # the key is, too: a number of JSON's is none.
 _KEY_HEADER = re.compile(
     rb"""(?i)(api-key(?:\\*["']\s*:\s*\\*["']|[ \t]*:[ \t]*(?:\\*["'])?))(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}"""
+)
+# A key as programs write it to files, also inside JSON; what stands between the two lines goes. Its end may be missing.
+_KEY_BEGIN = rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
+_KEY_BODY = rb"(?:[A-Za-z0-9+/=\s:,.]++|\\+[nrt/]|-(?!----END))"
+_PRIVATE_KEY = re.compile(
+    rb"(%b)(?=(?:\s|\\+[nr])*(?:[A-Za-z0-9+/=]{24}|Proc-Type|Version|Comment))%b++" % (_KEY_BEGIN, _KEY_BODY)
+)
+_OPEN_KEY = re.compile(rb"%b%b*+\Z" % (_KEY_BEGIN, _KEY_BODY))
+# Names whose values are secrets: in variables, options, connection strings, forms, JSON and YAML.
+_PASSWORD_NAMES = (
+    rb"(?:passw(?:or)?d|passphrase|client_?secret|(?:account|sharedaccess|secret_?access)_?key|(?<=;)pwd|(?<=;\ )pwd)"
+)
+# What stands for a secret or names its type, a variable, or an expression that gives it.
+_NO_PASSWORD = (
+    rb"(?!\$|\{|<|%|\*|(?:none|null|true|false|str|string|bytes|text|any|input|required|optional|password|undefined)\b"
+    rb"|[a-z_]\w*(?:\(|\[|\.[a-z_])|[a-z]+(?:_[a-z]+)+\b)"
+)
+_PASSWORDS = (
+    # password=value, also in quotation marks; the value of a quoted name is in such marks, too.
+    re.compile(rb"""(?i)(%b=(?:\\*["'])?)%b[^\s"'<>\\;,&)\]}]{3,}""" % (_PASSWORD_NAMES, _NO_PASSWORD)),
+    re.compile(rb"""(?i)(%b\\*["']\s*[:=]\s*\\*["'])%b[^"'<>\\\r\n]{3,}""" % (_PASSWORD_NAMES, _NO_PASSWORD)),
+    # Behind a colon words follow, too: a password has a digit or a sign in it.
+    re.compile(
+        rb"""(?i)(%b[ \t]*:[ \t]+(?:\\*["'])?)%b(?=[^\s"'<>\\,;)\]}]*(?:\d|[!-&*+/=?@^~]))[^\s"'<>\\,;)\]}]{3,}"""
+        % (_PASSWORD_NAMES, _NO_PASSWORD)
+    ),
+)
+# What is searched for behind which words, in small letters.
+_BEHIND_WORDS = (
+    ((b"authorization",), (_HEADER,)),
+    ((b"api-key",), (_KEY_HEADER,)),
+    ((b"private key",), (_PRIVATE_KEY,)),
+    ((b"passw", b"passphrase", b"secret", b"accountkey", b"accesskey", b"access_key", b"pwd="), _PASSWORDS),
 )
 
 
@@ -82,6 +115,11 @@ class Masker:
             at = start if start < at < end else at
         return at
 
+    def open_key(self, data: bytes) -> int:
+        """Return where a private key begins that has not come to its end yet; the text's end if there is none."""
+        found = _OPEN_KEY.search(data) if b"PRIVATE KEY" in data else None
+        return found.start() if found else len(data)
+
     def _searches(self, data: bytes) -> Iterator[tuple[re.Pattern[bytes], bytes]]:
         """Give what may be found in a text, and what is shown instead."""
         if self._values is not None:
@@ -91,10 +129,9 @@ class Masker:
         if b"://" in data:
             yield _IN_URL, rb"\1:***"
         folded = data.lower()  # quicker than any search that takes large letters for small ones
-        if b"authorization" in folded:
-            yield _HEADER, rb"\1***"
-        if b"api-key" in folded:
-            yield _KEY_HEADER, rb"\1***"
+        for words, patterns in _BEHIND_WORDS:
+            if any(word in folded for word in words):
+                yield from ((pattern, rb"\1***") for pattern in patterns)
 
     def mask_text(self, text: str) -> str:
         """The same for a text."""

@@ -5,23 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.atomic_files import read_regular
+from aiflow.adapters.files.atomic_files import read_regular
 from aiflow.errors import SettingsError, as_problem
-from aiflow.settings import (
-    BY_NAME,
-    FILE_NAME,
-    SECTIONS,
-    TABLE,
-    Mistake,
-    MistakeKind,
-    Settings,
-    SettingValue,
-    Source,
-    check_tables,
-    check_text,
-    settle,
-    unknown,
-)
+from aiflow.settings import BY_NAME, FILE_NAME, SECTIONS, TABLE, Settings, SettingValue, Source, settle
+from aiflow.settings.checking import Mistake, MistakeKind, check_tables, check_text, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

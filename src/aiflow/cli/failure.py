@@ -9,11 +9,13 @@ import traceback
 
 import click
 
-from aiflow.cli.render import say
-from aiflow.cli.session import current_texts, print_json
+from aiflow.cli.session import current_texts
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.terminal.render import say
 from aiflow.domain.reasons import exit_code
 from aiflow.errors import AiflowError, BadInputError, as_problem
-from aiflow.usecases.shapes import actions_of, error_facts, error_shape
+from aiflow.messages.commands import as_plain
+from aiflow.usecases.shapes.errors import actions_of, error_facts, error_shape
 
 
 def code_of(error: Exception) -> int:
@@ -67,8 +69,8 @@ def show(error: AiflowError) -> None:
         say(line, "  ", err=True)
     if kept := facts.get("kept"):
         say(str(kept), "  ", err=True)
-    for action in (*actions, *((hint,) if hint else ())):
-        say(str(action), "  → ", err=True)
+    for action in (*(each.typed for each in actions), *((str(as_plain(hint)),) if hint else ())):
+        say(action, "  → ", err=True)
 
 
 def _is_coloured() -> bool:

@@ -12,21 +12,26 @@ import importlib
 import os
 import signal
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from aiflow import __version__
 from aiflow.cli.language import find_language
-from aiflow.cli.session import Session, current_texts, use_texts
+from aiflow.cli.session import CliSession, current_texts, use_texts
 from aiflow.cli.words import WordedGroup, WordedOption, translate_click
 from aiflow.errors import AiflowError
 from aiflow.messages import Texts
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aiflow.ports import RequestSource
+
 COMMANDS = (
-    *("demo", "init", "new", "list", "show", "next", "why", "forecast", "set"),
+    *("demo", "init", "new", "edit", "status", "list", "show", "next", "why", "forecast", "set"),
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
-    *("runs", "logs", "report"),
+    *("runs", "logs", "report", "diff", "shell", "activity"),
     *("queue", "runner", "runners", "namespaces"),
     *("doctor", "agents", "locks", "store", "clean", "settings", "completion"),
 )
@@ -92,7 +97,7 @@ class LazyGroup(WordedGroup):
 @click.pass_context
 def cli(ctx: click.Context, /, project: str | None, settings: tuple[str, ...], **_given: object) -> None:
     """cli."""  # noqa: D403
-    ctx.obj = Session(project or ".", settings, current_texts())
+    ctx.obj = CliSession(project or ".", settings, current_texts(), ctx.obj or ())
 
 
 def main(args: list[str] | None = None) -> NoReturn:
@@ -117,13 +122,13 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def run(argv: list[str]) -> int:
-    """Run one command line and return its exit code."""
+def run(argv: list[str], more_sources: Sequence[RequestSource] = ()) -> int:
+    """Run one command line and return its exit code; requests come from files, and from `more_sources`."""
     is_json = "--json" in argv
     try:
         _heed_ctrl_c()
         _require_platform()
-        left = cli.main(argv, prog_name="aiflow", standalone_mode=False)
+        left = cli.main(argv, prog_name="aiflow", standalone_mode=False, obj=more_sources)
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as asked:
         click.echo(asked.format_message())

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from aiflow.cli.session import Session, current_texts
+from aiflow.cli.session import CliSession, current_texts, session_of
 from aiflow.cli.words import WordedCommand, WordedGroup, WordedOption
-from aiflow.domain.request import Priority, RequestId, RequestStatus, normalize_id
+from aiflow.domain.request import Priority, RequestId, RequestStatus
 from aiflow.errors import NotFoundError
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from click.shell_completion import CompletionItem
 
 STATUS_CHOICE = click.Choice([status.value for status in RequestStatus])
@@ -31,7 +33,7 @@ def command(name: str, *, is_lenient: bool = False, below: str | None = None) ->
 
     def decorate(function: F) -> click.Command:
         @functools.wraps(function)
-        def call(session: Session, /, *args: Any, as_json: bool, settings: tuple[str, ...], **given: Any) -> Any:
+        def call(session: CliSession, /, *args: Any, as_json: bool, settings: tuple[str, ...], **given: Any) -> Any:
             session.flags = (*session.flags, *settings)
             session.is_lenient = is_lenient
             is_json = as_json or bool(click.get_current_context().find_root().params.get("as_json"))
@@ -99,12 +101,12 @@ class Subcommands(WordedGroup):
             formatter.write_dl([(name, texts(f"cli.{self.name}.{name}")) for name in self.subcommands])
 
 
-def _suggest(session: Session, error: NotFoundError) -> None:
+def _suggest(session: CliSession, error: NotFoundError) -> None:
     """Add to an error about an unknown id which one may have been meant."""
     import difflib
 
     wanted = str(error.context.get("request_id", "")).casefold()
-    valid, broken = session.project.requests.load()
+    valid, broken = session.project.requests.load_all()
     ids = [*(request.id for request in valid), *(file.id for file in broken)]
     known = {each.casefold(): each for each in ids}
     close = difflib.get_close_matches(wanted, known, n=1)
@@ -119,8 +121,39 @@ class RequestIdType(click.ParamType[RequestId]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> RequestId:
         """Take the id out of what was typed."""
-        name = value.rpartition("/")[2] if value.startswith(("requests/", "./requests/")) else value
-        return normalize_id(name.removesuffix(".md"))
+        return read_id(value, session_of(ctx) if ctx else None)
+
+
+def read_id(typed: str, session: CliSession | None) -> RequestId:
+    """Take the id out of what was typed; which folder has the files is looked up only where one was typed."""
+    from aiflow.wiring import id_in
+
+    return id_in(typed, session.find_requests_dir()) if session and "/" in typed else id_in(typed)
+
+
+class ClockTime(click.ParamType["tuple[int, int]"]):
+    """A time of day: `22:00`."""
+
+    name = "HH:MM"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """Take hours and minutes out of what was typed."""
+        import re
+
+        typed = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", str(value).strip(), re.ASCII)
+        if typed is None:
+            self.fail(current_texts()("auto.no_time", value=value), param, ctx)
+        return int(typed[1]), int(typed[2])
+
+
+def next_moment(clock: tuple[int, int], after: datetime) -> datetime:
+    """Return when a clock on the wall next shows a time; the night in which it is put forward or back, too."""
+    from datetime import datetime as moment
+    from datetime import time, timedelta
+
+    day = after.astimezone().date()
+    days = (moment.combine(day + timedelta(days=number), time(*clock)).astimezone() for number in range(3))
+    return next(each for each in days if each > after)
 
 
 def option(*names: str, **settings: Any) -> Callable[[F], F]:
@@ -128,9 +161,15 @@ def option(*names: str, **settings: Any) -> Callable[[F], F]:
     return click.option(*names, cls=WordedOption, **settings)
 
 
-def target_argument() -> Callable[[F], F]:
+def target_argument(*, is_required: bool = True) -> Callable[[F], F]:
     """Declare the argument that names a run: its id, or a request's for its latest run (SPEC §13)."""
-    return click.argument("target", type=RequestIdType(), metavar="REQUEST|RUN", shell_complete=complete_request)
+    return click.argument(
+        "target",
+        type=RequestIdType(),
+        metavar="REQUEST|RUN" if is_required else "[REQUEST|RUN]",
+        required=is_required,
+        shell_complete=complete_request,
+    )
 
 
 def request_id_argument(*, is_required: bool = True) -> Callable[[F], F]:
@@ -149,11 +188,10 @@ def complete_request(ctx: click.Context, _param: click.Parameter, incomplete: st
     from click.shell_completion import CompletionItem
 
     from aiflow.errors import AiflowError
-    from aiflow.messages import Texts
 
-    session = ctx.obj or Session(ctx.find_root().params.get("project") or ".", (), Texts("en"))
+    session = session_of(ctx)
     try:
-        valid, _ = session.project.requests.load()
+        valid, _ = session.project.requests.load_all()
     except AiflowError:
         return []
     return [CompletionItem(r.id, help=r.title) for r in sorted(valid) if r.id.startswith(incomplete)]

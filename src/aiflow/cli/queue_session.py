@@ -9,58 +9,34 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aiflow.cli.options import F, option
-from aiflow.cli.store_progress import open_queue_store
-from aiflow.domain.namespace import check_namespace
+from aiflow.cli.terminal.store_progress import open_queue_store
+from aiflow.domain.queue.namespace import check_namespace
 from aiflow.errors import NotFoundError
 from aiflow.settings.table import LOCAL_STORE
-from aiflow.usecases.queue_desk import QueueDesk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from click.shell_completion import CompletionItem
 
-    from aiflow.cli.session import Session
+    from aiflow.cli.session import CliSession
     from aiflow.messages import Texts
-    from aiflow.ports.tasks import QueueStore
+    from aiflow.usecases.queue.desk import StoreView
 
 COMPLETED_TASKS = 50
 
 
-class QueueSession:
-    """The queue store of one call of the program; a store of this machine's own is started if need be."""
+def open_view(
+    session: CliSession, namespace: str | None = None, *, is_quiet: bool, is_to_write: bool = False
+) -> StoreView:
+    """Open the project's queue store for one call of the program; one of this machine's own is started if need be."""
+    from aiflow.wiring import namespace_of, queue_view
 
-    def __init__(
-        self, session: Session, namespace: str | None = None, *, is_quiet: bool, is_to_write: bool = False
-    ) -> None:
-        from aiflow.wiring import namespace_of
-
-        self.session = session
-        self.own = namespace_of(session.project, session.settings)
-        self.namespace = self.own if namespace is None else check_namespace(namespace)
-        self.timeout_seconds = session.settings.number("queue.heartbeat_timeout_seconds")
-        self.store: QueueStore = open_queue_store(session, is_quiet=is_quiet, is_to_write=is_to_write, is_all_told=True)
-
-    def desk(self, namespace: str | None = None) -> QueueDesk:
-        """Give one namespace, seen from this checkout."""
-        from aiflow.wiring import checkout_of, is_runner_gone, now, open_wake
-
-        name = namespace or self.namespace
-        project = self.session.project
-        return QueueDesk(
-            queue=self.store.queue(name),
-            runners=self.store.runners(name),
-            checkout=checkout_of(project),
-            locks=project.locks,
-            wake=open_wake(os.environ),
-            journal=self.session.journal,
-            clock=now,
-            chance=lambda: os.urandom(3).hex(),
-            timeout_seconds=self.timeout_seconds,
-            command="aiflow runner" if name == self.own else f"aiflow -c namespace={name} runner",
-            is_own=name == self.own,
-            is_gone=is_runner_gone,
-        )
+    namespace_of(session.project, session.settings)  # a name that is none is said before a store is started
+    if namespace is not None:
+        check_namespace(namespace)
+    store = open_queue_store(session, is_quiet=is_quiet, is_to_write=is_to_write, is_all_told=True)
+    return queue_view(session.project, session.settings, session.journal, store, namespace)
 
 
 @contextlib.contextmanager
@@ -88,17 +64,16 @@ def complete_task(ctx: click.Context, _param: click.Parameter, incomplete: str) 
     """Offer the ids of the newest tasks; nothing is started for that."""
     from click.shell_completion import CompletionItem
 
-    from aiflow.cli.session import Session
+    from aiflow.cli.session import session_of
     from aiflow.errors import AiflowError
-    from aiflow.messages import Texts
-    from aiflow.usecases.list_tasks import Wanted, list_tasks
+    from aiflow.usecases.queue.look import TaskFilter, list_tasks
 
-    session = ctx.obj or Session(ctx.find_root().params.get("project") or ".", (), Texts("en"))
+    session = session_of(ctx)
     try:
         if not _answers(session):
             return []
-        queue = QueueSession(session, ctx.params.get("namespace"), is_quiet=True).desk().queue
-        tasks = list_tasks(queue, Wanted(limit=COMPLETED_TASKS)).tasks
+        queue = open_view(session, ctx.params.get("namespace"), is_quiet=True).desk.queue
+        tasks = list_tasks(queue, TaskFilter(limit=COMPLETED_TASKS)).tasks
     except AiflowError:
         return []
     return [
@@ -108,7 +83,7 @@ def complete_task(ctx: click.Context, _param: click.Parameter, incomplete: str) 
     ]
 
 
-def _answers(session: Session) -> bool:
+def _answers(session: CliSession) -> bool:
     """Tell whether the store can be asked without starting one."""
     from aiflow.wiring import local_store
 

@@ -1,40 +1,30 @@
-"""What every command that works on runs shares: the engine, signals, finding the run that is meant."""
+"""What every command that works on runs shares: the engine, signals, waiting for its turn."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
-import time
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.cli.recording import recorded
-from aiflow.cli.render import say_at_once
-from aiflow.cli.run_view import RunView
-from aiflow.cli.session import print_json
-from aiflow.domain.auto_run import StopRequest
-from aiflow.domain.request import DEFAULT_PRIORITY, RequestId
-from aiflow.domain.task import TaskAction
-from aiflow.errors import AiflowError, ConflictError, NotFoundError
-from aiflow.usecases.accept_run import newest_run
-from aiflow.usecases.run_shapes import exit_code_of, run_result
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.terminal.render import say_at_once
+from aiflow.cli.views.run import RunView
+from aiflow.domain.auto.stopping import StopRequest
+from aiflow.errors import AiflowError, ConflictError
+from aiflow.usecases.runs.turn import Patience, in_turn
+from aiflow.usecases.shapes.runs import exit_code_of, run_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from aiflow.cli.session import Session
-    from aiflow.domain.request import Priority
-    from aiflow.domain.run import Run
-    from aiflow.domain.task import TaskEnd
+    from aiflow.cli.session import CliSession
+    from aiflow.domain.request import RequestId
+    from aiflow.domain.runs.run import Run
     from aiflow.usecases.engine import Engine
-    from aiflow.usecases.heartbeat import Hold
-    from aiflow.usecases.record_task import Errand
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-POLL_SECONDS = 0.05
-LOOK_AGAIN_SECONDS = 1.0
 
 
 class Interrupts:
@@ -91,28 +81,17 @@ def telling_once(text: str) -> Callable[[Interrupts], None]:
     return tell
 
 
-class Aim(NamedTuple):
-    """What a command is to do, and with what: a request, or a run of one."""
-
-    action: TaskAction
-    name: RequestId
-
-
 def run_to_the_end(
-    session: Session, aim: Aim, work: Callable[[Engine], Run], *, as_json: bool, wait: bool = False
+    session: CliSession, name: RequestId, work: Callable[[Engine], Run], *, as_json: bool, wait: bool = False
 ) -> None:
     """Let something work on a run in front of the person, and leave with the exit code of its end."""
-
-    def in_turn(engine: Engine) -> Run:
-        return _wait_for_turn(session, engine, work) if wait else work(engine)
-
     view = RunView(session.texts, is_quiet=as_json, stopping=session.texts("run.cancelling"))
     with catching_signals(view.heard) as interrupts, view:
         try:
             engine = session.engine(interrupts, view)
-            run = recorded(session, engine, lambda: _errand(engine, aim), in_turn, _end_of)
+            run = in_turn(engine, work, _patience(session, engine)) if wait else work(engine)
         except AiflowError as error:  # git knows nothing of requests, but the advice does
-            error.context.setdefault("request_id", aim.name)
+            error.context.setdefault("request_id", name)
             raise
     if as_json:
         print_json(run_result(run))
@@ -122,85 +101,18 @@ def run_to_the_end(
     raise click.exceptions.Exit(exit_code_of(run))
 
 
-def _errand(engine: Engine, aim: Aim) -> Errand:
-    """Say what goes into the queue: a start names a request, everything else goes on with a run of one."""
-    from aiflow.usecases.record_task import Errand
+def _patience(session: CliSession, engine: Engine) -> Patience:
+    """Wait as a person does (`--wait`): told once whom for, and until they lose patience."""
+    told: list[str] = []
 
-    if aim.action is TaskAction.START:
-        return Errand(aim.action, aim.name, priority=_priority(engine, aim.name))
-    run = find_run(engine, aim.name)
-    return Errand(aim.action, run.request_id, run.run_id, _priority(engine, RequestId(run.request_id)))
+    def tell(error: ConflictError) -> None:
+        if not told:
+            told.append(error.reason_code)
+            click.echo(session.texts("run.waiting", run_id=error.context.get("run_id")), err=True)
 
-
-def _priority(engine: Engine, request_id: RequestId) -> Priority:
-    """Return a request's own priority; that it cannot be read is said by what is done with it."""
-    try:
-        return engine.source.load(request_id).priority
-    except AiflowError:
-        return DEFAULT_PRIORITY
-
-
-def _end_of(hold: Hold, run: Run) -> TaskEnd:
-    from aiflow.usecases.execute_task import end_of_run
-
-    return end_of_run(hold, run)
-
-
-def _wait_for_turn(session: Session, engine: Engine, work: Callable[[Engine], Run]) -> Run:
-    """Start as soon as no other run is in progress (`--wait`); an auto-run lets whoever waits go first."""
-    try:
-        return work(engine)
-    except ConflictError as error:
-        if error.reason_code != "RUN_IN_PROGRESS":
-            raise
-        click.echo(session.texts("run.waiting", run_id=error.context.get("run_id")), err=True)
-    # Told to auto-run only until the turn is ours: behind that it waits for our lock, as for any other.
-    with contextlib.ExitStack() as turn:
-
-        def observe(run: Run) -> None:
-            turn.close()
-            engine.observe(run)
-
-        begun = replace(engine, observe=observe)
-        turn.enter_context(engine.control.waiting_for_turn())
-        while True:
-            _wait_until_free(engine)
-            try:
-                return work(begun)
-            except ConflictError as error:
-                if error.reason_code != "RUN_IN_PROGRESS":
-                    raise
-
-
-def _wait_until_free(engine: Engine) -> None:
-    """Wait until nobody runs here; a dead holder's lock is seen to again and again, for starting reclaims it."""
-    until = time.monotonic() + LOOK_AGAIN_SECONDS
-    while engine.locks.held()[0] and time.monotonic() < until:
-        if engine.interrupted():
+    def is_enough() -> bool:
+        if told and engine.voice.interrupted():
             raise click.Abort
-        time.sleep(POLL_SECONDS)
+        return False
 
-
-def find_run(engine: Engine, name: RequestId) -> Run:
-    """Return the run that is meant: one by its id, or a request's latest (SPEC §13)."""
-    latest = engine.runs.latest([name]).get(name)
-    if latest is not None:  # also of a request whose file is gone
-        return _load(engine, name, latest.run_id)
-    owner = engine.runs.find(name)
-    if owner is not None:
-        return _load(engine, owner, name)
-    if not name.startswith("RUN-"):
-        engine.source.load(name)  # an unknown request is said to be one
-    raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=name, name=name)
-
-
-def find_newest_run(engine: Engine, name: RequestId) -> Run:
-    """Return the run that is accepted or sent back: one by its id, or a request's last attempt."""
-    return newest_run(engine, name) or find_run(engine, name)
-
-
-def _load(engine: Engine, request_id: str, run_id: str) -> Run:
-    run = engine.runs.load(request_id, run_id)
-    if run is None:
-        raise AiflowError(reason_code="RUN_LOST", request_id=request_id, run_id=run_id, detail=f"{run_id}/stage.json")
-    return run
+    return Patience(tell, is_enough)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import re
-import sys
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
@@ -16,11 +13,13 @@ from aiflow.errors import AiflowError, SettingsError
 from aiflow.messages import Texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from aiflow.domain.activity import Activity
-    from aiflow.domain.run import Run
-    from aiflow.ports import Journal
+    from aiflow.domain.backlog.selection import Barrier
+    from aiflow.domain.request import Request, Value
+    from aiflow.domain.runs.run import Run
+    from aiflow.ports import Journal, Locks, RequestSource
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine
     from aiflow.wiring import Project
@@ -48,11 +47,14 @@ class View(Protocol):
         """Show the agent's output as it comes."""
 
 
-class Session:
+class CliSession:
     """One call of the program."""
 
-    def __init__(self, start: str, flags: tuple[str, ...], texts: Texts) -> None:
+    def __init__(
+        self, start: str, flags: tuple[str, ...], texts: Texts, more_sources: Sequence[RequestSource] = ()
+    ) -> None:
         self.start = start
+        self.more_sources = more_sources
         self.flags = flags
         self.texts = texts
         self.is_lenient = False
@@ -60,18 +62,23 @@ class Session:
     @cached_property
     def project(self) -> Project:
         """The project at or above the folder we were called in; its settings must be right."""
-        from aiflow.wiring import open_project
+        from aiflow.wiring import project_at
 
-        project = open_project(self.start)
-        if not self.is_lenient:
-            self.check_settings(project.root)
-        return project
+        folder = self.find_requests_dir() if self.is_lenient else self.settings.requests_dir
+        return project_at(self.root, self.more_sources, folder, self._request_written)
+
+    @cached_property
+    def root(self) -> str:
+        """The project's root."""
+        from aiflow.wiring import find_root
+
+        return find_root(self.start)
 
     @cached_property
     def settings(self) -> Settings:
         """The settings of the project; a mistake there does not keep a person from a run that is at work."""
         try:
-            return self.check_settings(self.project.root)
+            return self.check_settings(self.root)
         except SettingsError:
             if not self.is_lenient:
                 raise
@@ -80,11 +87,31 @@ class Session:
             click.echo(self.texts("settings.mistaken"), err=True)
             return settle({})
 
+    def find_requests_dir(self) -> str:
+        """Return the folder of the request files; the usual one where the settings have a mistake."""
+        from aiflow.settings import settle
+
+        try:
+            return self.check_settings(self.root).requests_dir
+        except AiflowError:
+            return settle({}).requests_dir
+
     def check_settings(self, root: str) -> Settings:
         """Read the settings, or stop with file, key and line."""
         from aiflow.wiring import read_settings
 
         return read_settings(root, self.flags)
+
+    def _request_written(self, path: str, request_id: str, changed: Mapping[str, tuple[Value, Value]] | None) -> None:
+        """Commit a request file that aiflow has just changed or made, where the settings say so (REQ-8)."""
+        if not self.settings.flag("commit_requests"):
+            return
+        from aiflow.domain.backlog.metadata import commit_message
+        from aiflow.wiring import commit_request
+
+        left = commit_request(self.project.root, self.settings, path, commit_message(request_id, changed))
+        if left is not None:
+            _warn(self.texts("commit_requests.left", path=path, problem=self.texts.say(left)))
 
     @property
     def journal(self) -> Journal:
@@ -93,12 +120,28 @@ class Session:
 
     def engine(self, interrupted: Callable[[], bool] = lambda: False, view: View | None = None) -> Engine:
         """The run engine of this checkout, which tells a view what happens."""
-        from aiflow.wiring import Voice, build_engine
+        from dataclasses import replace
+
+        from aiflow.usecases.engine import Voice
+        from aiflow.wiring import build_engine
 
         voice = Voice(self.texts, interrupted, warn=_warn)
         if view is not None:
-            voice = voice._replace(observe=view.observe, follow=view.follow)
+            voice = replace(voice, observe=view.observe, follow=view.follow)
         return build_engine(self.project, self.settings, self.journal, voice)
+
+    def missing_merges(self, request: Request) -> tuple[Barrier, ...]:
+        """Name the done dependencies whose merge is not in the base branch of what runs next."""
+        from aiflow.usecases.backlog.missing_merges import base_now, missing_merges
+
+        if not request.depends_on:  # most have none, and then git is not asked
+            return ()
+        engine = self.engine()
+        return missing_merges(engine, request, base_now(engine, self.project.auto_records))
+
+    def locks(self) -> Locks:
+        """The locks of this checkout, to be judged."""
+        return self.engine().locks
 
     @staticmethod
     def now() -> datetime:
@@ -106,9 +149,16 @@ class Session:
         return datetime.now().astimezone()
 
 
+def session_of(ctx: click.Context) -> CliSession:
+    """Return the session of a call; where only words are completed, no command has made one yet."""
+    if isinstance(ctx.obj, CliSession):
+        return ctx.obj
+    return CliSession(ctx.find_root().params.get("project") or ".", (), Texts("en"), ctx.obj or ())
+
+
 def _warn(text: str) -> None:
     """Say what did not work beside the work itself; that nobody reads it is no trouble."""
-    from aiflow.cli.render import say
+    from aiflow.cli.terminal.render import say
 
     with contextlib.suppress(OSError):
         say(text, err=True)
@@ -128,18 +178,3 @@ class _TellingJournal:
         except AiflowError as error:
             problem = f"{error.reason_code}: {error.context.get('path', '')}: {error.context.get('problem', '')}"
             click.echo(self._texts("journal.failed", problem=problem), err=True)
-
-
-# What commands a terminal, or what nobody would see in the output: JSON has another way to write it.
-_UNSEEN = (
-    "[\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
-)
-
-
-def print_json(data: Any, *, is_event: bool = False) -> None:
-    """Print one JSON document: indented for a person, on one line for a program; one of many events always so."""
-    indent = 2 if sys.stdout.isatty() and not is_event else None
-    text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
-    if not text.isprintable():
-        text = re.sub(_UNSEEN, lambda unseen: json.dumps(unseen[0])[1:-1], text)
-    click.echo(text.encode("utf-8", "backslashreplace"))

@@ -32,7 +32,7 @@ class WideFormatter(click.HelpFormatter):
 
     def write_text(self, text: str) -> None:
         """Write a paragraph."""
-        from aiflow.cli.layout import wrap
+        from aiflow.cli.terminal.layout import wrap
 
         indent = " " * self.current_indent
         for line in wrap(text, max(self.width - self.current_indent, 20)):
@@ -40,7 +40,7 @@ class WideFormatter(click.HelpFormatter):
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         """Write terms and what they mean in two columns."""
-        from aiflow.cli.layout import display_width, pad, wrap
+        from aiflow.cli.terminal.layout import display_width, pad, wrap
 
         pairs = list(rows)
         first = min(max(display_width(term) for term, _ in pairs), col_max) + col_spacing

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from aiflow.domain.next_action import NextAction
+
 
 class Health(StrEnum):
     """The verdict of one check, and of all together."""
@@ -23,7 +25,7 @@ _WEIGHT = {Health.PASS: 0, Health.WARN: 1, Health.FAIL: 2}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found, and the command that mends it; `message` is the key of a text, the facts fill it."""
+    """What one check found, and what mends it; `message` is the key of a text, the facts fill it."""
 
     check_id: str
     health: Health
@@ -31,7 +33,7 @@ class Finding:
     message: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     evidence: tuple[str, ...] = ()
-    fix: str | None = None
+    fix: NextAction | None = None
 
 
 def overall(findings: Iterable[Finding]) -> Health:

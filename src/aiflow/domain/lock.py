@@ -46,7 +46,7 @@ class Lock:
         return Process(self.host, self.pid, self.boot_id, self.pid_namespace, self.process_started_at)
 
 
-class Verdict(StrEnum):
+class LockVerdict(StrEnum):
     """What may be done with a lock: nothing, or reclaim it, and why."""
 
     HELD = "held"
@@ -58,7 +58,7 @@ class Verdict(StrEnum):
     @property
     def is_stale(self) -> bool:
         """Whether the lock may be reclaimed."""
-        return self not in (Verdict.HELD, Verdict.HELD_EXPIRED)
+        return self not in (LockVerdict.HELD, LockVerdict.HELD_EXPIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ class LockStatus:
 
     lock: Lock
     liveness: Liveness
-    verdict: Verdict
+    verdict: LockVerdict
 
 
-def judge(lock: Lock, alive: Liveness, now: datetime, ttl_seconds: float) -> Verdict:
+def judge(lock: Lock, alive: Liveness, now: datetime, ttl_seconds: float) -> LockVerdict:
     """Decide whether a lock may be reclaimed (LCK-4, LCK-5).
 
     Dead: at once. Alive: never, also when expired. Unknown: once expired. Damaged, or of nobody knows whom and until
@@ -80,12 +80,12 @@ def judge(lock: Lock, alive: Liveness, now: datetime, ttl_seconds: float) -> Ver
     if not lock.is_readable or is_timeless:
         written = lock.written_at
         is_old = written is not None and now - written > timedelta(seconds=ttl_seconds)
-        return Verdict.STALE_DAMAGED if is_old else Verdict.HELD
+        return LockVerdict.STALE_DAMAGED if is_old else LockVerdict.HELD
     if alive is Liveness.DEAD:
-        return Verdict.STALE_DEAD
+        return LockVerdict.STALE_DEAD
     if lock.expires_at is None or lock.expires_at >= now:
-        return Verdict.HELD
-    return Verdict.HELD_EXPIRED if alive is Liveness.ALIVE else Verdict.STALE_EXPIRED
+        return LockVerdict.HELD
+    return LockVerdict.HELD_EXPIRED if alive is Liveness.ALIVE else LockVerdict.STALE_EXPIRED
 
 
 def may_write(current: Lock | None, token: str) -> bool:

@@ -1,80 +1,105 @@
-"""What a run does next (RUN-2): the one decision that starting, going on and recovering share."""
+"""What a person can do next, as a value: a terminal makes a command of it, a page a button, an issue a sentence."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from aiflow.domain.answers import Role
-from aiflow.domain.lifecycle import RunState
-from aiflow.domain.usage import left, reached, tighter
+# What a person has still to fill in: the words of an answer, of a comment, of a prompt.
+OPEN = "…"
 
-if TYPE_CHECKING:
-    from aiflow.domain.run import Run, RunLimits
-    from aiflow.domain.usage import Budget
+
+class ActionKind(StrEnum):
+    """Everything that aiflow ever advises; `SHELL` is a command of another program, such as git."""
+
+    RUN = "run"
+    RESUME = "resume"
+    RETRY_STEP = "retry_step"
+    REPLAN = "replan"
+    UPDATE = "update"
+    ANSWER = "answer"
+    CANCEL = "cancel"
+    ACCEPT = "accept"
+    SEND_BACK = "send_back"
+    WHY = "why"
+    SHOW = "show"
+    LOGS = "logs"
+    REPORT = "report"
+    SET = "set"
+    NEW = "new"
+    LIST = "list"
+    NEXT = "next"
+    FORECAST = "forecast"
+    RUNS = "runs"
+    AUTO = "auto"
+    STOP = "stop"
+    LOCKS = "locks"
+    DOCTOR = "doctor"
+    AGENTS = "agents"
+    SETTINGS = "settings"
+    INIT = "init"
+    DEMO = "demo"
+    QUEUE_ADD = "queue_add"
+    QUEUE_LIST = "queue_list"
+    QUEUE_SHOW = "queue_show"
+    QUEUE_CANCEL = "queue_cancel"
+    RUNNER = "runner"
+    STORE_START = "store_start"
+    STORE_STATUS = "store_status"
+    STORE_LOGS = "store_logs"
+    SHELL = "shell"
+
+
+# Those that are about one request, run or task: without a name they say nothing.
+ABOUT_SOMETHING = frozenset(
+    {
+        *(ActionKind.RUN, ActionKind.RESUME, ActionKind.RETRY_STEP, ActionKind.REPLAN, ActionKind.UPDATE),
+        *(ActionKind.ANSWER, ActionKind.CANCEL, ActionKind.ACCEPT, ActionKind.SEND_BACK, ActionKind.WHY),
+        *(ActionKind.SHOW, ActionKind.LOGS, ActionKind.REPORT, ActionKind.SET),
+        *(ActionKind.QUEUE_SHOW, ActionKind.QUEUE_CANCEL),
+    }
+)
+OF_THE_QUEUE = frozenset({ActionKind.QUEUE_ADD, ActionKind.QUEUE_LIST, ActionKind.QUEUE_SHOW, ActionKind.QUEUE_CANCEL})
 
 
 @dataclass(frozen=True, slots=True)
-class CallRole:
-    """An agent is called."""
+class NextAction:
+    """One thing a person can do: what, to which request, run or task, and how.
 
-    role: Role
+    An option is a name with its value; one that is only said or not has an empty value. Those of `SET` are the keys and
+    values to be set; that of `SHELL` is the line to be typed.
+    """
 
+    kind: ActionKind
+    request_id: str | None = None
+    run_id: str | None = None
+    task_id: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
 
-class Action(Enum):
-    """What a run does besides calling agents."""
+    @property
+    def target(self) -> str | None:
+        """Whom it is about."""
+        return self.task_id or self.run_id or self.request_id
 
-    PREPARE = "the worktree is made and set up"
-    TEST = "the implementer's work is tested"
-    COMMIT = "the step is committed"
-    REPORT = "the last step is done: the report is written"
-    WAIT = "the agent's quota is waited for"
-    LIMIT = "a ceiling is reached: the run stops"
-    # A role's last call of this visit was lost in a crash: there is none left (RUN-4, RUN-14).
-    GIVE_UP = "the run stops"
+    def having(self, **options: str) -> NextAction:
+        """Return it with more options."""
+        return replace(self, options=(*self.options, *options.items()))
 
-
-def next_action(run: Run, limits: RunLimits) -> CallRole | Action | None:
-    """Say what a run does next, or None if it has ended."""
-    if not run.is_active:
-        return None
-    if run.state is RunState.INIT or not run.is_prepared:
-        return Action.PREPARE
-    if run.state is RunState.REPORTING:
-        return Action.REPORT
-    if run.state is RunState.TESTING and not run.visit.is_tested:
-        return Action.TEST
-    if run.state is RunState.TESTING and run.visit.is_reviewed:
-        return Action.COMMIT
-    return _before_a_call(run, limits) or CallRole(_ROLES[run.state])
+    def includes(self, other: NextAction) -> bool:
+        """Tell whether this is the other one, or the other one with more options."""
+        is_same = (self.kind, self.target) == (other.kind, other.target)
+        return is_same and self.options[: len(other.options)] == other.options
 
 
-def _before_a_call(run: Run, limits: RunLimits) -> Action | None:
-    """Return what comes before an agent may be called, or in place of it."""
-    if run.quota is not None and not run.quota.is_over:
-        return Action.WAIT
-    if run.is_spent(_ROLES[run.state], limits):
-        return Action.GIVE_UP
-    return Action.LIMIT if ceiling_reached(run, limits) else None
+# Work on what is in the queue.
+START_RUNNER = NextAction(ActionKind.RUNNER)
 
 
-def ceiling_reached(run: Run, limits: RunLimits) -> str | None:
-    """Return the setting whose ceiling is reached: the run's own, or that of the auto-run it belongs to."""
-    own = reached(run.usage, limits.ceilings)
-    if own is not None:
-        return f"limits.run_{own}"
-    of_session = reached(limits.spent + run.usage, limits.session_ceilings)
-    return None if of_session is None else f"limits.session_{of_session}"
+def shell(line: str) -> NextAction:
+    """Return a command of another program."""
+    return NextAction(ActionKind.SHELL, options=(("line", line),))
 
 
-def budget_of(run: Run, limits: RunLimits) -> Budget:
-    """Return what the next call may still use."""
-    return tighter(left(run.usage, limits.ceilings), left(limits.spent + run.usage, limits.session_ceilings))
-
-
-_ROLES = {
-    RunState.PLANNING: Role.PLANNER,
-    RunState.IMPLEMENTING: Role.IMPLEMENTER,
-    RunState.TESTING: Role.QA,
-}
+def set_status(request_id: str, status: str) -> NextAction:
+    """Return to give a request a status."""
+    return NextAction(ActionKind.SET, request_id, options=(("status", status),))

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aiflow.domain.next_action import NextAction
 
 
 class NoteKind(StrEnum):
@@ -15,12 +19,12 @@ class NoteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One message: what it is about in words, and the command to go on with."""
+    """One message: what it is about in words, and what to do to go on."""
 
     kind: NoteKind
     reason_code: str
     title: str
     text: str
-    command: str | None = None
+    action: NextAction | None = None
     request_id: str | None = None
     run_id: str | None = None

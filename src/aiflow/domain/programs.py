@@ -1,4 +1,4 @@
-"""External programs as values (AGT-4, AGT-5): what is to be run, and how it ended."""
+"""External programs as values (AGT-2, AGT-4, AGT-5): what to run, how it ended, the marks its processes carry."""
 
 from __future__ import annotations
 
@@ -48,3 +48,10 @@ class Ended:
     end: End
     exit_code: int | None = None
     leftovers: int = 0
+
+
+# What an agent or a test command of a run carries, and everything it starts.
+RUN_MARK = "AIFLOW_RUN_ID"
+# The guard process itself, and git: they end by themselves soon after the runner and are waited for.
+GUARD_MARK = "AIFLOW_GUARD_OF"
+GIT_MARK = "AIFLOW_GIT_OF"

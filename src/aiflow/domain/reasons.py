@@ -5,11 +5,12 @@ API, CLI, UI, comments and the reference page are drawn from this table; the wor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
 
 from aiflow.domain.lifecycle import RunState
+from aiflow.domain.next_action import OPEN, ActionKind, NextAction
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,16 +58,20 @@ class WayOn(StrEnum):
     NONE = "none"
 
 
-# The command that takes each way; what a person mends by hand has none.
-COMMANDS: Mapping[WayOn, str] = {
-    WayOn.RESUME: "aiflow resume {request_id}",
-    WayOn.RETRY_STEP: "aiflow retry-step {request_id}",
-    WayOn.REPLAN: "aiflow replan {request_id}",
-    WayOn.ANSWER: 'aiflow resume {request_id} --answer "…"',
-    WayOn.UPDATE: "aiflow resume {request_id} --update",
-    WayOn.ACCEPT: "aiflow accept {request_id}",
-    WayOn.NEW_RUN: "aiflow set {request_id} status=ready",
+# What takes each way; what a person mends by hand has nothing.
+WAYS: Mapping[WayOn, NextAction] = {
+    WayOn.RESUME: NextAction(ActionKind.RESUME),
+    WayOn.RETRY_STEP: NextAction(ActionKind.RETRY_STEP),
+    WayOn.REPLAN: NextAction(ActionKind.REPLAN),
+    WayOn.ANSWER: NextAction(ActionKind.ANSWER, options=(("answer", OPEN),)),
+    WayOn.UPDATE: NextAction(ActionKind.UPDATE),
+    WayOn.ACCEPT: NextAction(ActionKind.ACCEPT),
+    WayOn.NEW_RUN: NextAction(ActionKind.SET, options=(("status", "ready"),)),
 }
+
+
+# What a person can mend in the run's worktree instead, and have tested: `resume --keep-changes`.
+BY_HAND = frozenset({"UNIT_TEST_FAILED", "E2E_TEST_FAILED", "TEST_TIMEOUT", "QA_REJECTED"})
 
 
 class BlockedReason(StrEnum):
@@ -117,13 +122,16 @@ LOCK_NOT_FOUND           INPUT        404 BAD_INPUT   MEND        - -           
 REQUEST_EXISTS           INPUT        409 CONFLICT    MEND        - -                      no
 STATUS_NOT_ALLOWED       INPUT        422 BAD_INPUT   MEND        - -                      no
 EDIT_CONFLICT            INPUT        409 CONFLICT    MEND        - -                      yes
+EDITED_ELSEWHERE         INPUT        409 BAD_INPUT   MEND        - -                      no
 FOLDER_IN_USE            INPUT        409 BAD_INPUT   MEND        - -                      no
+REQUESTS_DIR_IN_USE      INPUT        409 BAD_INPUT   MEND        - -                      no
 HIDDEN_TEXT              INPUT        200 OK          MEND        - -                      no
 
 PROJECT_NOT_FOUND        ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
 REQUESTS_DIR_MISSING     ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
 PLATFORM_UNSUPPORTED     ENVIRONMENT  503 ENVIRONMENT NONE        - -                      no
 NETWORK_FILE_SYSTEM      ENVIRONMENT  503 ENVIRONMENT MEND        N environment_failure    no
+LINK_REFUSED             ENVIRONMENT  503 ENVIRONMENT MEND        N environment_failure    no
 DISK_FULL                ENVIRONMENT  507 ENVIRONMENT RESUME      N environment_failure    yes
 IO_ERROR                 ENVIRONMENT  503 ENVIRONMENT RESUME      N environment_failure    yes
 DOCTOR_FAILED            ENVIRONMENT  409 ENVIRONMENT RESUME      N environment_failure    yes
@@ -140,11 +148,13 @@ CANCELLED                EXECUTION    409 CONFLICT    RESUME      N decision_nee
 SENT_BACK                EXECUTION    200 OK          NONE        F decision_needed        no
 REPLANNED                EXECUTION    200 OK          NONE        F -                      no
 AWAITING_ACCEPTANCE      EXECUTION    200 OK          ACCEPT      - -                      no
+NOTHING_CHANGED          EXECUTION    200 OK          ACCEPT      - -                      no
 SETTINGS_CHANGED         EXECUTION    200 OK          ACCEPT      - -                      no
 CONFLICT_TO_REVIEW       EXECUTION    200 OK          ACCEPT      - -                      no
 RUN_NOT_ACCEPTABLE       EXECUTION    409 CONFLICT    NONE        - -                      no
 MERGE_TESTS_FAILED       EXECUTION    409 TESTS       UPDATE      - quality_rule_violation yes
 RUN_NOT_ACTIVE           EXECUTION    409 CONFLICT    NONE        - -                      no
+RUN_FROM_NEWER_VERSION   EXECUTION    409 CONFLICT    MEND        - -                      no
 RUN_NOT_RESUMABLE        EXECUTION    409 CONFLICT    NEW_RUN     - -                      no
 REPLAN_REQUIRED          EXECUTION    409 CONFLICT    REPLAN      - -                      no
 RETRY_LIMIT_EXCEEDED     EXECUTION    409 AGENT       REPLAN      N retry_condition_unmet  no
@@ -166,10 +176,13 @@ AGENT_QUOTA              AGENT        429 ENVIRONMENT RESUME      N resource_exc
 AGENT_AUTH_REQUIRED      AGENT        401 ENVIRONMENT RESUME      N environment_failure    no
 AGENT_SANDBOX_MISSING    AGENT        503 ENVIRONMENT RESUME      N environment_failure    no
 AGENT_PERMISSION_DENIED  AGENT        403 AGENT       RETRY_STEP  N policy_denied          no
+CHANGES_REFUSED          AGENT        422 AGENT       RETRY_STEP  N policy_denied          yes
 AGENT_SESSION_LOST       AGENT        200 OK          NONE        - -                      no
 
 WORKTREE_DIRTY           GIT          409 GIT         RESUME      N environment_failure    yes
 WORKTREE_LOST            GIT          409 GIT         RESUME      N environment_failure    yes
+SUBMODULE_CHANGED        GIT          409 GIT         RETRY_STEP  N policy_denied          yes
+DEPENDS_NOT_IN_BASE      GIT          200 OK          MEND        - -                      no
 ORIGIN_MISSING           GIT          200 OK          RESUME      - -                      no
 REMOTE_NOT_GITHUB        GIT          200 OK          RESUME      - -                      no
 PUSH_FAILED              GIT          200 OK          RESUME      - -                      no
@@ -183,6 +196,7 @@ GIT_TOO_OLD              GIT          503 GIT         MEND        - environment_
 GIT_FAILED               GIT          500 GIT         RESUME      N environment_failure    yes
 MERGE_CONFLICT           GIT          409 GIT         UPDATE      - decision_needed        yes
 CHECKOUT_IN_THE_WAY      GIT          409 GIT         ACCEPT      - decision_needed        yes
+CHECKOUT_RECOVERED       GIT          200 OK          NONE        - -                      no
 
 RUNNER_LOST              QUEUE        503 ENVIRONMENT RESUME      N environment_failure    yes
 RUNNER_STOPPED           QUEUE        503 ENVIRONMENT RESUME      N environment_failure    yes
@@ -211,6 +225,7 @@ AUTO_FAILED_LIMIT        EXECUTION    200 OK          MEND        - -           
 AUTO_STOPPED_BY_PERSON   EXECUTION    200 OK          NONE        - -                      no
 AUTO_RUNS_LIMIT          EXECUTION    200 OK          NONE        - resource_exceeded      no
 AUTO_MINUTES_LIMIT       EXECUTION    200 OK          NONE        - resource_exceeded      no
+AUTO_UNTIL_REACHED       EXECUTION    200 OK          NONE        - resource_exceeded      no
 AUTO_COST_LIMIT          EXECUTION    200 OK          NONE        - resource_exceeded      no
 AUTO_TOKENS_LIMIT        EXECUTION    200 OK          NONE        - resource_exceeded      no
 AUTO_CALLS_LIMIT         EXECUTION    200 OK          NONE        - resource_exceeded      no
@@ -257,7 +272,7 @@ def exit_code(code: str, cause: str | None = None) -> ExitCode:
     return reason_for(code).exit_code
 
 
-def mending_command(code: str, request_id: str, cause: str | None = None, way: str | None = None) -> str | None:
-    """Return the command that takes the recommended way on, or None if a person has to mend something first."""
-    command = COMMANDS.get(WayOn(way) if way in tuple(WayOn) else way_on(code, cause))
-    return command.format(request_id=request_id) if command else None
+def way_to_mend(code: str, request_id: str, cause: str | None = None, way: str | None = None) -> NextAction | None:
+    """Return what takes the recommended way on, or None if a person has to mend something first."""
+    action = WAYS.get(WayOn(way) if way in tuple(WayOn) else way_on(code, cause))
+    return replace(action, request_id=request_id) if action else None

@@ -6,7 +6,10 @@ import re
 import unicodedata
 from datetime import UTC, datetime
 from enum import Enum, StrEnum
-from typing import NamedTuple, NewType
+from typing import TYPE_CHECKING, NamedTuple, NewType
+
+if TYPE_CHECKING:
+    from aiflow.domain.claims import Refusal
 
 RequestId = NewType("RequestId", str)
 # A metadata value as written: text, a list of texts, or nothing.
@@ -55,10 +58,14 @@ DEFAULT_STATUS = RequestStatus.DRAFT
 
 
 class Request(NamedTuple):
-    """One valid backlog item; a named tuple because a backlog has tens of thousands of them (PRF-1)."""
+    """One valid backlog item; a named tuple because a backlog has tens of thousands of them (PRF-1).
+
+    `where` is its place as a person opens it: the path of its file below the root, or a URL. `kept` is what its source
+    itself knows to keep it from running: files know of nothing, an issue may be worked on elsewhere.
+    """
 
     id: RequestId
-    path: str
+    where: str
     title: str
     priority: Priority = DEFAULT_PRIORITY
     status: RequestStatus = DEFAULT_STATUS
@@ -67,6 +74,12 @@ class Request(NamedTuple):
     created_at: datetime | None = None
     updated_at: datetime | None = None
     missing: tuple[MetadataKey, ...] = ()
+    kept: Refusal | None = None
+
+    @property
+    def is_held_elsewhere(self) -> bool:
+        """Whether a run that is not of this checkout works on it, as far as its source knows."""
+        return self.kept is not None and self.kept.reason_code == "REQUEST_LOCKED"
 
 
 class ProblemKind(Enum):
@@ -96,6 +109,7 @@ class ProblemKind(Enum):
     BAD_TITLE = "bad_title"
     BAD_KEY = "bad_key"
     SAME_ID = "same_id"
+    FOREIGN_ID = "foreign_id"
     MISSPELT_KEY = "misspelt_key"
     CANNOT_EDIT = "cannot_edit"
 
@@ -109,18 +123,21 @@ class Problem(NamedTuple):
 
 
 class InvalidRequest(NamedTuple):
-    """A request file that cannot be used: listed with what is wrong, never run (REQ-4)."""
+    """A request that cannot be used: listed with what is wrong, never run (REQ-4).
+
+    `called` is the name its source has for it, where that is not the id it counts as.
+    """
 
     id: RequestId
-    path: str
+    where: str
     problems: tuple[Problem, ...]
     declared_id: RequestId | None = None
+    called: RequestId | None = None
 
     @property
     def names(self) -> frozenset[str]:
-        """The ids under which a person may look for it: the one it counts as, the one it claims, its file's name."""
-        stem = self.path.rpartition("/")[2].removesuffix(".md")
-        return frozenset(filter(None, (self.id, self.declared_id, normalize_id(stem))))
+        """The ids under which a person may look for it: the one it counts as, the one it claims, its source's."""
+        return frozenset(filter(None, (self.id, self.declared_id, self.called)))
 
     @property
     def reason_code(self) -> str:
@@ -151,15 +168,21 @@ def normalize_id(text: str) -> RequestId:
 
 
 def is_valid_id(text: str) -> bool:
-    """Tell whether an id is usable as a file name, a lock name and a git ref (REQ-2)."""
+    """Tell whether an id is usable as a file name, a lock name and a git ref (REQ-2); a `README.md` is no request."""
     if _PLAIN_ID.fullmatch(text):
-        return True
+        return text[:7].lower() != "readme"
     return (
         bool(text)
         and text.isprintable()
         and len(text.encode("utf-8", "surrogatepass")) <= MAX_ID_BYTES
         and _FORBIDDEN_IN_ID.search(text) is None
+        and not is_readme(text)
     )
+
+
+def is_readme(name: str) -> bool:
+    """Tell a name, be it of a file, that is no request's: it tells people about the folder (README, README.ja.md)."""
+    return name[:7].lower() in ("readme", "readme.")
 
 
 MAX_INSTANT_CHARACTERS = 64

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunState
+from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RUN_TRANSITIONS, RunState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
+
+# The format of `stage.json`. A newer one, or a state or step that is not known here, only a newer aiflow can follow.
+STAGE_VERSION = "1.0"
+FROM_NEWER = "RUN_FROM_NEWER_VERSION"
 
 
 class TaskRef(NamedTuple):
@@ -18,8 +22,18 @@ class TaskRef(NamedTuple):
     task_id: str
 
 
+class RunRecord(NamedTuple):
+    """What a list of runs shows besides: when it began, how long it was worked on, what its agents used."""
+
+    created_at: datetime | None
+    worked_seconds: float
+    cost_usd: float = 0.0
+    tokens: int = 0
+    agent_calls: int = 0
+
+
 class RunSummary(NamedTuple):
-    """What selection, `why` and the lists need to know of one run."""
+    """What selection, `why` and the lists need to know of one run; the record only where runs are listed."""
 
     run_id: str
     state: RunState
@@ -28,6 +42,12 @@ class RunSummary(NamedTuple):
     changed_at: datetime | None = None
     way_on: str | None = None
     task: TaskRef | None = None
+    record: RunRecord | None = None
+
+    @property
+    def why(self) -> str | None:
+        """Why it stopped: the reason itself, or what a reached limit was caused by."""
+        return self.cause if self.reason_code == "RETRY_LIMIT_EXCEEDED" and self.cause else self.reason_code
 
     @property
     def is_active(self) -> bool:
@@ -40,9 +60,48 @@ class RunSummary(NamedTuple):
         return self.state is RunState.NEEDS_INPUT
 
 
+def made_at(run_id: str) -> datetime | None:
+    """Read from a run's id when it began (SPEC §1); None if it does not say."""
+    try:
+        return datetime.strptime(run_id[4:19], "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+# Behind these a run rests, until somebody lets it go on.
+_RESTING = frozenset(event.value for _, event in RUN_TRANSITIONS) - frozenset(
+    event.value for (_, event), target in RUN_TRANSITIONS.items() if target in ACTIVE_RUN_STATES
+)
+
+
+def worked_seconds(created_at: datetime, history: Iterable[tuple[datetime, str]]) -> float:
+    """Return how long a run was worked on by its history: the time in which it waited for a person does not count."""
+    seconds, before, is_resting = 0.0, created_at, False
+    for at, event in history:
+        seconds += 0.0 if is_resting else max(0.0, (at - before).total_seconds())
+        before, is_resting = at, event in _RESTING
+    return round(seconds, 3)
+
+
+class RunList(NamedTuple):
+    """Runs with the requests they belong to, how many there are in all, and where the next page begins, if one does."""
+
+    runs: tuple[tuple[str, RunSummary], ...]
+    total: int
+    next_after: str | None = None
+
+
 # A run that was closed in favour of another one, or lost, has nothing more to say once there is a newer one.
 _CLOSED = ("REPLANNED", "SENT_BACK", "RUN_LOST")
 _PREFERENCE = {RunState.NEEDS_INPUT: 1, RunState.FAILED: 2, RunState.DONE: 3}
+
+
+def is_lost(latest: RunSummary | None) -> bool:
+    """Tell whether nothing is left of the run that a `running` request had: none is there, or only older ones (REQ-5).
+
+    One that was sent back is past: whoever claimed the request since then is lost.
+    """
+    return latest is None or latest.reason_code in ("RUN_LOST", "SENT_BACK")
 
 
 def latest_run(runs: Iterable[RunSummary]) -> RunSummary | None:

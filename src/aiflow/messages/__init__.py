@@ -1,7 +1,9 @@
 """The words (ERR-1): what people read, in Japanese and English, filled with facts.
 
 `messages.v1.<lang>.json` has title, summary and actions per reason code; `ui.v1.<lang>.json` everything else. An action
-may have alternatives, the most precise first and the general one last: what is said is the first whose facts are known.
+is words, or words and what to do (`advice`). It may have alternatives, the most precise first and the general one last:
+what is said is the first whose facts are known. A fact that is an action (`NextAction`) is said as its command, a
+`Detail` in the language of the text around it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from aiflow.messages.advice import Advice
+
 LANGUAGES = ("en", "ja")
 DEFAULT_LANGUAGE = "en"
 _PLACEHOLDERS = re.compile(r"\{(\w+)\}")
@@ -25,7 +29,7 @@ class Message(NamedTuple):
 
     title: str
     summary: str
-    actions: tuple[str, ...]
+    actions: tuple[Advice, ...]
 
 
 class Texts:
@@ -37,7 +41,14 @@ class Texts:
     def __call__(self, key: str, /, **facts: object) -> str:
         """Return one text, filled; a missing key shows itself rather than failing."""
         template = _load("ui", self.language).get(key)
-        return _fill(template, facts) if template is not None else key
+        return self._fill(template, facts) if template is not None else key
+
+    def say(self, told: object) -> str:
+        """Say a detail in this language; what is only a text stays as it is."""
+        from aiflow.messages.details import detail_of
+
+        known = detail_of(told)
+        return self(known.key, **dict(known.facts)) if known is not None else str(told)
 
     def has(self, key: str) -> bool:
         """Tell whether there is a text under a key."""
@@ -48,8 +59,16 @@ class Texts:
         found = _load("messages", self.language).get(code)
         if found is None:
             return Message(code, "", ())
-        actions = tuple(_fill(_fitting(action, facts), facts) for action in found["actions"])
-        return Message(_fill(found["title"], facts), _fill(found["summary"], facts), actions)
+        from aiflow.messages.advice import read_advice
+
+        fitting = (_fitting(action, facts) for action in found["actions"])
+        actions = tuple(read_advice(action, facts, lambda text: self._fill(text, facts)) for action in fitting)
+        # What is in the way may be another request's.
+        other = _load("ui", self.language).get(f"title.{code}.other") if "asked_for" in facts else None
+        return Message(self._fill(other or found["title"], facts), self._fill(found["summary"], facts), actions)
+
+    def _fill(self, template: str, facts: Mapping[str, object]) -> str:
+        return template.format_map(_Facts(facts, self)) if "{" in template else template
 
 
 def choose_language(flag: str | None, environ: Mapping[str, str], setting: str | None = None) -> str:
@@ -62,21 +81,35 @@ def choose_language(flag: str | None, environ: Mapping[str, str], setting: str |
 
 
 class _Facts(dict[str, object]):
-    """Facts for a template; one that is not known stays visible."""
+    """Facts for a template, in a language; one that is not known stays visible."""
+
+    def __init__(self, facts: Mapping[str, object], texts: Texts) -> None:
+        super().__init__(facts)
+        self._texts = texts
+
+    def __getitem__(self, key: str) -> object:
+        fact = super().__getitem__(key)
+        if type(fact) in (str, int, float):
+            return fact
+        from aiflow.messages.commands import as_plain
+        from aiflow.messages.details import detail_of
+
+        return as_plain(fact) if detail_of(fact) is None else self._texts.say(fact)
 
     def __missing__(self, key: str) -> str:
         return f"<{key}>"
 
 
-def _fill(template: str, facts: Mapping[str, object]) -> str:
-    return template.format_map(_Facts(facts)) if "{" in template else template
-
-
-def _fitting(action: str | list[str], facts: Mapping[str, object]) -> str:
+def _fitting(action: Any, facts: Mapping[str, object]) -> Any:
     """Choose among an action's alternatives."""
-    alternatives = [action] if isinstance(action, str) else action
-    known = (each for each in alternatives if all(name in facts for name in _PLACEHOLDERS.findall(each)))
-    return next(known, alternatives[-1])
+    from aiflow.messages.advice import SLOT, needed
+
+    def is_known(each: Any) -> bool:
+        text = each if isinstance(each, str) else each["text"].replace(SLOT, "")
+        return all(name in facts for name in (*_PLACEHOLDERS.findall(text), *needed(each)))
+
+    alternatives = action if isinstance(action, list) else [action]
+    return next(filter(is_known, alternatives), alternatives[-1])
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Every protocol the use cases need; those of git, the locks and the queue are on pages of their own."""
+"""Every protocol the use cases need; those of git, journal, locks, sources, queue and time have own pages."""
 
 from __future__ import annotations
 
@@ -7,44 +7,23 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from aiflow.ports.git import Housekeeping, Merging, Remote, Workspaces
+from aiflow.ports.journal import Journal, JournalReader
 from aiflow.ports.locks import Control, Lease, Locks, LockView
+from aiflow.ports.sources import RequestEditor, RequestSource
 from aiflow.ports.tasks import LocalStore, QueueStore, RunnerRecords, TaskQueue, Wake
+from aiflow.ports.time import Beside, Time
 
 if TYPE_CHECKING:
-    from aiflow.domain.activity import Activity
-    from aiflow.domain.agent_call import AgentCall, AgentReply
-    from aiflow.domain.agent_programs import AgentChoice, AgentProgram
-    from aiflow.domain.answers import Role
-    from aiflow.domain.auto_run import Session
-    from aiflow.domain.change import Change
-    from aiflow.domain.lifecycle import RunOutcome
+    from aiflow.domain.agents.answers import Role
+    from aiflow.domain.agents.call import AgentCall, AgentReply, Brief
+    from aiflow.domain.agents.programs import AgentChoice, AgentProgram
+    from aiflow.domain.auto.session import AutoSession
     from aiflow.domain.notes import Note
-    from aiflow.domain.place import Place
     from aiflow.domain.programs import Ended, Program
-    from aiflow.domain.request import InvalidRequest, Request, RequestId, RequestStatus, Value
-    from aiflow.domain.run import Brief, Run
+    from aiflow.domain.request import RequestId
     from aiflow.domain.run_summary import RunSummary
-
-
-class RequestFiles(Protocol):
-    """Where requests are kept as files."""
-
-    def load(self) -> tuple[list[Request], list[InvalidRequest]]:
-        """Read every request; a broken one stops nothing."""
-
-    def read(self, request_id: RequestId) -> Request | InvalidRequest:
-        """Read one request as it is now, without looking at the others."""
-
-    def body(self, request_id: RequestId) -> str:
-        """Return a request's text without its metadata."""
-
-    def edit(
-        self, request_id: RequestId, changes: Mapping[str, Change], body: tuple[str, str] | None = None
-    ) -> dict[str, tuple[Value, Value]]:
-        """Change keys (and the body), return key -> (old, new) of what really changed."""
-
-    def create(self, propose: Callable[[frozenset[str]], RequestId], text: str, values: Mapping[str, Value]) -> str:
-        """Create a request under an id that is free, from a text and values for its keys; return its path."""
+    from aiflow.domain.runs.run import Run
+    from aiflow.domain.runs.worktree import Place
 
 
 class RunHistory(Protocol):
@@ -56,21 +35,38 @@ class RunHistory(Protocol):
     def all_of(self, request_id: RequestId) -> tuple[RunSummary, ...]:
         """Return every run of one request, newest first."""
 
+    def has_draft(self, request_id: RequestId) -> bool:
+        """Tell whether a run was written down for a request and not made yet."""
+
+    def page(
+        self, request_id: RequestId | None = None, limit: int | None = None, after: str | None = None
+    ) -> tuple[tuple[tuple[RequestId, RunSummary], ...], int]:
+        """Return runs of one request or of all, newest first, those behind a run id, and how many there are in all.
+
+        Only here each has its record: when it began, how long it was worked on, what it used.
+        """
+
 
 class RunStore(RunHistory, Protocol):
     """The files of runs (RUN-1); every write is atomic, and made only while the lock is held."""
 
+    def draft(self, run: Run, brief: Brief) -> None:
+        """Write a new run down where it counts as none yet, in place of any other draft of its request."""
+
+    def drafted(self, request_id: RequestId) -> tuple[Run, Brief] | None:
+        """Return the run that was written down for a request and not made; None if there is none that is whole."""
+
+    def discard(self, request_id: RequestId) -> None:
+        """Remove what was written down for a request and not made."""
+
     def create(self, run: Run, brief: Brief) -> None:
-        """Make a run's folder, with the request as it is now."""
+        """Make a run's folder, with the request as it is now, whole at once: its draft, if it has one."""
 
     def save(self, run: Run) -> None:
         """Write `stage.json`."""
 
     def load(self, request_id: str, run_id: str) -> Run | None:
         """Read a run back; None if it is not there or its file cannot be read."""
-
-    def set_aside(self, request_id: str, run_id: str) -> None:
-        """Put a damaged `stage.json` aside: its run then counts as lost."""
 
     def find(self, run_id: str) -> str | None:
         """Return the request a run belongs to."""
@@ -93,11 +89,17 @@ class RunStore(RunHistory, Protocol):
     def write_patch(self, run: Run, step_id: str, patch: bytes | None) -> str | None:
         """Write an unfinished step's patch and return its path, or remove it."""
 
-    def open_log(self, run: Run, number: int, title: str) -> StepLog:
-        """Open a step's log to add to it (0 is the planner's), behind a dated title."""
+    def open_log(self, run: Run, number: int, title: str, follow: Hear | None = None) -> StepLog:
+        """Open a step's log to add to it (0 is the planner's), behind a dated title; `follow` gets all of it too."""
 
     def log_path(self, run: Run, number: int) -> str:
         """Return the path of a step's log, below the root."""
+
+    def log_numbers(self, run: Run) -> tuple[int, ...]:
+        """Return which logs a run has, in the order of its steps."""
+
+    def read_log(self, run: Run, number: int, offset: int = 0, limit: int | None = None) -> tuple[bytes, int] | None:
+        """Read a log from a byte on, at most so many, with the size it has now; None if there is no such log."""
 
 
 class StepLog(Protocol):
@@ -156,28 +158,6 @@ class Processes(Protocol):
         """Return what confines programs on this machine (`Program.writable`), None if nothing does."""
 
 
-class RequestSource(Protocol):
-    """Where requests come from and where their outcome goes, files or issues; the engine never asks which."""
-
-    def load(self, request_id: RequestId) -> Request:
-        """Return one request as it is now, or raise that there is none or that it cannot be read."""
-
-    def body(self, request_id: RequestId) -> str:
-        """Return a request's text without its metadata."""
-
-    def claim(self, request_id: RequestId, run_id: str) -> RequestStatus | None:
-        """Show that a run works on a request; None if that is so now, else the status a person gave it meanwhile."""
-
-    def settle(self, request_id: RequestId, run_id: str, outcome: RunOutcome) -> None:
-        """Show what a run's end means to its request; a status that a person set meanwhile stays (REQ-3)."""
-
-    def can_resume(self, request_id: RequestId) -> bool:
-        """Tell whether a stopped run of this request may go on."""
-
-    def send_back(self, request_id: RequestId, run_id: str, comment: str) -> None:
-        """Add a comment to a request and make it ready again, both at once (REQ-6)."""
-
-
 class Workshop(Protocol):
     """The machine a run works on: where its worktree goes, shell commands, files to copy, free space."""
 
@@ -207,8 +187,8 @@ class Workshop(Protocol):
     def unwritable(self) -> tuple[str, str] | None:
         """Return the folder that keeps worktrees from being made and what is the matter with it, else None."""
 
-    def free_bytes(self) -> int:
-        """Return how much room there is, in the checkout or where worktrees go, whichever has less."""
+    def least_room(self) -> tuple[str, int]:
+        """Return the checkout or where worktrees go, whichever has less room, and how many bytes that is."""
 
 
 class Notifier(Protocol):
@@ -221,18 +201,11 @@ class Notifier(Protocol):
 class AutoRecords(Protocol):
     """The auto-run session of this checkout, kept through a crash (AUT-4)."""
 
-    def load(self) -> Session | None:
+    def load(self) -> AutoSession | None:
         """Return the last session, or None if there is none that can be read."""
 
-    def save(self, session: Session) -> None:
+    def save(self, session: AutoSession) -> None:
         """Write the session down, atomically."""
-
-
-class Journal(Protocol):
-    """The one record of everything that happened (ERR-4)."""
-
-    def append(self, activity: Activity) -> None:
-        """Add one entry; it is on disk when this returns."""
 
 
 Clock = Callable[[], datetime]
@@ -241,11 +214,13 @@ Hear = Callable[[bytes], None]
 __all__ = [
     "Agents",
     "AutoRecords",
+    "Beside",
     "Clock",
     "Control",
     "Hear",
     "Housekeeping",
     "Journal",
+    "JournalReader",
     "Lease",
     "LocalStore",
     "LockView",
@@ -255,13 +230,14 @@ __all__ = [
     "Processes",
     "QueueStore",
     "Remote",
-    "RequestFiles",
+    "RequestEditor",
     "RequestSource",
     "RunHistory",
     "RunStore",
     "RunnerRecords",
     "StepLog",
     "TaskQueue",
+    "Time",
     "Wake",
     "Workshop",
     "Workspaces",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from aiflow.domain.cleaning import Item
-    from aiflow.domain.merge import Merge, Update
-    from aiflow.domain.place import Changes, Place, RepositoryFacts, Unfinished
-    from aiflow.domain.remains import Remains, TreeState
+    from aiflow.domain.clean.cleaning import Item
+    from aiflow.domain.clean.leftovers import Remains, TreeState
+    from aiflow.domain.runs.merge import CutOffMove, Merge, Update
+    from aiflow.domain.runs.worktree import Changes, Comparison, Place, RepositoryFacts, Unfinished
 
 
 class Workspaces(Protocol):
@@ -21,6 +21,9 @@ class Workspaces(Protocol):
 
     def version(self) -> tuple[int, ...]:
         """Return git's version."""
+
+    def tracked(self, folder: str) -> tuple[str, ...]:
+        """Return the files that git tracks in a folder of the user's checkout, by their paths from the root."""
 
     def untracked(self, place: Place) -> tuple[str, ...]:
         """Return what a set-up command made that git neither tracks nor ignores, a folder as one."""
@@ -38,7 +41,7 @@ class Workspaces(Protocol):
         """Tell whether one commit leads to another."""
 
     def collect(self, place: Place, since: str) -> Changes:
-        """Take everything a step changed since a commit into the index: own commits folded, `requests/` put back."""
+        """Take everything a step changed since a commit into the index: own commits folded, refused paths put back."""
 
     def commit(self, place: Place, since: str, message: str, *, amends: bool = False) -> str:
         """Commit what was collected on top of a commit (or in its place: `amends`), and return the new one."""
@@ -54,6 +57,9 @@ class Workspaces(Protocol):
 
     def diff(self, place: Place, since: str) -> str:
         """Return what was collected of a step since a commit, as text for a reviewer."""
+
+    def compare(self, old: str, new: str) -> Comparison | None:
+        """Return how two commits differ, from the repository alone; None if one of them is gone."""
 
     def snapshot(self, place: Place) -> str:
         """Return the tree of the worktree as it is, untracked files included."""
@@ -85,6 +91,12 @@ class Merging(Protocol):
 
     def move_base(self, place: Place, merge: Merge) -> bool:
         """Move the base branch to a merge commit, in a checkout by fast-forward; False if it moved by itself before."""
+
+    def put_right(self) -> CutOffMove | None:
+        """End or take back a fast-forward that was cut off together with its aiflow; None if there is none."""
+
+    def find_cut_off(self) -> CutOffMove | None:
+        """Tell of such a fast-forward that nobody has put right yet; changes nothing."""
 
     def update(self, place: Place, keep_as: str) -> Update:
         """Merge the base branch into a run's branch as a commit kept under a ref; the branch itself stays."""

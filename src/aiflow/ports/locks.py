@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from datetime import datetime
 
-    from aiflow.domain.auto_run import StopRequest
+    from aiflow.domain.auto.stopping import StopRequest
     from aiflow.domain.lock import Lock, LockStatus
     from aiflow.domain.request import RequestId
 
@@ -19,6 +19,15 @@ class LockView(Protocol):
 
     def held(self) -> tuple[dict[RequestId, Lock], Lock | None]:
         """Return the request locks by request, and the queue lock."""
+
+    def holder(self) -> Lock | None:
+        """Return the lock of whatever run is in progress in this checkout."""
+
+    def holder_of(self, request_id: RequestId) -> Lock | None:
+        """Return a request's lock."""
+
+    def queue_holder(self) -> Lock | None:
+        """Return the queue lock: whoever has it is the auto-run of this checkout."""
 
 
 class Lease(Protocol):

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.domain.lifecycle import TaskStatus
-    from aiflow.domain.runner import Runner
-    from aiflow.domain.store_obstacles import Obstacles
-    from aiflow.domain.task import Checkout, Task, TaskEnd
+    from aiflow.domain.queue.runner import Runner
+    from aiflow.domain.queue.store_obstacles import Obstacles
+    from aiflow.domain.queue.task import Checkout, Task, TaskEnd
 
 
 class Claimant(NamedTuple):
@@ -35,15 +35,11 @@ class TaskQueue(Protocol):
         """Put a new task into the queue and return it as it is there, with its fence.
 
         Takes its request's guard first: REQUEST_QUEUED if that has a live task already, named in the context. The same
-        task again is the same task, whatever became of it; another one under its id is TASK_EXISTS. A private one names
-        whom it is for (`claimed_by`), so that whoever finds it can tell whether that one still comes.
+        task again is the same task, whatever became of it; another one under its id is TASK_EXISTS.
         """
 
     def claim(self, claimant: Claimant, now: datetime) -> Task | None:
         """Claim the next task: highest priority, then oldest, of what this runner may take; None if there is none."""
-
-    def claim_this(self, task_id: str, claimant: Claimant, now: datetime) -> Task | None:
-        """Claim one task by its id, also a private one; None if it is not to be had by this runner."""
 
     def note_run(self, task: Task, run_id: str, now: datetime) -> None:
         """Name the run that works on a claimed task; LOCK_MISMATCH if the task is no longer ours."""
@@ -67,10 +63,7 @@ class TaskQueue(Protocol):
         """Return all of a task's prompt."""
 
     def tasks_of(self, runner_id: str) -> tuple[Task, ...]:
-        """Return the tasks that a runner has at work, and a terminal's own that it has not claimed yet.
-
-        Reads the whole namespace, consistently.
-        """
+        """Return the tasks that a runner has at work; reads the whole namespace, consistently."""
 
     def waiting(self, checkout: Checkout | None, most: int) -> tuple[str, ...]:
         """Return the places of what waits for a checkout's runners, or for anybody's: the first, in claim order.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiflow.domain.agent_programs import AgentChoice
+from aiflow.domain.agents.programs import AgentChoice
 
 if TYPE_CHECKING:
     from aiflow.settings import Settings

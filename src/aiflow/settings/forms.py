@@ -20,9 +20,16 @@ def is_store(value: str) -> bool:
     return is_reachable and is_plain and not (url.username or url.password or url.query or url.fragment)
 
 
+def is_folder(value: str) -> bool:
+    """Tell whether a text is a folder below the repository's root, written plainly, and neither git's nor aiflow's."""
+    parts = value.removesuffix("/").split("/")
+    is_plain = value.isprintable() and "\\" not in value and not any(part in ("", ".", "..") for part in parts)
+    return is_plain and parts[0].casefold() not in (".git", ".aiflow", "runs")
+
+
 def is_namespace(value: str) -> bool:
     """Tell whether a text can be a namespace; an empty one lets it be worked out (QUE-5)."""
-    from aiflow.domain.namespace import check_namespace
+    from aiflow.domain.queue.namespace import check_namespace
     from aiflow.errors import BadInputError
 
     try:

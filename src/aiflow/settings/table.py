@@ -24,7 +24,7 @@ LOCAL_STORE = "local"
 AWS_STORE = "aws"
 
 
-class Kind(StrEnum):
+class SettingKind(StrEnum):
     """What a setting's value is."""
 
     TEXT = "text"
@@ -46,7 +46,7 @@ class Setting(NamedTuple):
     form: str = ""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> SettingKind:
         """The kind of value, told by the default."""
         return _KINDS[type(self.default)]
 
@@ -57,7 +57,13 @@ class Setting(NamedTuple):
         return (self.env_alias, own) if self.env_alias else (own,)
 
 
-_KINDS = {str: Kind.TEXT, bool: Kind.BOOLEAN, int: Kind.INTEGER, float: Kind.NUMBER, tuple: Kind.LIST}
+_KINDS = {
+    str: SettingKind.TEXT,
+    bool: SettingKind.BOOLEAN,
+    int: SettingKind.INTEGER,
+    float: SettingKind.NUMBER,
+    tuple: SettingKind.LIST,
+}
 
 _AGENT = (
     Setting("agent.kind", "claude-code", ("claude-code", "codex", "acp", "command", "demo")),
@@ -85,6 +91,7 @@ def _for_role(row: Setting, role: str) -> Setting:
 TABLE: tuple[Setting, ...] = (
     Setting("namespace", "", form="namespace"),
     Setting("base_branch", ""),
+    Setting("requests_dir", "requests", form="folder"),
     Setting("accept", "manual", ("manual", "auto")),
     Setting("commit_requests", default=False),
     Setting("language", "", ("", "ja", "en"), env_alias="AIFLOW_LANG"),

@@ -1,24 +1,25 @@
-"""What the run engine works with: every port, the settings and the words, as one value."""
+"""What the run engine works with, by how long it lives: the checkout's ports, a caller's voice, a run's charge."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Self
 
-from aiflow.domain.quota import Patience
-from aiflow.domain.run import RunLimits
-from aiflow.domain.usage import Ceilings, Usage
+from aiflow.domain.agents.ceilings import Ceilings
+from aiflow.domain.agents.usage import Usage
+from aiflow.domain.runs.quota import QuotaPatience
+from aiflow.domain.runs.run import RunLimits
+from aiflow.errors import AiflowError
 from aiflow.settings import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from aiflow.domain.run import Run
     from aiflow.domain.run_summary import TaskRef
+    from aiflow.domain.runs.run import Run
     from aiflow.messages import Texts
     from aiflow.ports import (
         Agents,
-        Clock,
         Control,
         Housekeeping,
         Journal,
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
         Merging,
         Notifier,
         Remote,
+        RequestEditor,
         RequestSource,
         RunStore,
+        Time,
         Workshop,
         Workspaces,
     )
@@ -36,17 +39,62 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
-    """One checkout's engine.
+class Voice:
+    """Whoever calls the engine: their words, whether they ask it to stop, and what they want to see.
 
-    `interrupted` tells of a signal, `stop_code` what a run that ends for it stops with. `observe` is told of every
-    saved change of a run, `warn` of what did not work beside it. `session` is what the auto-run a run belongs to has
-    used in earlier runs, and its ceilings; `minutes_left` is how long that may still wait for anything. `task` is what
-    is worked for, where that is one of the queue.
+    `observe` gets every saved change of a run, `follow` the output of agents and tests as it comes, `warn` what did not
+    work beside the run itself.
+    """
+
+    texts: Texts
+    interrupted: Callable[[], bool] = lambda: False
+    observe: Callable[[Run], None] = lambda _run: None
+    follow: Callable[[bytes], None] | None = None
+    warn: Callable[[str], None] = lambda _text: None
+
+
+@dataclass(slots=True)
+class Ground:
+    """What an auto-run or a runner began on, and holds to whatever a person does in the checkout meanwhile.
+
+    `base_branch` is what it merges into (AUT-5). `is_clean` says that no edit of a person's was there (RUN-7).
+    """
+
+    base_branch: str = ""
+    is_clean: bool = False
+
+    def learn(self, base_branch: str, *, is_clean: bool) -> None:
+        """Hold to the first base branch that is seen, and remember that the checkout was clean once."""
+        self.base_branch = self.base_branch or base_branch
+        self.is_clean = self.is_clean or is_clean
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What a run is worked on for: a task of the queue, an auto-run, or neither.
+
+    `stop_code` is what a run stops with that ends for an interruption. `session` is what the auto-run has used in
+    earlier runs, and its ceilings; `minutes_left` is how long that may still wait for anything. `ground` is what a
+    process that stays began on; whoever works for a person at once has none.
+    """
+
+    task: TaskRef | None = None
+    stop_code: Callable[[], str] = lambda: "CANCELLED"
+    session: Callable[[], tuple[Usage, Ceilings]] = lambda: (Usage(), Ceilings())
+    minutes_left: Callable[[], float | None] = lambda: None
+    ground: Ground | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """All that reads or changes one checkout; lives as long as its process, for any number of callers.
+
+    Nothing in it belongs to a caller or to a run, so that several threads may use it at once.
     """
 
     backlog: BacklogSources
     source: RequestSource
+    editor: RequestEditor
     runs: RunStore
     locks: Locks
     control: Control
@@ -58,23 +106,49 @@ class Engine:
     agents: Agents
     workshop: Workshop
     journal: Journal
-    clock: Clock
+    time: Time
     new_run_id: Callable[[str | None], str]
     settings: Settings
-    texts: Texts
-    interrupted: Callable[[], bool] = lambda: False
-    stop_code: Callable[[], str] = lambda: "CANCELLED"
-    observe: Callable[[Run], None] = lambda _run: None
-    warn: Callable[[str], None] = lambda _text: None
     mask: Callable[[str], str] = str
-    session: Callable[[], tuple[Usage, Ceilings]] = lambda: (Usage(), Ceilings())
-    minutes_left: Callable[[], float | None] = lambda: None
-    task: TaskRef | None = None
+
+    def engine(self, voice: Voice, charge: Charge | None = None) -> Engine:
+        """Give the engine of this checkout to a caller."""
+        parts = {each.name: getattr(self, each.name) for each in fields(Ports)}
+        return Engine(**parts, voice=voice, charge=charge or Charge())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine(Ports):
+    """A checkout in the hands of one caller, who may be at work for a task or an auto-run."""
+
+    voice: Voice
+    charge: Charge = field(default_factory=Charge)
+
+    def heard_by(self, **parts: Any) -> Self:
+        """Give an engine whose caller hears or says something else."""
+        return replace(self, voice=replace(self.voice, **parts))
+
+    def charged_with(self, **parts: Any) -> Self:
+        """Give an engine that works for something else."""
+        return replace(self, charge=replace(self.charge, **parts))
+
+    @property
+    def base_branch(self) -> str:
+        """The branch that runs start from and are merged into; empty is the one that is checked out (AUT-5)."""
+        ground = self.charge.ground
+        return self.settings.text("base_branch") or (ground.base_branch if ground else "")
+
+    def find_base(self) -> str:
+        """Return the base branch by its name; empty if there is none, as with a detached HEAD."""
+        try:
+            return self.base_branch or self.workspaces(None).facts("").base_branch
+        except AiflowError:  # no repository: the doctor says so
+            return ""
 
     @property
     def limits(self) -> RunLimits:
         """The limits of runs, from the settings."""
-        spent, session_ceilings = self.session()
+        spent, session_ceilings = self.charge.session()
         return RunLimits(
             role_attempts=self.settings.integer("limits.role_attempts"),
             step_retries=self.settings.integer("limits.step_retries"),
@@ -99,9 +173,9 @@ class Engine:
         return f"{usual} ({others})" if others else usual
 
     @property
-    def quota_patience(self) -> Patience:
+    def quota_patience(self) -> QuotaPatience:
         """How long a quota may be waited for: as the settings say, and not beyond the end of the auto-run."""
-        return Patience(self.settings.number("limits.quota_wait_hours"), self.minutes_left())
+        return QuotaPatience(self.settings.number("limits.quota_wait_hours"), self.charge.minutes_left())
 
     @property
     def test_commands(self) -> dict[str, str]:

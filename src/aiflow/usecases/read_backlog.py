@@ -2,29 +2,73 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from aiflow.domain.backlog.selection import Backlog
 from aiflow.domain.request import RequestStatus
-from aiflow.domain.selection import Backlog
+from aiflow.domain.run_summary import is_lost
+from aiflow.errors import AiflowError, NotFoundError
 
 if TYPE_CHECKING:
-    from aiflow.ports import LockView, RequestFiles, RunHistory
+    from aiflow.domain.request import RequestId
+    from aiflow.ports import Locks, LockView, RequestSource, RunHistory
 
 
 class BacklogSources(NamedTuple):
     """Where a backlog is read from."""
 
-    requests: RequestFiles
+    requests: RequestSource
     runs: RunHistory
     locks: LockView
 
 
 def read_backlog(sources: BacklogSources, *, with_all_runs: bool = True) -> Backlog:
-    """Read everything; without `with_all_runs` only the runs that selection needs, those of ready requests."""
+    """Read everything; without `with_all_runs` only the runs of ready requests, for selection, and of running ones."""
     # Locks first: a run that ends while we read then shows as locked, never as free with a status already old.
     locks, queue_lock = sources.locks.held()
-    valid, invalid = sources.requests.load()
-    ready = RequestStatus.READY
-    wanted = None if with_all_runs else [request.id for request in valid if request.status is ready]
+    valid, invalid = sources.requests.load_all()
+    ready, running = RequestStatus.READY, RequestStatus.RUNNING
+    wanted = None if with_all_runs else [r.id for r in valid if r.status is ready or r.status is running]
     runs = sources.runs.latest(wanted)
-    return Backlog(tuple(valid), tuple(invalid), runs, locks, queue_lock)
+    drafted = frozenset(r.id for r in valid if r.status is running and sources.runs.has_draft(r.id))
+    return Backlog(tuple(valid), tuple(invalid), runs, locks, queue_lock, drafted=drafted)
+
+
+def is_known(source: RequestSource, request_id: RequestId) -> bool:
+    """Tell whether there is such a request, be it one that cannot be read."""
+    try:
+        source.load(request_id)
+    except NotFoundError:
+        return False
+    except AiflowError as error:
+        if error.reason_code == "REQUESTS_DIR_MISSING":  # then nothing is known at all
+            raise
+    return True
+
+
+def with_interrupted(backlog: Backlog, locks: Locks) -> Backlog:
+    """Add to a backlog which requests look as if somebody worked on them, while nobody does; nor does an auto-run."""
+    judged = locks.survey()
+    alive = {status.lock.request_id for status in judged if not status.verdict.is_stale}
+    dead = {status.lock.request_id for status in judged if status.verdict.is_stale}
+    queue_lock = backlog.queue_lock if None in alive else None
+    cut = {
+        request.id
+        for request in backlog.requests
+        if request.id not in alive
+        and not request.is_held_elsewhere
+        and (request.status is RequestStatus.RUNNING or ((run := backlog.runs.get(request.id)) and run.is_active))
+    }
+    lost = {name for name in cut - backlog.drafted if is_lost(backlog.runs.get(name))}
+    dead_locks = frozenset(request_id for request_id in backlog.locks if request_id in dead)
+    return replace(
+        backlog, interrupted=frozenset(cut), lost=frozenset(lost), dead_locks=dead_locks, queue_lock=queue_lock
+    )
+
+
+def without_dead_locks(backlog: Backlog, locks: Locks) -> Backlog:
+    """Return a backlog as the next start finds it, which reclaims the locks of dead holders first (LCK-5)."""
+    judged = with_interrupted(backlog, locks)
+    held = {name: lock for name, lock in judged.locks.items() if name not in judged.dead_locks}
+    return replace(judged, locks=held, dead_locks=frozenset())

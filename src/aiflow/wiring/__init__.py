@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiflow.adapters.lock_files import LockFiles
+from aiflow.adapters.locks.lock_files import LockFiles
+from aiflow.adapters.markdown_requests.source import FileSource
 from aiflow.adapters.markdown_requests.store import MarkdownRequests
-from aiflow.adapters.project_files import find_repository, find_root
-from aiflow.adapters.run_files import RunFiles
+from aiflow.adapters.markdown_requests.store import id_in as id_in
+from aiflow.adapters.project_files import find_repository as find_repository
+from aiflow.adapters.project_files import find_root as find_root
+from aiflow.adapters.project_files import refuse_linked_state
+from aiflow.adapters.run_folders.run_files import RunFiles
 from aiflow.usecases.read_backlog import BacklogSources
 from aiflow.wiring.stores import (
     count_listeners as count_listeners,
@@ -27,34 +32,41 @@ from aiflow.wiring.stores import (
     open_wake as open_wake,
 )
 from aiflow.wiring.stores import (
+    queue_view as queue_view,
+)
+from aiflow.wiring.stores import (
     store_look as store_look,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from aiflow.adapters.demo_folder import DemoFolder
+    from aiflow.adapters.journal import ActivityLog
+    from aiflow.adapters.markdown_requests.store import Written
     from aiflow.adapters.project_files import ProjectFolder
-    from aiflow.domain.run import Run
-    from aiflow.domain.runner import Runner
-    from aiflow.domain.task import Checkout
-    from aiflow.messages import Texts
-    from aiflow.ports import AgentPrograms, Agents, AutoRecords, Journal
+    from aiflow.domain.queue.runner import Runner
+    from aiflow.domain.queue.task import Checkout
+    from aiflow.ports import AgentPrograms, AutoRecords, Journal, RequestEditor, RequestSource, Time
     from aiflow.ports.tasks import QueueStore
     from aiflow.settings import Settings
-    from aiflow.usecases.engine import Engine
-    from aiflow.usecases.runner_desk import Desk
+    from aiflow.usecases.engine import Engine, Ports, Voice
+    from aiflow.usecases.project.init import Site
+    from aiflow.usecases.project.try_agent import TrialGround
+    from aiflow.usecases.runner.desk import RunnerDesk
 
 
 class Project(NamedTuple):
     """One checkout with everything that reads it."""
 
     root: str
-    requests: MarkdownRequests
+    requests: RequestSource
+    editor: RequestEditor
     runs: RunFiles
     locks: LockFiles
+    more: Sequence[RequestSource] = ()
 
     @property
     def path(self) -> Path:
@@ -76,64 +88,61 @@ class Project(NamedTuple):
         return ProjectFolder(self.path)
 
     @property
-    def journal(self) -> Journal:
-        """The journal of this checkout."""
-        from aiflow.adapters.activity_log import ActivityLog
+    def journal(self) -> ActivityLog:
+        """The journal of this checkout, to add to and to read."""
+        from aiflow.adapters.journal import ActivityLog
 
         return ActivityLog(self.path)
 
     @property
     def auto_records(self) -> AutoRecords:
         """What is kept of this checkout's auto-run."""
-        from aiflow.adapters.auto_files import AutoFile
+        from aiflow.adapters.run_folders.auto_files import AutoFile
 
         return AutoFile(self.root)
 
 
-class Voice(NamedTuple):
-    """What a caller of the engine gives: its words, whether it is to stop, and where it wants to see what happens."""
-
-    texts: Texts
-    interrupted: Callable[[], bool] = lambda: False
-    observe: Callable[[Run], None] = lambda _run: None
-    follow: Callable[[bytes], None] | None = None
-    warn: Callable[[str], None] = lambda _text: None
-
-
 def build_engine(project: Project, settings: Settings, journal: Journal, voice: Voice) -> Engine:
-    """Put the run engine together: the only place that knows what it is made of."""
+    """Put the run engine together for one caller."""
+    return build_ports(project, settings, journal).engine(voice)
+
+
+def build_ports(project: Project, settings: Settings, journal: Journal) -> Ports:
+    """Put a checkout's ports together: the only place that knows what it is made of."""
+    from aiflow.adapters.agents.call.command import Surroundings
     from aiflow.adapters.agents.chosen import ChosenAgents
-    from aiflow.adapters.agents.command import Surroundings
-    from aiflow.adapters.control_files import ControlFiles
-    from aiflow.adapters.file_source import FileSource
-    from aiflow.adapters.housekeeping import LocalHousekeeping
-    from aiflow.adapters.lock_taking import LockTaking
-    from aiflow.adapters.merging import GitMerging
+    from aiflow.adapters.git.cleaning.housekeeping import LocalHousekeeping
+    from aiflow.adapters.git.commits import GitRemote
+    from aiflow.adapters.git.merging.merging import GitMerging
+    from aiflow.adapters.git.run_base import with_base
+    from aiflow.adapters.git.worktrees.worktrees import GitWorkspaces
+    from aiflow.adapters.locks.control_files import ControlFiles
+    from aiflow.adapters.locks.taking import LockTaking
+    from aiflow.adapters.machine import LocalWorkshop, checkout_folder, state_home
     from aiflow.adapters.notifications import CommandNotifier
     from aiflow.adapters.processes.launch import GuardedProcesses
-    from aiflow.adapters.remote import GitRemote
-    from aiflow.adapters.run_store import RunFolders
+    from aiflow.adapters.run_folders.run_store import RunFolders
     from aiflow.adapters.secrets import Masker
-    from aiflow.adapters.workshop import LocalWorkshop, checkout_folder, state_home
-    from aiflow.adapters.worktrees import GitWorkspaces
-    from aiflow.usecases.engine import Engine
+    from aiflow.domain.agents.plain_text import plain
+    from aiflow.usecases.engine import Ports
 
     root, environ = project.root, os.environ
     masker = Masker(environ)
     processes = GuardedProcesses(f"{root}/.aiflow/guards")
     workshop = LocalWorkshop(root, environ, settings, processes)
-    runs = RunFolders(root, masker, now, workshop.worktree_path)
-    runs.follow = voice.follow
     state = str(checkout_folder(root, environ))
-    around = Surroundings(root, f"{state}/results", f"{state_home(environ)}/calls", environ, processes, masker)
-    hooks, sign = settings.flag("git.hooks"), settings.flag("git.sign")
-    return Engine(
+    calls, caches = f"{state_home(environ)}/calls", f"{state}/caches"
+    around = Surroundings(root, f"{state}/results", calls, environ, processes, masker, caches)
+    hooks, sign, base_branch = settings.flag("git.hooks"), settings.flag("git.sign"), settings.text("base_branch")
+    requests_dir = settings.requests_dir
+    return Ports(
         backlog=project.sources,
-        source=FileSource(project.requests, journal, now),
-        runs=runs,
+        source=project.requests,
+        editor=project.editor,
+        runs=RunFolders(root, masker, now, workshop.worktree_path, partial(with_base, root, base_branch)),
         locks=LockTaking(root, settings.number("locks.ttl_seconds")),
         control=ControlFiles(root),
-        workspaces=lambda run_id: GitWorkspaces(root, run_id, hooks=hooks, sign=sign),
+        workspaces=lambda run_id: GitWorkspaces(root, run_id, hooks=hooks, sign=sign, folder=requests_dir),
         remote=GitRemote(root, hooks=hooks),
         merging=GitMerging(root, hooks=hooks, sign=sign),
         notifier=CommandNotifier(root, environ, settings, processes, masker),
@@ -141,33 +150,30 @@ def build_engine(project: Project, settings: Settings, journal: Journal, voice: 
         agents=ChosenAgents(settings, around),
         workshop=workshop,
         journal=journal,
-        clock=now,
+        time=system_time(),
         new_run_id=new_run_id,
         settings=settings,
-        texts=voice.texts,
-        interrupted=voice.interrupted,
-        observe=voice.observe,
-        warn=voice.warn,
-        mask=masker.mask_text,
+        mask=lambda text: masker.mask_text(plain(text)),
     )
 
 
 def find_agents(settings: Settings, root: str) -> AgentPrograms:
     """Give a look at the agent programs of this machine, as a project at this root would find them."""
-    from aiflow.adapters.agents.installed import InstalledAgents
+    from aiflow.adapters.agents.finding.installed import InstalledAgents
 
     return InstalledAgents(os.environ, root, settings.texts("agent.env"))
 
 
 @contextlib.contextmanager
-def trial_agents(settings: Settings, root: str) -> Iterator[tuple[Agents, tuple[str, str]]]:
-    """Give the agents for a call that belongs to no run: a folder of its own to work in, gone afterwards, and an id."""
+def trial_agents(settings: Settings, root: str) -> Iterator[TrialGround]:
+    """Give the ground for a call that belongs to no run: its folder is gone afterwards."""
     import tempfile
 
+    from aiflow.adapters.agents.call.command import Surroundings
     from aiflow.adapters.agents.chosen import ChosenAgents
-    from aiflow.adapters.agents.command import Surroundings
     from aiflow.adapters.processes.launch import GuardedProcesses
     from aiflow.adapters.secrets import Masker
+    from aiflow.usecases.project.try_agent import TrialGround
 
     with tempfile.TemporaryDirectory(prefix="aiflow-", ignore_cleanup_errors=True) as made:
         folder = os.path.realpath(made)
@@ -175,14 +181,21 @@ def trial_agents(settings: Settings, root: str) -> Iterator[tuple[Agents, tuple[
         processes = GuardedProcesses(f"{folder}/guards")
         masker = Masker(os.environ)
         around = Surroundings(root, f"{folder}/results", f"{folder}/calls", os.environ, processes, masker)
-        yield ChosenAgents(settings, around), (f"{folder}/work", new_run_id())
+        yield TrialGround(ChosenAgents(settings, around), f"{folder}/work", new_run_id(), system_time())
 
 
 def now() -> datetime:
     """The time, with the user's own offset."""
-    from datetime import datetime
+    from aiflow.adapters.system_time import local_now
 
-    return datetime.now().astimezone()
+    return local_now()
+
+
+def system_time() -> Time:
+    """The time of this machine."""
+    from aiflow.adapters.system_time import SystemTime
+
+    return SystemTime()
 
 
 def new_run_id(newest: str | None = None) -> str:
@@ -197,19 +210,43 @@ def new_run_id(newest: str | None = None) -> str:
     return f"{stamp}-{int(number, 16) + 1:06x}"
 
 
-def open_project(start: str) -> Project:
-    """Find the project at or above a folder."""
-    return project_at(find_root(start))
+def project_at(
+    root: str,
+    more: Sequence[RequestSource] = (),
+    requests_dir: str = "requests",
+    written: Written | None = None,
+) -> Project:
+    """Put a project together at a known root; its requests are its files, and those of `more` sources.
+
+    `written` hears of each request file that is changed or made.
+    """
+    refuse_linked_state(root)
+    files = MarkdownRequests(root, requests_dir, written)
+    source: RequestSource = FileSource(files)
+    editor: RequestEditor = files
+    if more:
+        from aiflow.adapters.several_sources import FilesAmongOthers, SeveralSources
+
+        source, editor = SeveralSources(source, more), FilesAmongOthers(files, more)
+    return Project(root, source, editor, RunFiles(root), LockFiles(root), more)
 
 
-def project_at(root: str) -> Project:
-    """Put a project together at a known root."""
-    return Project(root, MarkdownRequests(root), RunFiles(root), LockFiles(root))
+def commit_request(root: str, settings: Settings, path: str, message: str) -> str | None:
+    """Commit one request file in the user's checkout; return why it was left, None if it was not (REQ-8)."""
+    from aiflow.adapters.git.git_cli import Git
+    from aiflow.adapters.git.request_commits import commit_file
+
+    return commit_file(Git(root, hooks=settings.flag("git.hooks"), sign=settings.flag("git.sign")), path, message)
 
 
-def new_project(start: str) -> Project:
-    """Put a project together at the root of the repository at or above a folder, for `init`."""
-    return project_at(find_repository(start))
+def site_at(root: str, start: str, settings: Settings) -> Site:
+    """Give a repository to make a project of, seen from a folder at or below its root."""
+    from aiflow.adapters.git.project_look import ProjectLook
+    from aiflow.usecases.project.init import Site
+
+    below = os.path.relpath(os.path.realpath(start), root)
+    look, programs = ProjectLook(root), find_agents(settings, root)
+    return Site(project_at(root).folder, look, programs, settings, "" if below == os.curdir else below)
 
 
 def new_demo(folder: str | None) -> DemoFolder:
@@ -228,33 +265,33 @@ def read_settings(root: str, flags: Iterable[str]) -> Settings:
 
 def is_runner_gone(runner: Runner) -> bool:
     """Tell whether a runner was a process of this machine and is provably dead."""
-    from aiflow.adapters.runner_process import is_gone
+    from aiflow.adapters.processes.runner_process import is_gone
 
     return is_gone(runner)
 
 
 def checkout_of(project: Project) -> Checkout:
     """Name a project's checkout as every machine sees it (QUE-11)."""
-    from aiflow.adapters.runner_process import checkout_at
+    from aiflow.adapters.processes.runner_process import checkout_at
 
     return checkout_at(project.root)
 
 
-def build_desk(project: Project, engine: Engine, store: QueueStore, *, is_listening: bool = True) -> Desk:
-    """Put a runner's place of work together, to be woken there or not; who works there says what it hears and tells."""
-    from aiflow.adapters.runner_process import make_task_id, new_runner
-    from aiflow.usecases.runner_desk import Desk, pace_of
+def build_desk(project: Project, engine: Engine, store: QueueStore) -> RunnerDesk:
+    """Put a runner's place of work together, to be woken there; who works there says what it hears and tells."""
+    from aiflow.adapters.processes.runner_process import make_task_id, new_runner
+    from aiflow.usecases.runner.desk import pace_of, sit_down
 
     namespace = namespace_of(project, engine.settings)
     runner = new_runner(project.root, namespace, now())
-    return Desk(
-        engine=engine,
+    return sit_down(
+        engine,
+        runner,
+        pace_of(engine.settings),
         queue=store.queue(namespace),
-        records=store.runners(namespace),
-        wake=open_wake(os.environ, namespace, runner.runner_id if is_listening else None),
-        runner=runner,
-        pace=pace_of(engine.settings),
+        runners=store.runners(namespace),
+        wake=open_wake(os.environ, namespace, runner.runner_id),
         auto_records=project.auto_records,
-        new_task_id=lambda: make_task_id(now()),
+        new_task_id=make_task_id,
         is_gone=is_runner_gone,
     )

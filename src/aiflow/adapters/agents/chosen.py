@@ -7,21 +7,21 @@ import sys
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.acp.driver import AcpDriver
-from aiflow.adapters.agents.claude_code import ClaudeDriver
-from aiflow.adapters.agents.codex import CodexDriver
-from aiflow.adapters.agents.command import CommandAgent, Launch
-from aiflow.adapters.agents.installed import InstalledAgents
-from aiflow.adapters.agents.stream import StreamAgent
+from aiflow.adapters.agents.call.command import CommandAgent, Launch
+from aiflow.adapters.agents.call.stream import StreamAgent
+from aiflow.adapters.agents.claude.agent import ClaudeDriver
+from aiflow.adapters.agents.codex.agent import CodexDriver
+from aiflow.adapters.agents.finding.installed import InstalledAgents
 from aiflow.settings.agents import choice_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from aiflow.adapters.agents.command import Surroundings
-    from aiflow.adapters.agents.stream import Driver
-    from aiflow.domain.agent_call import AgentCall, AgentReply
-    from aiflow.domain.agent_programs import AgentProgram
-    from aiflow.domain.answers import Role
+    from aiflow.adapters.agents.call.command import Surroundings
+    from aiflow.adapters.agents.call.stream import Driver
+    from aiflow.domain.agents.answers import Role
+    from aiflow.domain.agents.call import AgentCall, AgentReply
+    from aiflow.domain.agents.programs import AgentProgram
     from aiflow.settings import Settings
 
 # The kinds that tell what they do as events; each driver is made for one role.

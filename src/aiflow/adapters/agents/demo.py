@@ -40,17 +40,17 @@ ARROW = re.compile(r"^=>[ \t]*\r?\n", re.MULTILINE)
 CONFLICT = r"(?ms)^<{7} [^\n]*\n(?P<ours>.*?)(?:^\|{7}[^\n]*\n.*?)?^={7}\r?\n(?P<theirs>.*?)^>{7} [^\n]*(?:\n|\Z)"
 
 
-class Block:
+class DemoBlock:
     """One instruction of a request's text."""
 
     def __init__(self, kind: str, path: str, attempt: int | None, text: str) -> None:
         self.kind, self.path, self.attempt, self.text = kind, path, attempt, text
 
 
-class Part:
+class DemoPart:
     """The part of a text that one step is about."""
 
-    def __init__(self, title: str, text: str, blocks: tuple[Block, ...]) -> None:
+    def __init__(self, title: str, text: str, blocks: tuple[DemoBlock, ...]) -> None:
         self.title, self.text, self.blocks = title, text, blocks
 
 
@@ -70,7 +70,7 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def parts_of(request: dict[str, Any]) -> list[Part]:
+def parts_of(request: dict[str, Any]) -> list[DemoPart]:
     """Cut a request's text into steps at its second-level headings that have something to do below them."""
     body = request["body"]
     marks = [(match.start(), match[1]) for match in HEADING.finditer(_without_fences(body))]
@@ -79,17 +79,17 @@ def parts_of(request: dict[str, Any]) -> list[Part]:
 
 
 def _without_fences(body: str) -> str:
-    """Blank out fenced blocks, so that a heading inside one is none; offsets stay."""
+    """Blank out fenced blocks, so that the demo agent takes no heading inside one for a step; offsets stay."""
     return FENCE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), body)
 
 
-def _part(title: str, text: str) -> Part:
+def _part(title: str, text: str) -> DemoPart:
     blocks = []
     for kind, rest, content in FENCE.findall(text):
         attempt = ATTEMPT.search(rest)
         path = rest[: attempt.start()].strip() if attempt else rest.strip()
-        blocks.append(Block(kind, path, int(attempt[1]) if attempt else None, content))
-    return Part(title, text, tuple(blocks))
+        blocks.append(DemoBlock(kind, path, int(attempt[1]) if attempt else None, content))
+    return DemoPart(title, text, tuple(blocks))
 
 
 def plan(call: dict[str, Any]) -> dict[str, Any]:
@@ -127,19 +127,19 @@ def implement(call: dict[str, Any]) -> dict[str, Any]:
         if block.attempt in (None, call["attempt"]):
             _apply(block, answer)
     if not part.blocks:
-        _apply(Block("append", "DEMO.md", None, f"- {call['request']['id']}: {part.title}\n"), "")
+        _apply(DemoBlock("append", "DEMO.md", None, f"- {call['request']['id']}: {part.title}\n"), "")
     time.sleep(float(os.environ.get("AIFLOW_DEMO_SECONDS", "0")))
     return {"status": "done", "summary": part.title}
 
 
-def _part_of_step(call: dict[str, Any]) -> Part | None:
+def _part_of_step(call: dict[str, Any]) -> DemoPart | None:
     """Return what the text says of a step; nothing of one that aiflow added, as for a merge."""
     parts = parts_of(call["request"])
     number = int(call["step"]["id"][1:])
     return parts[number - 1] if number <= len(parts) else None
 
 
-def _apply(block: Block, answer: str) -> None:
+def _apply(block: DemoBlock, answer: str) -> None:
     """Write, extend, change or delete one file below the worktree."""
     path = _inside(block.path)
     literal = json.dumps(answer, ensure_ascii=False)

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from aiflow.domain.metadata import KNOWN_KEYS, NULLS
+from aiflow.domain.backlog.metadata import KNOWN_KEYS, NULLS
 from aiflow.domain.request import Problem, ProblemKind, Value
 
 _FENCE = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
@@ -49,7 +49,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class KeyEntry:
     """One key: its value as text, its line, and where key, value and a list's items stand in the file."""
 
     value: Value
@@ -63,29 +63,29 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Block:
+class MetadataBlock:
     """A whole metadata block; `span` is None if the file has none, `others` are keys not ours, by line."""
 
     span: Span | None
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, KeyEntry] = field(default_factory=dict)
     others: dict[str, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
 
-def read_block(text: str) -> Block:
+def read_block(text: str) -> MetadataBlock:
     """Read the metadata block at the start of a file's text, whichever of the two forms it has."""
     start = 1 if text.startswith("\ufeff") else 0
     if opening := _FENCE.match(text, start):
         closing = _CLOSING.search(text, opening.end())
         if closing is None:
-            return Block(None, problems=[Problem(ProblemKind.NOT_CLOSED, 1)])
+            return MetadataBlock(None, problems=[Problem(ProblemKind.NOT_CLOSED, 1)])
         span = Span(opening.end(), closing.start(), closing.end(), is_fenced=True)
     else:
         plain = _plain_span(text, start)
         if plain is None:
-            return Block(None)
+            return MetadataBlock(None)
         span = plain
-    block = Block(span)
+    block = MetadataBlock(span)
     if span.end - span.start > MAX_BLOCK_CHARACTERS:
         facts = (("limit", str(MAX_BLOCK_CHARACTERS)),)
         block.problems.append(Problem(ProblemKind.METADATA_TOO_LARGE, line_at(text, span.start), facts))
@@ -116,7 +116,7 @@ def line_at(text: str, index: int) -> int:
     return 1 + len(_LINE_END.findall(text, 0, index))
 
 
-def _read_events(text: str, block: Block, span: Span) -> None:
+def _read_events(text: str, block: MetadataBlock, span: Span) -> None:
     """Let YAML read the block and note every top-level key; what is wrong becomes a problem with its line."""
     import yaml
 
@@ -151,7 +151,7 @@ def _telling_mark(error: Any) -> Any:
 class _EventReader:
     """Takes YAML events one by one and keeps the top-level keys and their values."""
 
-    def __init__(self, text: str, block: Block, offset: int) -> None:
+    def __init__(self, text: str, block: MetadataBlock, offset: int) -> None:
         self._text = text
         self._line_ends = [match.end() for match in _LINE_END.finditer(text, 0, offset + MAX_BLOCK_CHARACTERS)]
         self._block = block
@@ -243,7 +243,7 @@ class _EventReader:
         end = start + len(self._text[start : self._offset + end].rstrip())
         style = getattr(event, "style", None) or ("-" if getattr(event, "flow_style", None) is False else "")
         items = tuple(self._spans) if style == "-" else ()
-        self._block.entries[key] = Entry(value, line, colon, start, end, style, problem, items)
+        self._block.entries[key] = KeyEntry(value, line, colon, start, end, style, problem, items)
 
     def _line(self, index: int) -> int:
         """Return a character's line; looked up, because a block may have thousands of keys."""

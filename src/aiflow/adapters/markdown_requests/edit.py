@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from aiflow.adapters.atomic_files import (
-    create_file,
-    guarded,
-    remove_leftovers,
-    replace_file,
-    state_dir,
-    translated,
-)
+from aiflow.adapters.files.atomic_files import create_file, remove_leftovers, replace_file, state_dir, translated
+from aiflow.adapters.files.guard_files import guarded
 from aiflow.adapters.markdown_requests.patch import PatchError, body_start, current_value, patch
-from aiflow.adapters.markdown_requests.store import FOLDER, SUFFIX, is_request
-from aiflow.domain.change import ANY
-from aiflow.domain.request import Problem, ProblemKind, normalize_id
+from aiflow.domain.backlog.folder import SUFFIX, is_request_file
+from aiflow.domain.backlog.metadata import ANY
+from aiflow.domain.request import EDITABLE_KEYS, Problem, ProblemKind, normalize_id
 from aiflow.errors import AiflowError, BadInputError, ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from aiflow.domain.change import Change
+    from aiflow.domain.backlog.metadata import Change
     from aiflow.domain.request import RequestId, Value
 
 GUARD = "requests.guard"
@@ -33,11 +27,21 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What to change in one file: keys, and the body as (expected, new)."""
+    """What to change in one file: keys, and the body as (expected, new); `where` is its path, for messages."""
 
     request_id: RequestId
     changes: Mapping[str, Change]
     body: tuple[str, str] | None = None
+    where: str = ""
+
+
+class Rewriting(NamedTuple):
+    """A whole text that a person wrote in place of the one they began with."""
+
+    request_id: RequestId
+    where: str
+    before: str
+    after: str
 
 
 def edit_file(root: Path, path: Path, edit: Edit) -> dict[str, tuple[Value, Value]]:
@@ -47,11 +51,11 @@ def edit_file(root: Path, path: Path, edit: Edit) -> dict[str, tuple[Value, Valu
         for _ in range(_TRIES):
             data = path.read_bytes()
             if not data.strip():  # perhaps an editor is just writing it
-                raise _cannot_edit(edit.request_id, Problem(ProblemKind.EMPTY))
-            text, changed = apply_edit(_decode(data, edit.request_id), edit)
+                raise _cannot_edit(edit.request_id, edit.where, Problem(ProblemKind.EMPTY))
+            text, changed = apply_edit(decode(data, edit.request_id, edit.where), edit)
             if replace_file(path, text.encode("utf-8"), state_dir(root, "tmp"), expected=data):
                 return changed
-    raise ConflictError(request_id=edit.request_id, path=_path(edit.request_id), key=", ".join(edit.changes))
+    raise ConflictError(request_id=edit.request_id, path=edit.where, key=", ".join(edit.changes))
 
 
 def apply_edit(text: str, edit: Edit) -> tuple[str, dict[str, tuple[Value, Value]]]:
@@ -63,57 +67,89 @@ def apply_edit(text: str, edit: Edit) -> tuple[str, dict[str, tuple[Value, Value
             continue
         if change.expected is not ANY and old != change.expected:
             found = _plain(old) or "-"
-            raise ConflictError(request_id=edit.request_id, path=_path(edit.request_id), key=key, found=found)
+            raise ConflictError(request_id=edit.request_id, path=edit.where, key=key, found=found)
         changed[key] = (old, change.new)
-    text = apply_values(text, {key: new for key, (_, new) in changed.items()}, edit.request_id)
+    text = apply_values(text, {key: new for key, (_, new) in changed.items()}, edit.request_id, edit.where)
     if edit.body is not None:
         expected, new = edit.body
         at = body_start(text)
         if text[at:] not in (expected, new):
-            raise ConflictError(request_id=edit.request_id, path=_path(edit.request_id), key="body", found="…")
+            raise ConflictError(request_id=edit.request_id, path=edit.where, key="body", found="…")
         text = text[:at] + new
     return text, changed
 
 
+def rewrite_file(root: Path, path: Path, rewriting: Rewriting) -> None:
+    """Replace the text that a person began with by theirs, with what others changed meanwhile (REQ-3)."""
+    with translated(path), guarded(state_dir(root, "locks") / GUARD):
+        remove_leftovers(state_dir(root, "tmp"))
+        for _ in range(_TRIES):
+            data = path.read_bytes()
+            text = merge_texts(decode(data, rewriting.request_id, rewriting.where), rewriting)
+            if replace_file(path, text.encode("utf-8"), state_dir(root, "tmp"), expected=data):
+                return
+    raise ConflictError(request_id=rewriting.request_id, path=rewriting.where, key="body", found="…")
+
+
+def merge_texts(now: str, rewriting: Rewriting) -> str:
+    """Return a person's text with the keys that others changed since they began; what both changed is a conflict."""
+    before, after = rewriting.before, rewriting.after
+    if now in (before, after):
+        return after
+    conflict = ConflictError(request_id=rewriting.request_id, path=rewriting.where, key="body", found="…")
+    try:
+        began = {key.value: current_value(before, key) for key in EDITABLE_KEYS}
+        theirs = {key: new for key, old in began.items() if (new := current_value(now, key)) != old}
+        mine = {key: new for key, old in began.items() if (new := current_value(after, key)) != old}
+        is_more = patch(before, theirs) != now  # a comment, a key of the user's own, the body
+        both = [key for key, value in theirs.items() if mine.get(key, value) != value]
+        merged = patch(after, theirs)
+    except PatchError:
+        raise conflict from None
+    if both:
+        conflict.context.update(key=both[0], found=_plain(theirs[both[0]]) or "-")
+    if both or is_more:
+        raise conflict
+    return merged
+
+
 def create_request_file(
-    root: Path, folder: Path, propose: Callable[[frozenset[str]], RequestId], text: str, values: Mapping[str, Value]
+    root: Path, name: str, propose: Callable[[frozenset[str]], RequestId], text: str, values: Mapping[str, Value]
 ) -> str:
-    """Create a file under an id that is free, whole or not at all; return its name."""
+    """Create a file in a folder under an id that is free, whole or not at all; return its path below the root."""
+    folder = root / name
     with translated(folder), guarded(state_dir(root, "locks") / GUARD):
-        names = [name for name in os.listdir(folder) if is_request(name)]
-        ids = [normalize_id(name.removesuffix(SUFFIX)) for name in names]
+        names = filter(is_request_file, os.listdir(folder))
+        ids = [normalize_id(each.removesuffix(SUFFIX)) for each in names]
         taken = {existing.casefold(): existing for existing in ids}
         request_id = propose(frozenset(taken))
-        name = f"{request_id}{SUFFIX}"
-        data = apply_values(text, values, request_id).encode("utf-8")
+        path = f"{name}/{request_id}{SUFFIX}"
+        data = apply_values(text, values, request_id, path).encode("utf-8")
         existing = taken.get(request_id.casefold())
-        if existing or not create_file(folder / name, data, state_dir(root, "tmp")):
+        if existing or not create_file(root / path, data, state_dir(root, "tmp")):
             found = existing or request_id
-            raise ConflictError(reason_code="REQUEST_EXISTS", request_id=found, path=_path(found))
-    return name
+            raise ConflictError(reason_code="REQUEST_EXISTS", request_id=found, path=f"{name}/{found}{SUFFIX}")
+    return path
 
 
-def apply_values(text: str, values: Mapping[str, Value], request_id: RequestId) -> str:
+def apply_values(text: str, values: Mapping[str, Value], request_id: RequestId, where: str) -> str:
     """Return a text with these keys changed, or refuse with what is wrong with it."""
     try:
         return patch(text, values) if values else text
     except PatchError as error:
-        raise _cannot_edit(request_id, error.problem) from error
+        raise _cannot_edit(request_id, where, error.problem) from error
 
 
-def _decode(data: bytes, request_id: RequestId) -> str:
+def decode(data: bytes, request_id: RequestId, where: str) -> str:
+    """Return a file's text, or refuse what is none."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise _cannot_edit(request_id, Problem(ProblemKind.NOT_TEXT)) from None
+        raise _cannot_edit(request_id, where, Problem(ProblemKind.NOT_TEXT)) from None
 
 
-def _cannot_edit(request_id: RequestId, problem: Problem) -> AiflowError:
-    return BadInputError(reason_code="REQUEST_INVALID", request_id=request_id, path=_path(request_id), problem=problem)
-
-
-def _path(request_id: RequestId) -> str:
-    return f"{FOLDER}/{request_id}{SUFFIX}"
+def _cannot_edit(request_id: RequestId, where: str, problem: Problem) -> AiflowError:
+    return BadInputError(reason_code="REQUEST_INVALID", request_id=request_id, path=where, problem=problem)
 
 
 def _plain(value: Value) -> str:

@@ -7,7 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.markdown_requests.block import UNREADABLE, Block, Entry, read_block
+from aiflow.adapters.markdown_requests.block import UNREADABLE, KeyEntry, MetadataBlock, read_block
 from aiflow.adapters.markdown_requests.scan import is_plain, is_plain_item
 from aiflow.domain.request import Problem, ProblemKind, Value
 
@@ -68,7 +68,7 @@ def _patch_one(text: str, key: str, value: Value) -> str:
     return text[: entry.start] + _write(value, entry.style) + text[entry.end :]
 
 
-def _replace_block_list(text: str, entry: Entry, value: Value) -> str:
+def _replace_block_list(text: str, entry: KeyEntry, value: Value) -> str:
     """Write a list of one item per line back item by item: those that stay keep their lines and comments."""
     end_of_list = _line_end_at(text, entry.end)
     if not value or isinstance(value, str) or not isinstance(entry.value, tuple):
@@ -100,7 +100,7 @@ def _line_end_at(text: str, index: int) -> int:
     return match.end() if match else index
 
 
-def _add(text: str, block: Block, line: str) -> str:
+def _add(text: str, block: MetadataBlock, line: str) -> str:
     """Add a key that is not there at the end of the block, or a block where there is none."""
     eol = _line_end(text if block.span is None else text[: block.span.end])
     if block.span is None:
@@ -138,7 +138,7 @@ def _quote(value: str) -> str:
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
-def _verify(before: Block, after: Block, changes: Mapping[str, Value]) -> None:
+def _verify(before: MetadataBlock, after: MetadataBlock, changes: Mapping[str, Value]) -> None:
     """Refuse a patch after which any key says something it should not: rather no change than a wrong one."""
     for key in {*before.entries, *after.entries, *changes}:
         old, new = before.entries.get(key), after.entries.get(key)

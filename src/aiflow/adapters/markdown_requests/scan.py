@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
-from aiflow.adapters.markdown_requests.heading import find_heading
-from aiflow.domain.metadata import KNOWN_KEYS, NULLS, READERS, ROW_KEYS, MistakeError, assemble, check_id
+from aiflow.domain.backlog.metadata import KNOWN_KEYS, NULLS, READERS, ROW_KEYS, MistakeError, assemble, check_id
 from aiflow.domain.request import (
     DATE_KEYS,
     LIST_KEYS,
@@ -26,6 +25,7 @@ from aiflow.domain.request import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 MAX_FILE_BYTES = 5_000_000
 MAX_BLOCK_BYTES = 65_536  # a longer block goes to the exact reader, which refuses it
@@ -201,3 +201,27 @@ def is_plain_item(value: str) -> bool:
 def invalid(stem: str, path: str, kind: ProblemKind, line: int | None = None, **facts: str) -> InvalidRequest:
     """Make an invalid request of a file that could not even be read as text."""
     return InvalidRequest(normalize_id(stem), path, (Problem(kind, line, tuple(facts.items())),))
+
+
+# A heading, or a line that opens or closes a code block; one pass finds them all.
+_LINES = re.compile(rb"^(?:# ([^\n]*)| {0,3}(`{3,})[^`\n]*| {0,3}(~{3,})[^\n]*)$", re.MULTILINE)
+_CLOSING_HASHES = re.compile(r"(?:^|\s)#+$")
+
+
+def find_heading(data: bytes, start: int) -> str | None:
+    """Return the text of the first `# ` heading in UTF-8 text; a `#` line inside a code block is not one."""
+    if data.startswith(b"\n# ", start):  # nearly always: an empty line, then the heading
+        end = data.find(b"\n", start + 3)
+        heading = data[start + 3 : end].decode().strip() if end > 0 else ""
+        if heading and heading[-1] != "#":
+            return heading
+    fence = b""
+    for match in _LINES.finditer(data, start):
+        mark = match[2] or match[3]
+        if mark is None and not fence:
+            return _CLOSING_HASHES.sub("", match[1].decode().strip()).strip() or None
+        if mark and not fence:
+            fence = mark
+        elif mark and mark[:1] == fence[:1] and len(mark) >= len(fence) and match[0].strip() == mark:
+            fence = b""
+    return None

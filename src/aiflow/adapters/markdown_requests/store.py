@@ -6,35 +6,51 @@ import errno
 import os
 import stat
 from collections import defaultdict
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.atomic_files import is_inside, read_regular, translated
+from aiflow.adapters.files.atomic_files import is_inside, read_regular, translated
 from aiflow.adapters.markdown_requests.scan import MAX_FILE_BYTES, invalid, read_request
-from aiflow.domain.metadata import meant_key
-from aiflow.domain.request import InvalidRequest, Problem, ProblemKind, Request, RequestId, is_valid_id, normalize_id
+from aiflow.domain.backlog.folder import SUFFIX, is_request_file
+from aiflow.domain.backlog.metadata import meant_key
+from aiflow.domain.request import (
+    InvalidRequest,
+    Problem,
+    ProblemKind,
+    Request,
+    RequestId,
+    is_valid_id,
+    normalize_id,
+)
 from aiflow.errors import ConflictError, EnvironmentProblemError, NotFoundError, as_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from aiflow.domain.change import Change
+    from aiflow.domain.backlog.metadata import Change
     from aiflow.domain.request import Value
 
 FOLDER = "requests"
-SUFFIX = ".md"
 # A link is refused here and looked at closer; a pipe nobody writes to does not keep us waiting.
 _READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 _CHUNK = 65536
 OTHERS_NAMED = 3
 
 
-class MarkdownRequests:
-    """Reads and writes `requests/*.md` below one root."""
+# Gets a file's path below the root, its request, and the keys that changed as (old, new); None if it was made.
+Written = Callable[[str, str, "Mapping[str, tuple[Value, Value]] | None"], None]
 
-    def __init__(self, root: Path | str) -> None:
+
+class MarkdownRequests:
+    """Reads and writes the request files of one folder, `requests/*.md` unless the settings name another."""
+
+    def __init__(self, root: Path | str, folder: str = FOLDER, written: Written | None = None) -> None:
+        """Read and write below a root; `written` hears of each file that was changed or made, and what was done."""
         self._root = str(root)
-        self._folder = f"{root}/{FOLDER}"
+        self._written = written
+        self._name = folder
+        self._folder = f"{root}/{folder}"
 
     def load(self) -> tuple[list[Request], list[InvalidRequest]]:
         """Read every request file; a broken one is told apart and stops nothing (REQ-4)."""
@@ -42,32 +58,24 @@ class MarkdownRequests:
         folder_fd = self._open_folder()
         try:
             for name in os.listdir(folder_fd):
-                if not name.endswith(SUFFIX) or name[0] == ".":
+                if not is_request_file(name):
                     continue
                 data = _read_plain_file(name, folder_fd)
                 if data and name.isprintable():
-                    results.append(read_request(name[:-3], f"{FOLDER}/{name}", data))
+                    results.append(read_request(name[:-3], f"{self._name}/{name}", data))
                 else:
                     results.append(self._look_closer(name))
         finally:
             os.close(folder_fd)
         valid = [result for result in results if isinstance(result, Request)]
         broken = [result for result in results if isinstance(result, InvalidRequest)]
-        return _separate_duplicates(valid, sorted(broken, key=lambda file: file.path))
+        return _separate_duplicates(valid, sorted(broken, key=lambda file: file.where))
 
     def read(self, request_id: RequestId) -> Request | InvalidRequest:
         """Read one request as it is now, without looking at the others."""
         path = self.find(request_id)
         with translated(path):
-            return read_request(path.name.removesuffix(SUFFIX), f"{FOLDER}/{path.name}", read_regular(path))
-
-    def has(self, request_id: RequestId) -> bool:
-        """Tell whether there is a file of this id."""
-        try:
-            self.find(request_id)
-        except NotFoundError:
-            return False
-        return True
+            return read_request(path.name.removesuffix(SUFFIX), f"{self._name}/{path.name}", read_regular(path))
 
     def read_text(self, request_id: RequestId) -> str:
         """Return one file's whole text, for showing it."""
@@ -84,20 +92,33 @@ class MarkdownRequests:
 
     def misspelt_keys(self, request_id: RequestId) -> list[Problem]:
         """Name a file's own keys that were most likely meant as one of ours."""
-        from aiflow.adapters.markdown_requests.block import read_block
-
-        found = read_block(self.read_text(request_id)).others
-        meant = [(name, meant_key(name), line) for name, line in found.items()]
-        kind = ProblemKind.MISSPELT_KEY
-        return [Problem(kind, line, (("key", name), ("meant", key))) for name, key, line in meant if key]
+        return misspelt_in(self.read_text(request_id))
 
     @staticmethod
-    def check_text(text: str) -> Request | InvalidRequest:
-        """Read a text as if it were a request file, before it is one."""
-        data = text.encode("utf-8", "surrogateescape")
+    def check_text(text: str, request_id: RequestId | None = None) -> Request | InvalidRequest:
+        """Read a text as if it were a request file, a new one or that of an id."""
+        name, data = request_id or "new", text.encode("utf-8", "surrogateescape")
         if len(data) > MAX_FILE_BYTES:
-            return invalid("new", FOLDER, ProblemKind.TOO_LARGE, limit=str(MAX_FILE_BYTES))
-        return read_request("new", f"{FOLDER}/new{SUFFIX}", data)
+            return invalid(name, FOLDER, ProblemKind.TOO_LARGE, limit=str(MAX_FILE_BYTES))
+        return read_request(name, f"{FOLDER}/{name}{SUFFIX}", data)
+
+    def whole_text(self, request_id: RequestId) -> str:
+        """Return one file's whole text, to be edited as a whole."""
+        from aiflow.adapters.markdown_requests.edit import decode
+
+        path = self.find(request_id)
+        with translated(path):
+            return decode(path.read_bytes(), request_id, f"{self._name}/{path.name}")
+
+    def rewrite(self, request_id: RequestId, before: str, after: str) -> None:
+        """Replace the text that a person began with; keys that were changed meanwhile stay as they are now."""
+        from pathlib import Path
+
+        from aiflow.adapters.markdown_requests.edit import Rewriting, rewrite_file
+
+        found = self.find(request_id)
+        rewriting = Rewriting(request_id, f"{self._name}/{found.name}", before, after)
+        rewrite_file(Path(self._root), found.resolve(), rewriting)
 
     def edit(
         self, request_id: RequestId, changes: Mapping[str, Change], body: tuple[str, str] | None = None
@@ -107,7 +128,12 @@ class MarkdownRequests:
 
         from aiflow.adapters.markdown_requests.edit import Edit, edit_file
 
-        return edit_file(Path(self._root), self.find(request_id).resolve(), Edit(request_id, changes, body))
+        found = self.find(request_id)
+        path = found.resolve()
+        changed = edit_file(Path(self._root), path, Edit(request_id, changes, body, f"{self._name}/{found.name}"))
+        if self._written is not None and (changed or body is not None):
+            self._written(os.path.relpath(path, os.path.realpath(self._root)), request_id, changed)
+        return changed
 
     def create(self, propose: Callable[[frozenset[str]], RequestId], text: str, values: Mapping[str, Value]) -> str:
         """Create a file under the id that `propose` chooses beside those taken; return its path below the root."""
@@ -115,24 +141,37 @@ class MarkdownRequests:
 
         from aiflow.adapters.markdown_requests.edit import create_request_file
 
-        os.close(self._open_folder())  # says what is wrong with it, if anything
-        return f"{FOLDER}/{create_request_file(Path(self._root), Path(self._folder), propose, text, values)}"
+        self._make_folder()
+        path = create_request_file(Path(self._root), self._name, propose, text, values)
+        if self._written is not None:
+            self._written(path, os.path.basename(path).removesuffix(SUFFIX), None)
+        return path
 
     def require_free(self, request_id: str | None) -> None:
-        """Refuse an id that is taken, and a folder that is not there, before anybody writes a text for it."""
+        """Refuse an id that is taken, and a folder that cannot be used, before anybody writes a text for it."""
+        if not os.path.lexists(self._folder):
+            return
         os.close(self._open_folder())
         if request_id is not None:
             wanted = normalize_id(request_id).casefold()
-            for name in filter(is_request, os.listdir(self._folder)):
+            for name in filter(is_request_file, os.listdir(self._folder)):
                 existing = normalize_id(name.removesuffix(SUFFIX))
                 if existing.casefold() == wanted:
-                    path = f"{FOLDER}/{name}"
+                    path = f"{self._name}/{name}"
                     raise ConflictError(reason_code="REQUEST_EXISTS", request_id=existing, path=path)
+
+    def _make_folder(self) -> None:
+        """Make the folder if it is missing; what stands in its place, and a way out of the repository, is refused."""
+        if not os.path.lexists(self._folder) and self._is_inside(self._folder):
+            with translated(self._folder):
+                os.makedirs(self._folder, exist_ok=True)
+        os.close(self._open_folder())
 
     def _open_folder(self) -> int:
         """Open the folder itself, or say what is wrong with it."""
         try:
-            if os.path.islink(self._folder) and not self._is_inside(self._folder):
+            is_led = "/" in self._name or os.path.islink(self._folder)
+            if is_led and not self._is_inside(self._folder):
                 raise EnvironmentProblemError(reason_code="REQUESTS_DIR_MISSING", path=self._folder)
             return os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
@@ -142,7 +181,7 @@ class MarkdownRequests:
 
     def _look_closer(self, name: str) -> Request | InvalidRequest:
         """Read an entry that is a link, no file, unreadable, too large, empty or badly named, or say which it is."""
-        stem, path = name[: -len(SUFFIX)], f"{FOLDER}/{name}"
+        stem, path = name[: -len(SUFFIX)], f"{self._name}/{name}"
         if not name.isprintable():
             return invalid(ascii(stem), ascii(path), ProblemKind.BAD_ID, key="id", value=ascii(stem))
         try:
@@ -179,15 +218,26 @@ class MarkdownRequests:
             if path.is_file() and self._is_inside(path):
                 return path
             for other in Path(self._folder).iterdir():
-                is_meant = is_request(other.name) and normalize_id(other.stem) == request_id
+                is_meant = is_request_file(other.name) and normalize_id(other.stem) == request_id
                 if is_meant and other.is_file() and self._is_inside(other):
                     return other
         raise NotFoundError(request_id=request_id)
 
 
-def is_request(name: str) -> bool:
-    """Tell a request file by its name; hidden files are editors' and our own temporary ones."""
-    return name.endswith(SUFFIX) and not name.startswith(".")
+def id_in(text: str, folder: str = FOLDER) -> RequestId:
+    """Take the id out of what was typed: an id, or the path of its file."""
+    name = text.rpartition("/")[2] if text.startswith((f"{folder}/", f"./{folder}/")) else text
+    return normalize_id(name.removesuffix(SUFFIX))
+
+
+def misspelt_in(text: str) -> list[Problem]:
+    """Name the keys of a text that were most likely meant as one of ours."""
+    from aiflow.adapters.markdown_requests.block import read_block
+
+    found = read_block(text).others
+    meant = [(name, meant_key(name), line) for name, line in found.items()]
+    kind = ProblemKind.MISSPELT_KEY
+    return [Problem(kind, line, (("key", name), ("meant", key))) for name, key, line in meant if key]
 
 
 def _read_plain_file(name: str, folder_fd: int) -> bytes | None:
@@ -226,9 +276,9 @@ def _separate_duplicates(
         return valid, broken
     claims: defaultdict[str, list[str]] = defaultdict(list)
     for request in valid:
-        claims[request.id].append(request.path)
+        claims[request.id].append(request.where)
     for file in broken:
-        claims[file.declared_id or file.id].append(file.path)
+        claims[file.declared_id or file.id].append(file.where)
     shared = {request_id: paths for request_id, paths in claims.items() if len(paths) > 1}
     unique = [request for request in valid if request.id not in shared]
     rest = [file for file in broken if (file.declared_id or file.id) not in shared]
@@ -237,5 +287,6 @@ def _separate_duplicates(
             others = ", ".join([other for other in paths[: OTHERS_NAMED + 1] if other != path][:OTHERS_NAMED])
             others += f", … ({len(paths) - 1})" if len(paths) > OTHERS_NAMED + 1 else ""
             problem = Problem(ProblemKind.SAME_ID, None, (("others", others),))
-            rest.append(InvalidRequest(RequestId(request_id), path, (problem,)))
-    return unique, sorted(rest, key=lambda file: file.path)
+            called = normalize_id(path.rpartition("/")[2].removesuffix(SUFFIX))
+            rest.append(InvalidRequest(RequestId(request_id), path, (problem,), called=called))
+    return unique, sorted(rest, key=lambda file: file.where)

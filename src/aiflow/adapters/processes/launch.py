@@ -15,13 +15,13 @@ import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from aiflow.adapters.atomic_files import STATE_DIR, state_dir, translated
+from aiflow.adapters.files.atomic_files import STATE_DIR, state_dir, translated
 from aiflow.adapters.processes import table
 from aiflow.adapters.processes.compiled import ready_to_run
 from aiflow.adapters.processes.leftovers import SUFFIX
 from aiflow.adapters.processes.machine import pid_namespace
 from aiflow.adapters.processes.watch import GuardAtWork, Watch
-from aiflow.domain.markers import GUARD_MARK, RUN_MARK
+from aiflow.domain.programs import GUARD_MARK, RUN_MARK
 from aiflow.errors import as_problem
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.atomic_files import is_held, translated
+from aiflow.adapters.files.atomic_files import translated
+from aiflow.adapters.files.guard_files import is_held
 from aiflow.adapters.processes import table
 from aiflow.adapters.processes.machine import pid_namespace
-from aiflow.domain.markers import GIT_MARK, GUARD_MARK, RUN_MARK
+from aiflow.domain.programs import GIT_MARK, GUARD_MARK, RUN_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +69,7 @@ def liveness_files(guards_folder: str, run_id: str) -> list[str]:
     return [os.path.join(guards_folder, name) for name in sorted(ours)]
 
 
-def _targets(mark: str, run_id: str, since: float | None) -> dict[int, table.Known]:
+def _targets(mark: str, run_id: str, since: float | None) -> dict[int, table.KnownProcess]:
     """Return the living processes of a mark with everything below them; never ourselves nor whoever started us."""
     carrying = table.marked(mark, run_id)
     if not carrying:
@@ -79,7 +80,7 @@ def _targets(mark: str, run_id: str, since: float | None) -> dict[int, table.Kno
     return {pid: one for pid, one in found.items() if not one.is_zombie and (since is None or one.started_at >= since)}
 
 
-def _kill(targets: dict[int, table.Known]) -> None:
+def _kill(targets: dict[int, table.KnownProcess]) -> None:
     """Kill processes, each by its group too where that is led by one of them: nobody can fork away from that."""
     for pid, known in targets.items():
         if table.started_at(pid) != known.started_at:  # gone, and the number may be somebody else's by now

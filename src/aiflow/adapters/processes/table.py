@@ -6,6 +6,7 @@ A start time is an opaque number, comparable only on the same machine: seconds s
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -14,10 +15,10 @@ from aiflow.adapters.processes.machine import PROC, boot_id, host_name, machine_
 from aiflow.domain.process import OwnerFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
-class Known(NamedTuple):
+class KnownProcess(NamedTuple):
     """What is known of one process."""
 
     parent: int
@@ -32,7 +33,7 @@ class Table(Protocol):
     def pids(self) -> list[int]:
         """Return everything that runs."""
 
-    def look(self, pid: int) -> Known | None:
+    def look(self, pid: int) -> KnownProcess | None:
         """Return what is known of a process, None if it is gone."""
 
     def carries(self, pid: int, mark: str, value: str) -> bool:
@@ -46,14 +47,14 @@ class ProcTable:
         """Return everything that runs."""
         return [int(name) for name in os.listdir(PROC) if name.isdigit()]
 
-    def look(self, pid: int) -> Known | None:
+    def look(self, pid: int) -> KnownProcess | None:
         """Return what is known of a process, None if it is gone."""
         # The second field is the program's name in parentheses, and may itself hold spaces and parentheses.
         fields = _read(pid, "stat").rpartition(b")")[2].split()
         if len(fields) < 20 or fields[0] in (b"X", b"x"):
             return None
         started_at = int(fields[19]) / os.sysconf("SC_CLK_TCK")
-        return Known(int(fields[1]), int(fields[2]), started_at, is_zombie=fields[0] == b"Z")
+        return KnownProcess(int(fields[1]), int(fields[2]), started_at, is_zombie=fields[0] == b"Z")
 
     def carries(self, pid: int, mark: str, value: str) -> bool:
         """Tell whether a process was started with `mark=value` in its environment."""
@@ -69,16 +70,16 @@ class PsutilTable:
 
         return psutil.pids()
 
-    def look(self, pid: int) -> Known | None:
+    def look(self, pid: int) -> KnownProcess | None:
         """Return what is known of a process, None if it is gone."""
         import psutil
 
         try:
             process = psutil.Process(pid)
             is_zombie = process.status() == psutil.STATUS_ZOMBIE
-            return Known(process.ppid(), os.getpgid(pid), process.create_time(), is_zombie)
+            return KnownProcess(process.ppid(), os.getpgid(pid), process.create_time(), is_zombie)
         except psutil.ZombieProcess:
-            return Known(0, 0, 0.0, is_zombie=True)
+            return KnownProcess(0, 0, 0.0, is_zombie=True)
         except (psutil.Error, OSError):
             return None
 
@@ -128,7 +129,7 @@ def started_at(pid: int) -> float | None:
     return known.started_at if known else None
 
 
-def everything(source: Table | None = None) -> dict[int, Known]:
+def everything(source: Table | None = None) -> dict[int, KnownProcess]:
     """Return all processes there are."""
     source = source or table()
     looked = ((pid, source.look(pid)) for pid in source.pids())
@@ -144,7 +145,7 @@ def marked(mark: str, run_id: str, source: Table | None = None) -> list[int]:
     return sorted(pid for pid in living if source.carries(pid, mark, run_id))
 
 
-def lineage(processes: Mapping[int, Known], pid: int) -> set[int]:
+def lineage(processes: Mapping[int, KnownProcess], pid: int) -> set[int]:
     """Return a process and all its ancestors."""
     found: set[int] = set()
     while pid in processes and pid not in found:
@@ -153,7 +154,7 @@ def lineage(processes: Mapping[int, Known], pid: int) -> set[int]:
     return found | {pid}
 
 
-def below(processes: Mapping[int, Known], roots: Iterable[int]) -> set[int]:
+def below(processes: Mapping[int, KnownProcess], roots: Iterable[int]) -> set[int]:
     """Return everything that some processes have started and that still hangs below them."""
     children: dict[int, list[int]] = {}
     for pid, known in processes.items():
@@ -174,3 +175,20 @@ def _read(pid: int, name: str) -> bytes:
             return file.readall()
     except OSError:
         return b""
+
+
+def is_open_anywhere(path: str) -> bool:
+    """Tell whether a process that we may look at has a file open; never where the system does not show it."""
+    try:
+        wanted = os.stat(path)
+        pids = [name for name in os.listdir(PROC) if name.isdigit()]
+    except OSError:
+        return False
+    return any(os.path.samestat(found, wanted) for pid in pids for found in _open_files(f"{PROC}/{pid}/fd"))
+
+
+def _open_files(folder: str) -> Iterator[os.stat_result]:
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            with contextlib.suppress(OSError):
+                yield os.stat(f"{folder}/{name}")

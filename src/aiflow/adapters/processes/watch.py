@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.processes.leftovers import sweep
-from aiflow.domain.markers import RUN_MARK
-from aiflow.domain.programs import End, Ended
+from aiflow.domain.programs import RUN_MARK, End, Ended
 from aiflow.errors import as_problem
 
 if TYPE_CHECKING:

@@ -7,26 +7,37 @@ from typing import TYPE_CHECKING
 import click
 
 from aiflow.cli.options import command as make_command
-from aiflow.cli.options import target_argument
-from aiflow.cli.run_view import RunView
-from aiflow.cli.running import catching_signals, find_newest_run
-from aiflow.cli.session import Session, print_json
+from aiflow.cli.options import option, target_argument
+from aiflow.cli.running import catching_signals
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.views.run import RunView
 from aiflow.domain.reasons import exit_code
-from aiflow.usecases.accept_run import accept_run
-from aiflow.usecases.run_shapes import run_result
+from aiflow.usecases.runs.accept import accept_run
+from aiflow.usecases.runs.accept_all import accept_all
+from aiflow.usecases.runs.find import find_newest_run
+from aiflow.usecases.runs.update import accept_updated
+from aiflow.usecases.shapes.runs import run_result
 
 if TYPE_CHECKING:
+    from aiflow.cli.session import CliSession
     from aiflow.domain.request import RequestId
 
 
 @make_command("accept")
-@target_argument()
-def command(session: Session, as_json: bool, target: RequestId) -> None:  # noqa: FBT001
+@target_argument(is_required=False)
+@option("--all", "is_all", is_flag=True, help="option.accept.all")
+@option("--update", is_flag=True, help="option.accept.update")
+def command(session: CliSession, as_json: bool, target: RequestId | None, is_all: bool, update: bool) -> None:  # noqa: FBT001
     """Bring a finished run into the base branch and set its request done."""
+    if (target is None) != is_all:
+        raise click.UsageError(session.texts("accept.which"), click.get_current_context())
+    if target is None:
+        _accept_all(session, as_json=as_json, update=update)
+        return
     view = RunView(session.texts, is_quiet=as_json, stopping=session.texts("accept.stopping"))
     with catching_signals(view.heard) as interrupts, view:
         engine = session.engine(interrupts, view)
-        run = accept_run(engine, find_newest_run(engine, target))
+        run = (accept_updated if update else accept_run)(engine, find_newest_run(engine, target))
     if as_json:
         print_json(run_result(run))
     else:
@@ -35,3 +46,20 @@ def command(session: Session, as_json: bool, target: RequestId) -> None:  # noqa
         if run.error is None:
             raise click.Abort
         raise click.exceptions.Exit(int(exit_code(run.error.reason_code, run.error.cause)))
+
+
+def _accept_all(session: CliSession, *, as_json: bool, update: bool) -> None:
+    """Accept everything that waits, and leave with the exit code of the first that could not be accepted."""
+    from aiflow.cli.views.accepted import show_verdicts
+    from aiflow.usecases.shapes.accepted import verdicts_shape
+
+    view = RunView(session.texts, is_quiet=as_json, stopping=session.texts("accept.stopping"))
+    with catching_signals(view.heard) as interrupts, view:
+        verdicts = tuple(accept_all(session.engine(interrupts, view), is_updating=update))
+    if as_json:
+        print_json(verdicts_shape(verdicts))
+    else:
+        show_verdicts(session, verdicts)
+    for verdict in verdicts:
+        if verdict.reason_code is not None:
+            raise click.exceptions.Exit(int(exit_code(verdict.reason_code)))

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import get_completion_class
 
 from aiflow.cli.options import command as make_command
-from aiflow.cli.session import Session, print_json
+from aiflow.cli.terminal.print_json import print_json
+
+if TYPE_CHECKING:
+    from aiflow.cli.session import CliSession
 
 SHELLS = ("bash", "zsh", "fish")
 
 
 @make_command("completion")
 @click.argument("shell", type=click.Choice(SHELLS))
-def command(session: Session, as_json: bool, shell: str) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool, shell: str) -> None:  # noqa: FBT001
     """Print the completion script for a shell."""
     completion = get_completion_class(shell)
     assert completion is not None

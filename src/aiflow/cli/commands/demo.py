@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -12,16 +11,18 @@ import click
 from aiflow.cli.auto_session import run_auto
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
-from aiflow.cli.render import heading, is_terminal, say
-from aiflow.cli.session import Session, print_json
+from aiflow.cli.session import CliSession
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.terminal.render import heading, is_terminal, say
 from aiflow.domain.reasons import exit_code
-from aiflow.usecases.auto_run import NOTHING_RUNNABLE, limits_of
-from aiflow.usecases.auto_summary import summary_shape
+from aiflow.messages.commands import command_line
+from aiflow.usecases.auto.run import NOTHING_RUNNABLE, limits_of
+from aiflow.usecases.shapes.auto import demo_shape
 
 if TYPE_CHECKING:
-    from aiflow.domain.auto_run import Summary
+    from aiflow.domain.auto.summary import Summary
     from aiflow.messages import Texts
-    from aiflow.usecases.make_demo import Demo, Suggestion
+    from aiflow.usecases.project.demo import Demo, Suggestion
 
 # How long the agent takes for a step at least, so that an eye can follow.
 EYE_SECONDS = "0.5"
@@ -30,9 +31,9 @@ EYE_SECONDS = "0.5"
 @make_command("demo")
 @click.argument("folder", metavar="[DIR]", required=False)
 @option("--no-run", is_flag=True, help="option.demo.no_run")
-def command(session: Session, as_json: bool, folder: str | None, no_run: bool) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool, folder: str | None, no_run: bool) -> None:  # noqa: FBT001
     """Make a small repository with a backlog, let the demo agent work through it, and say what to try next."""
-    from aiflow.usecases.make_demo import make_demo, suggest
+    from aiflow.usecases.project.demo import make_demo, suggest
     from aiflow.wiring import new_demo
 
     texts = session.texts
@@ -43,12 +44,11 @@ def command(session: Session, as_json: bool, folder: str | None, no_run: bool) -
     if not as_json:
         with contextlib.suppress(OSError):  # that nobody reads it does not stop the rest
             _introduce(demo, texts, will_run=not no_run)
-    summary = None if no_run else _run(Session(demo.root, session.flags, texts), as_json=as_json)
+    summary = None if no_run else _run(CliSession(demo.root, session.flags, texts), as_json=as_json)
     code = summary.session.reason_code if summary else None
     suggestions = suggest(demo, texts, has_run=code == NOTHING_RUNNABLE)
     if as_json:
-        auto = summary_shape(summary) if summary else None
-        print_json({"root": demo.root, "auto": auto, "next": [asdict(each) for each in suggestions]})
+        print_json(demo_shape(demo.root, summary, suggestions))
     else:
         with contextlib.suppress(OSError):
             _show(suggestions, texts)
@@ -62,7 +62,7 @@ def _introduce(demo: Demo, texts: Texts, *, will_run: bool) -> None:
         click.echo()
 
 
-def _run(session: Session, *, as_json: bool) -> Summary:
+def _run(session: CliSession, *, as_json: bool) -> Summary:
     """Let auto-run work in the demo, as `aiflow auto` does."""
     if is_terminal():
         os.environ.setdefault("AIFLOW_DEMO_SECONDS", EYE_SECONDS)
@@ -76,5 +76,5 @@ def _show(suggestions: tuple[Suggestion, ...], texts: Texts) -> None:
     for suggestion in suggestions:
         click.echo()
         say(texts(f"demo.try.{suggestion.name}"), "  ")
-        for command in suggestion.commands:
-            click.echo(f"    {command}")
+        for action in suggestion.actions:
+            click.echo(f"    {command_line(action)}")

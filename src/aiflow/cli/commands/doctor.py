@@ -9,17 +9,18 @@ import click
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
-from aiflow.cli.render import paint, say
-from aiflow.cli.session import Session, print_json
-from aiflow.domain.health import Finding, Health, overall
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.terminal.render import paint, say
+from aiflow.domain.health import Finding, Health
 from aiflow.domain.reasons import ExitCode, exit_code
-from aiflow.usecases.check_fully import check_full, look_for_crashes
-from aiflow.usecases.check_health import check_quick
-from aiflow.usecases.run_shapes import finding_shape
-from aiflow.usecases.shapes import ENGLISH
+from aiflow.messages.commands import command_line
+from aiflow.usecases.doctor.examine import examine
+from aiflow.usecases.shapes.project import doctor_shape
 
 if TYPE_CHECKING:
+    from aiflow.cli.session import CliSession
     from aiflow.messages import Texts
+    from aiflow.usecases.doctor.examine import Examination
 
 COLOURS = {Health.PASS: "green", Health.WARN: "yellow", Health.FAIL: "red"}
 EVIDENCE_SHOWN = 10
@@ -27,37 +28,25 @@ EVIDENCE_SHOWN = 10
 
 @make_command("doctor")
 @option("--full", is_flag=True, help="option.doctor.full")
-def command(session: Session, as_json: bool, full: bool) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool, full: bool) -> None:  # noqa: FBT001
     """Check everything a run needs."""
-    engine = session.engine()
-    if full:
-        from aiflow.wiring import store_look
+    from aiflow.wiring import store_look
 
-        findings = check_full(engine, store_look(session.settings, os.environ))
-    else:
-        findings = [*check_quick(engine)[1], *look_for_crashes(engine)]
-    verdict = overall(findings)
+    examined = examine(session.engine(), store_look(session.settings, os.environ) if full else None)
     if as_json:
-        print_json(
-            {
-                "mode": "full" if full else "quick",
-                "result": verdict.value,
-                "checks": [finding_shape(finding, ENGLISH) for finding in findings],
-            }
-        )
+        print_json(doctor_shape(examined.findings, examined.verdict, is_full=full))
     else:
-        _show(session, findings, verdict)
-    failed = [finding for finding in findings if finding.health is Health.FAIL]
-    if failed:
-        code = failed[0].reason_code
+        _show(session, examined)
+    if examined.failed is not None:
+        code = examined.failed.reason_code
         raise click.exceptions.Exit(int(exit_code(code) if code else ExitCode.ENVIRONMENT))
 
 
-def _show(session: Session, findings: list[Finding], verdict: Health) -> None:
-    for finding in findings:
+def _show(session: CliSession, examined: Examination) -> None:
+    for finding in examined.findings:
         show_finding(finding, session.texts)
     click.echo()
-    click.echo(session.texts(f"doctor.{verdict.lower()}"))
+    click.echo(session.texts(f"doctor.{examined.verdict.lower()}"))
 
 
 def show_finding(finding: Finding, texts: Texts) -> None:
@@ -70,4 +59,4 @@ def show_finding(finding: Finding, texts: Texts) -> None:
     if len(finding.evidence) > EVIDENCE_SHOWN:
         say(f"… ({len(finding.evidence)})", "        ")
     if finding.fix and finding.health is not Health.PASS:
-        say(finding.fix, "      → ")
+        say(command_line(finding.fix), "      → ")

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from aiflow.cli.options import command as make_command
-from aiflow.cli.render import heading, table
-from aiflow.cli.session import Session, print_json
-from aiflow.domain.forecast import Forecast, forecast
-from aiflow.usecases.read_backlog import read_backlog
-from aiflow.usecases.shapes import describe, forecast_result
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.terminal.render import heading, table
+from aiflow.usecases.backlog.forecast import forecast_backlog
+from aiflow.usecases.shapes.backlog import describe, forecast_result
+
+if TYPE_CHECKING:
+    from aiflow.cli.session import CliSession
+    from aiflow.domain.backlog.forecast import Forecast
 
 
 @make_command("forecast")
-def command(session: Session, as_json: bool) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool) -> None:  # noqa: FBT001
     """Show the order in which the backlog will run, and what can never run."""
-    foreseen = forecast(read_backlog(session.project.sources))
+    foreseen = forecast_backlog(session.project.sources, session.locks).foreseen
     if as_json:
         print_json(forecast_result(foreseen))
     else:
         _show(session, foreseen)
 
 
-def _show(session: Session, foreseen: Forecast) -> None:
+def _show(session: CliSession, foreseen: Forecast) -> None:
     texts = session.texts
     if not foreseen.running and not foreseen.order:
         heading(texts("forecast.nothing"))

@@ -8,46 +8,57 @@ import click
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
-from aiflow.cli.session import Session, print_json
-from aiflow.domain.agent_programs import NAMES, AgentTrouble, Login
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.terminal.render import say
+from aiflow.domain.agents.programs import NAMES, AgentTrouble, Login
+from aiflow.messages.commands import command_line
 
 if TYPE_CHECKING:
-    from aiflow.domain.agent_programs import AgentProgram
+    from aiflow.cli.session import CliSession
+    from aiflow.domain.agents.programs import AgentProgram
     from aiflow.messages import Texts
     from aiflow.settings import Settings
-    from aiflow.usecases.init_project import Initialised
+    from aiflow.usecases.project.init import Choices, Initialised
+
+# Settings that have an option of their own; it is written into a new file, as is what `-c` says.
+_OPTIONS = {"requests_dir": "requests_dir", "base": "base_branch", "tests": "tests.unit", "setup": "worktree.setup"}
 
 
 @make_command("init")
 @option("--agent", "name", type=click.Choice(NAMES), metavar="NAME", help="option.init.agent")
-def command(session: Session, as_json: bool, name: str | None) -> None:  # noqa: FBT001
-    """Make a project ready, and say what comes next."""
-    from aiflow.settings import FILE_NAME, Source
-    from aiflow.usecases.init_project import choose_agent, init_project
-    from aiflow.wiring import find_agents, new_project
+@option("--base", metavar="BRANCH", help="option.init.base")
+@option("--tests", metavar="COMMAND", help="option.init.tests")
+@option("--setup", metavar="COMMAND", help="option.init.setup")
+@option("--requests-dir", metavar="DIR", help="option.init.requests_dir")
+def command(session: CliSession, as_json: bool, name: str | None, **options: str | None) -> None:  # noqa: FBT001
+    """Make a project ready, and say what was chosen, what to commit and what comes next."""
+    from aiflow.usecases.project.init import commit_of, init_project
+    from aiflow.usecases.shapes.project import initialised_shape
+    from aiflow.wiring import find_repository, project_at, read_settings, site_at
 
-    project = new_project(session.start)
-    root = project.root
-    settings = session.check_settings(root)
-    has_requests = any((project.path / "requests").glob("*.md"))
-    session.project = project
-    if name is None and settings.sources["agent.kind"] is Source.FLAG:  # who says `-c agent.kind=…` means the project
-        name = settings.text("agent.kind")
-    agent = choose_agent(find_agents(settings, root), name)
-    done = init_project(project.folder, has_requests, session.texts, (session.journal, session.now), agent)
-    is_set = FILE_NAME in done.made
+    root = find_repository(session.start)
+    session.flags += tuple(f"{_OPTIONS[key]}={value}" for key, value in options.items() if value is not None)
+    session.project = project_at(root)
+    site, texts = site_at(root, session.start, session.check_settings(root)), session.texts
+    done = init_project(site, name, texts, (session.journal, session.now))
+    action = commit_of(done, site.start, "" if session.start == "." else root)
+    commit = command_line(action) if action else None
     if as_json:
-        told = {"kind": agent.kind, "program": agent.program or None} if agent and is_set else None
-        print_json({"root": str(root), "made": list(done.made), "kept": list(done.kept), "agent": told})
+        print_json(initialised_shape(root, done, commit))
         return
-    texts = session.texts
     _show_files(done, root, texts)
+    if site.start:
+        say(texts("init.root", folder=site.start, root=root))
     click.echo()
-    if is_set:
-        _show_agent(agent, texts)
+    if done.is_new:
+        _show_agent(done.agent, texts)
+        _show_choices(done.choices, texts)
         click.echo()
-    elif agent is not None and name not in (None, settings.text("agent.kind")):
-        _show_kept(agent, settings, texts)
+    else:
+        _show_kept(done, read_settings(root, ()), texts)
+    if commit:
+        click.echo(texts("init.commit", command=commit))
+        click.echo()
     click.echo(texts("init.next"))
 
 
@@ -59,20 +70,32 @@ def _show_files(done: Initialised, root: str, texts: Texts) -> None:
         click.echo("  = " + path + "  " + texts("init.kept"))
 
 
-def _show_kept(agent: AgentProgram, settings: Settings, texts: Texts) -> None:
-    """Say what a person has to set to get the agent they named, if it is not set already."""
-    from aiflow.usecases.init_project import agent_settings, to_toml
+def _show_choices(choices: Choices, texts: Texts) -> None:
+    """Say what the settings say now, and what that was found by."""
+    for name in ("base_branch", "tests.unit", "worktree.setup"):
+        value, key = choices.values[name], f"init.{name}"
+        found = "none" if not value else "found" if name in choices.by else "given"
+        click.echo(texts(f"{key}.{found}", value=value, file=choices.by.get(name, "")))
+    for other in choices.others:
+        click.echo(texts("init.also", command=other.unit, file=other.by))
+    for program in choices.missing:
+        say(texts("init.program_missing", program=program), "  ")
+    say(texts("init.change"))
 
-    wanted = {name: value for name, value in agent_settings(agent).items() if settings.values[name] != value}
+
+def _show_kept(done: Initialised, settings: Settings, texts: Texts) -> None:
+    """Say what a person has to set to get what they asked for, if it is not set already."""
+    from aiflow.usecases.project.init import to_toml
+
+    wanted = {name: value for name, value in done.asked.items() if settings.values[name] != value}
     if wanted:
         told = ", ".join(f"{name} = {to_toml(value)}" for name, value in wanted.items())
-        click.echo(texts("init.agent_kept", settings=told), err=True)
+        click.echo(texts("init.settings_kept", settings=told), err=True)
 
 
 def _show_agent(agent: AgentProgram | None, texts: Texts) -> None:
     """Say which agent was set, and what it still needs; or how to get one."""
-    from aiflow.cli.agents_view import show_installs
-    from aiflow.cli.render import say
+    from aiflow.cli.views.agents import show_installs
 
     if agent is None:
         show_installs(texts)

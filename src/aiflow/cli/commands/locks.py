@@ -8,13 +8,14 @@ import click
 
 from aiflow.cli.options import RequestIdType, complete_request, option
 from aiflow.cli.options import command as make_command
-from aiflow.cli.render import ago, table
-from aiflow.cli.session import Session, print_json
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.terminal.render import ago, table
 from aiflow.errors import BadInputError
-from aiflow.usecases.break_lock import break_lock
-from aiflow.usecases.run_shapes import lock_shape
+from aiflow.usecases.runs.locks import break_lock, list_locks
+from aiflow.usecases.shapes.runs import broken_lock_shape, lock_list
 
 if TYPE_CHECKING:
+    from aiflow.cli.session import CliSession
     from aiflow.domain.request import RequestId
     from aiflow.usecases.engine import Engine
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @option("--queue", is_flag=True, help="option.locks.queue")
 @option("-y", "--yes", is_flag=True, help="option.locks.yes")
 def command(
-    session: Session,
+    session: CliSession,
     as_json: bool,  # noqa: FBT001
     action: str | None,
     request_id: RequestId | None,
@@ -43,15 +44,15 @@ def command(
         click.confirm(session.texts("locks.confirm", name=name), abort=True)
     broken = break_lock(engine, request_id)
     if as_json:
-        print_json({"broken": lock_shape(broken)})
+        print_json(broken_lock_shape(broken))
     else:
         click.echo(session.texts("locks.broken", name=name, run_id=broken.lock.run_id or "-"))
 
 
-def _list(session: Session, engine: Engine, *, as_json: bool) -> None:
-    found = engine.locks.survey()
+def _list(session: CliSession, engine: Engine, *, as_json: bool) -> None:
+    found = list_locks(engine)
     if as_json:
-        print_json({"locks": [lock_shape(status) for status in found]})
+        print_json(lock_list(found))
         return
     texts, now = session.texts, session.now()
     if not found:

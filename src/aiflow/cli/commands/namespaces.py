@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from aiflow.cli.options import command as make_command
-from aiflow.cli.progress import counting
-from aiflow.cli.queue_session import QueueSession
-from aiflow.cli.render import table
-from aiflow.cli.session import Session, print_json
+from aiflow.cli.queue_session import open_view
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.terminal.progress import counting
+from aiflow.cli.terminal.render import table
 from aiflow.domain.lifecycle import TaskStatus
-from aiflow.domain.runner import is_alive
-from aiflow.usecases.task_shapes import namespaces_shape
+from aiflow.usecases.queue.namespaces import list_namespaces
+from aiflow.usecases.shapes.tasks import namespaces_shape
+
+if TYPE_CHECKING:
+    from aiflow.cli.session import CliSession
 
 
 @make_command("namespaces")
-def command(session: Session, as_json: bool) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool) -> None:  # noqa: FBT001
     """List the namespaces of the store."""
-    from aiflow.wiring import is_runner_gone
-
-    view = QueueSession(session, is_quiet=as_json)
-    texts, now = session.texts, session.now()
+    view, texts = open_view(session, is_quiet=as_json), session.texts
     with counting(texts) as progress:
-        found = view.store.namespaces(progress)
-        alive = [each for each in view.store.all_runners() if is_alive(each, now, view.timeout_seconds)]
-        alive = [each for each in alive if not is_runner_gone(each)]
-    shapes = namespaces_shape(found, alive, view.own)
+        found = list_namespaces(view, progress)
+    shapes = namespaces_shape(found.counts, found.alive, found.own)
     if as_json:
         print_json({"namespaces": shapes})
         return

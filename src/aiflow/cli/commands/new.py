@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.cli.drafts import kept_draft
+from aiflow.cli.editor import kept_draft
 from aiflow.cli.options import PRIORITY_CHOICE, option
 from aiflow.cli.options import command as make_command
-from aiflow.cli.session import Session, print_json
+from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.warnings import warn_of_dependencies
 from aiflow.domain.request import Priority, Request, RequestStatus
 from aiflow.errors import BadInputError
-from aiflow.usecases.create_request import NewRequest, check_new, create_request, render_request
+from aiflow.usecases.backlog.create import NewRequest, check_new, create_request, render_request
+from aiflow.usecases.shapes.backlog import created_shape
+
+if TYPE_CHECKING:
+    from aiflow.cli.session import CliSession
 
 
 @make_command("new")
@@ -27,11 +32,11 @@ from aiflow.usecases.create_request import NewRequest, check_new, create_request
 @option("--body", "-b", metavar="TEXT", help="option.new.body")
 @option("--body-file", "-F", metavar="FILE", help="option.new.body_file")
 @option("--edit/--no-edit", "-e", "wants_editor", default=None, help="option.new.edit")
-def command(session: Session, as_json: bool, **given: object) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool, **given: object) -> None:  # noqa: FBT001
     """Create a request from a title, by flags or in the editor."""
     project = session.project
     new = _from_flags(session, given)
-    project.requests.require_free(new.request_id)
+    project.editor.require_free(new.request_id)
     has_body = given["body"] is not None or given["body_file"] is not None
     wants_editor = given["wants_editor"]
     if wants_editor is None:
@@ -40,13 +45,13 @@ def command(session: Session, as_json: bool, **given: object) -> None:  # noqa: 
     if wants_editor:
         with kept_draft(session, new) as draft:
             new = draft.edit(has_body=has_body)
-            request_id, path = create_request(new, project.requests, session.journal, session.now)
+            request_id, path = create_request(new, project.editor, session.journal, session.now)
     else:
         _require_usable(session, new)
-        request_id, path = create_request(new, project.requests, session.journal, session.now)
+        request_id, path = create_request(new, project.editor, session.journal, session.now)
     _require_valid(session, new, request_id, path)
     if as_json:
-        print_json({"request_id": request_id, "path": path, "status": new.status, "priority": new.priority})
+        print_json(created_shape(new, request_id, path))
         return
     click.echo(session.texts("new.created", request_id=request_id, path=path))
     key = "new.next_draft" if new.status is RequestStatus.DRAFT else "new.next_ready"
@@ -54,7 +59,7 @@ def command(session: Session, as_json: bool, **given: object) -> None:  # noqa: 
     warn_of_dependencies(session, request_id)
 
 
-def _from_flags(session: Session, given: dict[str, object]) -> NewRequest:
+def _from_flags(session: CliSession, given: dict[str, object]) -> NewRequest:
     """Take what the flags say."""
     body = given["body"]
     if given["body_file"] is not None:
@@ -77,19 +82,19 @@ def _from_flags(session: Session, given: dict[str, object]) -> NewRequest:
     )
 
 
-def _whole_request(session: Session, text: str, given: dict[str, object]) -> NewRequest:
+def _whole_request(session: CliSession, text: str, given: dict[str, object]) -> NewRequest:
     """Take a file that has metadata of its own as it is."""
-    read = session.project.requests.check_text(text)
+    read = session.project.editor.check_text(text)
     request_id = str(given["request_id"]) if given["request_id"] else None
     if not isinstance(read, Request):
         return NewRequest(str(given["title"]) or "-", "", request_id=request_id, text=text)
     return NewRequest(read.title, "", read.priority, read.status, request_id=request_id, text=text)
 
 
-def _require_usable(session: Session, new: NewRequest) -> None:
+def _require_usable(session: CliSession, new: NewRequest) -> None:
     """Refuse a body that would make an invalid request before anything is written."""
     check_new(new)
-    read = session.project.requests.check_text(new.text if new.text is not None else render_request(new, session.now()))
+    read = session.project.editor.check_text(new.text if new.text is not None else render_request(new, session.now()))
     if not isinstance(read, Request):
         raise BadInputError(problem=read.problems[0])
 
@@ -103,12 +108,12 @@ def _read_body(name: str) -> str:
         raise BadInputError(detail=f"{name}: UTF-8") from None
 
 
-def _require_valid(session: Session, new: NewRequest, request_id: str, path: str) -> None:
+def _require_valid(session: CliSession, new: NewRequest, request_id: str, path: str) -> None:
     """Say so if what the person wrote cannot be used yet; it is kept all the same."""
     from aiflow.domain.request import InvalidRequest
-    from aiflow.usecases.shapes import describe_problem
+    from aiflow.usecases.shapes.backlog import describe_problem
 
-    read = session.project.requests.check_text(new.text) if new.text is not None else None
+    read = session.project.editor.check_text(new.text) if new.text is not None else None
     if isinstance(read, InvalidRequest):
         problem = "; ".join(describe_problem(each, session.texts) for each in read.problems)
         detail = session.texts("new.broken", path=path, problem=problem)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, target_argument
-from aiflow.cli.running import Aim, find_run, run_to_the_end
-from aiflow.domain.resume import Goal, ResumeMode
-from aiflow.domain.task import TaskAction
-from aiflow.usecases.resume_run import Wish, resume_run
+from aiflow.cli.running import run_to_the_end
+from aiflow.domain.runs.resume import Goal, ResumeMode
+from aiflow.usecases.runs.find import find_run
+from aiflow.usecases.runs.resume import ResumeWish, resume_run
 
 if TYPE_CHECKING:
-    from aiflow.cli.session import Session
+    from aiflow.cli.session import CliSession
     from aiflow.domain.request import RequestId
 
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 @target_argument()
 @option("-a", "--answer", help="option.resume.answer")
 @option("--wait", is_flag=True, help="option.run.wait")
-def command(session: Session, as_json: bool, target: RequestId, answer: str | None, wait: bool) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool, target: RequestId, answer: str | None, wait: bool) -> None:  # noqa: FBT001
     """Close a run and start a new one with a new plan."""
-    wish = Wish(Goal(ResumeMode.REPLAN), answer)
+    wish = ResumeWish(Goal(ResumeMode.REPLAN), answer)
     run_to_the_end(
         session,
-        Aim(TaskAction.REPLAN, target),
+        target,
         lambda engine: resume_run(engine, find_run(engine, target), wish),
         as_json=as_json,
         wait=wait,

@@ -8,23 +8,23 @@ import click
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import target_argument
-from aiflow.cli.render import clean
-from aiflow.cli.running import find_run
-from aiflow.cli.session import Session, print_json
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.terminal.render import clean
+from aiflow.usecases.runs.report import read_report
+from aiflow.usecases.shapes.runs import report_shape
 
 if TYPE_CHECKING:
+    from aiflow.cli.session import CliSession
     from aiflow.domain.request import RequestId
 
 
 @make_command("report", is_lenient=True)
 @target_argument()
-def command(session: Session, as_json: bool, target: RequestId) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool, target: RequestId) -> None:  # noqa: FBT001
     """Show the report of a run."""
-    engine = session.engine()
-    run = find_run(engine, target)
-    text = engine.runs.report(run)
+    run, text = read_report(session.engine(), target)
     if as_json:
-        print_json({"request_id": run.request_id, "run_id": run.run_id, "report": text})
+        print_json(report_shape(run, text))
     elif text is None:
         click.echo(session.texts("report.none", run_id=run.run_id))
     else:

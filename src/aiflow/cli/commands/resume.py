@@ -9,16 +9,16 @@ import click
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, target_argument
-from aiflow.cli.render import say
-from aiflow.cli.running import Aim, find_run, run_to_the_end
-from aiflow.domain.choices import numbered
-from aiflow.domain.resume import Goal, ResumeMode
-from aiflow.domain.task import TaskAction
-from aiflow.usecases.resume_run import Wish, resume_run
-from aiflow.usecases.update_run import update_run
+from aiflow.cli.running import run_to_the_end
+from aiflow.cli.terminal.render import say
+from aiflow.domain.agents.choices import numbered
+from aiflow.domain.runs.resume import Goal, ResumeMode
+from aiflow.usecases.runs.find import find_run
+from aiflow.usecases.runs.resume import ResumeWish, resume_run
+from aiflow.usecases.runs.update import update_run
 
 if TYPE_CHECKING:
-    from aiflow.cli.session import Session
+    from aiflow.cli.session import CliSession
     from aiflow.domain.request import RequestId
 
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @option("--force", is_flag=True, help="option.resume.force")
 @option("--wait", is_flag=True, help="option.run.wait")
 def command(
-    session: Session,
+    session: CliSession,
     as_json: bool,  # noqa: FBT001
     target: RequestId,
     answer: str | None,
@@ -39,18 +39,18 @@ def command(
     """Let a stopped run go on."""
     if answer is None and not as_json and not flags["force"] and sys.stdin.isatty():
         answer = _ask(session, target)
-    wish = Wish(Goal(ResumeMode.RESUME, is_forced=flags["force"]), answer, flags["keep_changes"])
+    wish = ResumeWish(Goal(ResumeMode.RESUME, is_forced=flags["force"]), answer, flags["keep_changes"])
     resume = update_run if flags["update"] else resume_run
     run_to_the_end(
         session,
-        Aim(TaskAction.RESUME, target),
+        target,
         lambda engine: resume(engine, find_run(engine, target), wish),
         as_json=as_json,
         wait=flags["wait"],
     )
 
 
-def _ask(session: Session, target: RequestId) -> str | None:
+def _ask(session: CliSession, target: RequestId) -> str | None:
     """Let the person in front of the terminal answer the run's question, if it has one."""
     run = find_run(session.engine(), target)
     if run.is_active or run.error is None or run.error.question is None:

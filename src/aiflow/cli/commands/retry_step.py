@@ -8,13 +8,13 @@ import click
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, target_argument
-from aiflow.cli.running import Aim, find_run, run_to_the_end
-from aiflow.domain.resume import Goal, ResumeMode
-from aiflow.domain.task import TaskAction
-from aiflow.usecases.resume_run import Wish, resume_run
+from aiflow.cli.running import run_to_the_end
+from aiflow.domain.runs.resume import Goal, ResumeMode
+from aiflow.usecases.runs.find import find_run
+from aiflow.usecases.runs.resume import ResumeWish, resume_run
 
 if TYPE_CHECKING:
-    from aiflow.cli.session import Session
+    from aiflow.cli.session import CliSession
     from aiflow.domain.request import RequestId
 
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @option("--force", is_flag=True, help="option.resume.force")
 @option("--wait", is_flag=True, help="option.run.wait")
 def command(
-    session: Session,
+    session: CliSession,
     as_json: bool,  # noqa: FBT001
     target: RequestId,
     step_id: str | None,
@@ -35,10 +35,10 @@ def command(
 ) -> None:
     """Do a step again from its start."""
     goal = Goal(ResumeMode.RETRY_STEP, step_id.upper() if step_id else None, is_forced=flags["force"])
-    wish = Wish(goal, answer, flags["keep_changes"])
+    wish = ResumeWish(goal, answer, flags["keep_changes"])
     run_to_the_end(
         session,
-        Aim(TaskAction.RETRY_STEP, target),
+        target,
         lambda engine: resume_run(engine, find_run(engine, target), wish),
         as_json=as_json,
         wait=flags["wait"],

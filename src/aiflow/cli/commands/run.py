@@ -6,19 +6,17 @@ from typing import TYPE_CHECKING
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, request_id_argument
-from aiflow.cli.running import Aim, run_to_the_end
-from aiflow.domain.task import TaskAction
-from aiflow.usecases.start_run import start_run
+from aiflow.cli.running import run_to_the_end
+from aiflow.usecases.runs.start import start_run
 
 if TYPE_CHECKING:
-    from aiflow.cli.session import Session
+    from aiflow.cli.session import CliSession
     from aiflow.domain.request import RequestId
 
 
 @make_command("run")
 @request_id_argument()
 @option("--wait", is_flag=True, help="option.run.wait")
-def command(session: Session, as_json: bool, request_id: RequestId, wait: bool) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool, request_id: RequestId, wait: bool) -> None:  # noqa: FBT001
     """Run one request to its end."""
-    aim = Aim(TaskAction.START, request_id)
-    run_to_the_end(session, aim, lambda engine: start_run(engine, request_id), as_json=as_json, wait=wait)
+    run_to_the_end(session, request_id, lambda engine: start_run(engine, request_id), as_json=as_json, wait=wait)

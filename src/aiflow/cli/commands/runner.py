@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
-from aiflow.cli.runner_view import RunnerView
 from aiflow.cli.running import Interrupts, catching_signals
-from aiflow.cli.store_progress import open_queue_store
-from aiflow.domain.auto_run import StopRequest
-from aiflow.usecases.work_tasks import work_tasks
+from aiflow.cli.terminal.store_progress import open_queue_store
+from aiflow.cli.views.runner import RunnerView
+from aiflow.domain.auto.stopping import StopRequest
+from aiflow.usecases.runner.work_tasks import work_tasks
 from aiflow.wiring import build_desk
 
 if TYPE_CHECKING:
-    from aiflow.cli.session import Session
+    from aiflow.cli.session import CliSession
 
 
 @make_command("runner")
 @option("--once", is_flag=True, help="option.runner.once")
-def command(session: Session, as_json: bool, once: bool) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool, once: bool) -> None:  # noqa: FBT001
     """Work on the tasks of the queue, one at a time."""
     views: list[RunnerView] = []
 

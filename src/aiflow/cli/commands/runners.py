@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
-from aiflow.cli.queue_session import QueueSession, namespace_option
-from aiflow.cli.runners_view import show_runners
-from aiflow.cli.session import Session, print_json
-from aiflow.domain.runner import is_alive
+from aiflow.cli.queue_session import namespace_option, open_view
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.views.runners import show_runners
 from aiflow.errors import BadInputError
-from aiflow.usecases.task_shapes import runner_shape, runner_state
+from aiflow.usecases.queue.runners import list_runners
+from aiflow.usecases.shapes.tasks import runner_list, runner_state
+
+if TYPE_CHECKING:
+    from aiflow.cli.session import CliSession
 
 
 @make_command("runners")
 @option("--all", "is_all", is_flag=True, help="option.queue.all")
 @namespace_option()
-def command(session: Session, as_json: bool, is_all: bool, namespace: str | None) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool, is_all: bool, namespace: str | None) -> None:  # noqa: FBT001
     """List the runners."""
-    from aiflow.wiring import is_runner_gone
-
     if is_all and namespace is not None:
         raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow runners --help")
-    view = QueueSession(session, namespace, is_quiet=as_json)
-    texts, now, limit = session.texts, session.now(), view.timeout_seconds
-    found = view.store.all_runners() if is_all else view.store.runners(view.namespace).all()
-    # Who lives first, then who was heard of last.
-    found = tuple(sorted(found, key=lambda each: each.last_heartbeat, reverse=True))
-    gone = {each.runner_id for each in found if not each.is_at_rest and is_runner_gone(each)}
-    found = tuple(sorted(found, key=lambda each: each.runner_id in gone or not is_alive(each, now, limit)))
+    view = open_view(session, namespace, is_quiet=as_json)
+    found = list_runners(view, is_all=is_all)
     if as_json:
-        print_json({"runners": [runner_shape(each, now, limit, is_gone=each.runner_id in gone) for each in found]})
+        print_json(runner_list(found.runners, found.now, found.timeout_seconds))
         return
-    shown = [
-        (each, runner_state(each, now, limit, is_gone=each.runner_id in gone)) for each in found if not each.is_at_rest
-    ]
-    if shown:
-        show_runners(shown, now, texts, has_namespaces=is_all)
+    at_work = [(each, is_gone) for each, is_gone in found.runners if not each.is_at_rest]
+    if at_work:
+        states = [runner_state(each, found.now, found.timeout_seconds, is_gone=is_gone) for each, is_gone in at_work]
+        shown = [(each, state) for (each, _), state in zip(at_work, states, strict=True)]
+        show_runners(shown, found.now, session.texts, has_namespaces=is_all)
     else:
         key = "runners.none_all" if is_all else "runners.none"
-        click.echo(texts(key, namespace=view.namespace, command=view.desk().command))
-    if len(found) > len(shown):
-        click.echo(texts("runners.stopped", count=len(found) - len(shown)))
+        click.echo(session.texts(key, namespace=view.namespace, command=view.desk.start))
+    if found.total > len(at_work):
+        click.echo(session.texts("runners.stopped", count=found.total - len(at_work)))

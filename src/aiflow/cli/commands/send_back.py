@@ -9,19 +9,20 @@ import click
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, target_argument
-from aiflow.cli.running import find_newest_run
-from aiflow.cli.session import Session, print_json
-from aiflow.usecases.accept_run import send_back
-from aiflow.usecases.run_shapes import run_result
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.usecases.runs.accept import send_back
+from aiflow.usecases.runs.find import find_newest_run
+from aiflow.usecases.shapes.runs import run_result
 
 if TYPE_CHECKING:
+    from aiflow.cli.session import CliSession
     from aiflow.domain.request import RequestId
 
 
 @make_command("send-back")
 @target_argument()
 @option("-m", "--message", help="option.send_back.message")
-def command(session: Session, as_json: bool, target: RequestId, message: str | None) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool, target: RequestId, message: str | None) -> None:  # noqa: FBT001
     """Send a run back with a comment: its request is ready again, and the next run is told."""
     engine = session.engine()
     run = find_newest_run(engine, target)

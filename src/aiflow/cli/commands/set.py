@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 from click.shell_completion import CompletionItem
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import complete_request, option, request_id_argument
-from aiflow.cli.render import say
-from aiflow.cli.session import Session, print_json
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.terminal.render import say
 from aiflow.cli.warnings import warn_of_dependencies
-from aiflow.domain.change import ANY, Change
+from aiflow.domain.backlog.metadata import ANY, Change, parse_value
 from aiflow.domain.lifecycle import PERSON_EVENTS
-from aiflow.domain.metadata import parse_value
 from aiflow.domain.request import DATE_KEYS, EDITABLE_KEYS, Priority, RequestId, Value
-from aiflow.usecases.edit_request import edit_request
+from aiflow.usecases.backlog.edit import edit_request
+from aiflow.usecases.shapes.backlog import edited_shape
+
+if TYPE_CHECKING:
+    from aiflow.cli.session import CliSession
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -39,7 +44,7 @@ def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 @click.argument("assignment", metavar="KEY=VALUE", nargs=-1, required=True, shell_complete=_complete)
 @option("--expect", metavar="VALUE", help="option.set.expect")
 def command(
-    session: Session,
+    session: CliSession,
     as_json: bool,  # noqa: FBT001
     request_id: RequestId,
     assignment: tuple[str, ...],
@@ -51,12 +56,9 @@ def command(
         value = session.now().isoformat(timespec="seconds")
     project = session.project
     change = Change(parse_value(key, value), parse_value(key, expect) or None if expect is not None else ANY)
-    changed = edit_request(request_id, key, change, project.requests, (session.journal, session.now))
+    changed = edit_request(request_id, key, change, project.editor, (session.journal, session.now))
     if as_json:
-        old = changed[0] if changed else change.new
-        print_json(
-            {"request_id": request_id, "key": key, "changed": changed is not None, "from": old, "to": change.new}
-        )
+        print_json(edited_shape(request_id, key, change.new, changed))
     elif changed is None:
         say(session.texts("set.same", request_id=request_id, key=key, value=_show(change.new)))
     else:
@@ -66,7 +68,7 @@ def command(
             warn_of_dependencies(session, request_id)
 
 
-def _read(session: Session, assignment: tuple[str, ...]) -> tuple[str, str]:
+def _read(session: CliSession, assignment: tuple[str, ...]) -> tuple[str, str]:
     """Read `KEY=VALUE`, or KEY and VALUE as two words."""
     key, equals, value = assignment[0].partition("=")
     if equals and len(assignment) == 1:

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.cli.layout import display_width, pad
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
-from aiflow.cli.render import clean, say
-from aiflow.cli.session import Session, print_json
-from aiflow.cli.store_progress import store_progress
+from aiflow.cli.terminal.layout import display_width, pad
+from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.terminal.render import clean, say
+from aiflow.cli.terminal.store_progress import store_progress
 from aiflow.domain.reasons import ExitCode
 from aiflow.errors import BadInputError
-from aiflow.usecases.store_shapes import describe_obstacles, store_shape
+from aiflow.usecases.shapes.store import describe_obstacles, store_shape
 
 if TYPE_CHECKING:
-    from aiflow.domain.store_obstacles import Obstacles
+    from aiflow.cli.session import CliSession
+    from aiflow.domain.queue.store_obstacles import Obstacles
     from aiflow.messages import Texts
     from aiflow.ports.tasks import LocalStore, StoreStatus
 
@@ -30,7 +31,7 @@ ACTIONS = ("start", "stop", "status", "logs")
 @click.argument("action", type=click.Choice(ACTIONS), metavar="|".join(ACTIONS), required=False)
 @option("-n", "lines", type=click.IntRange(min=0), metavar="N", help="option.store.lines")
 @option("-f", "--follow", is_flag=True, help="option.store.follow")
-def command(session: Session, as_json: bool, action: str | None, lines: int | None, follow: bool) -> None:  # noqa: FBT001
+def command(session: CliSession, as_json: bool, action: str | None, lines: int | None, follow: bool) -> None:  # noqa: FBT001
     """Start, stop or look at the queue store of this machine; no project is needed."""
     from aiflow.wiring import local_store
 
@@ -57,7 +58,7 @@ def command(session: Session, as_json: bool, action: str | None, lines: int | No
         raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
 
 
-def _act(session: Session, store: LocalStore, action: str, *, is_quiet: bool) -> str:
+def _act(session: CliSession, store: LocalStore, action: str, *, is_quiet: bool) -> str:
     """Start or stop the store, and return the key of what to say of that; nothing for a look."""
     if action == "start":
         with store_progress(session.texts, is_quiet=is_quiet) as progress:
@@ -92,7 +93,7 @@ def _show_way_on(texts: Texts, lack: Obstacles | None) -> None:
     problem = describe_obstacles(lack, texts)
     say(texts("store.cannot_start", problem=problem))
     for action in texts.message("STORE_NOT_INSTALLED", {**lack.facts, "problem": problem}).actions:
-        say(action, "  → ")
+        say(action.typed, "  → ")
 
 
 def _show_runners(texts: Texts) -> None:
@@ -104,7 +105,7 @@ def _show_runners(texts: Texts) -> None:
         say(texts("store.runners", runners=runners))
 
 
-def _logs(session: Session, store: LocalStore, lines: int, follow: bool, *, as_json: bool) -> None:  # noqa: FBT001
+def _logs(session: CliSession, store: LocalStore, lines: int, follow: bool, *, as_json: bool) -> None:  # noqa: FBT001
     """Show the end of the log, and what is added if that is wanted."""
     if follow:
         for line in store.follow(lines):

@@ -36,7 +36,7 @@ class Hidden(NamedTuple):
     amount: int = 1
 
 
-class Cleaned(NamedTuple):
+class CleanText(NamedTuple):
     """A text as an agent gets it, the first hidden pieces of it, and how many of each kind there are."""
 
     text: str
@@ -44,16 +44,16 @@ class Cleaned(NamedTuple):
     counts: Mapping[HiddenKind, int] = {}
 
 
-def clean(text: str) -> Cleaned:
+def clean(text: str) -> CleanText:
     """Take out of a Markdown text what a person who reads it does not see."""
     cuts = _find_all(text)
-    return _cleaned(text, cuts, _settled(_without(text, cuts))) if cuts else Cleaned(text)
+    return _cleaned(text, cuts, _settled(_without(text, cuts))) if cuts else CleanText(text)
 
 
-def clean_plain(text: str) -> Cleaned:
+def clean_plain(text: str) -> CleanText:
     """Take the invisible characters out of a plain text; what is a comment in Markdown is seen there."""
     cuts = list(find_invisible(text))
-    return _cleaned(text, cuts, _without(text, cuts)) if cuts else Cleaned(text)
+    return _cleaned(text, cuts, _without(text, cuts)) if cuts else CleanText(text)
 
 
 def reveal(text: str) -> str:
@@ -66,7 +66,7 @@ def reveal_plain(text: str) -> str:
     return _revealed(text, list(find_invisible(text)))
 
 
-def tally(texts: Iterable[Cleaned]) -> dict[HiddenKind, int]:
+def tally(texts: Iterable[CleanText]) -> dict[HiddenKind, int]:
     """Count what several texts hide, by kind."""
     counts: Counter[HiddenKind] = Counter()
     for cleaned in texts:
@@ -129,7 +129,7 @@ def _settled(text: str) -> str:
     return text.replace("<", "< ").replace("]:", "] :") if _find_markup(text) else text
 
 
-def _cleaned(text: str, cuts: list[Cut], kept: str) -> Cleaned:
+def _cleaned(text: str, cuts: list[Cut], kept: str) -> CleanText:
     counts: Counter[HiddenKind] = Counter()
     hidden: list[Hidden] = []
     line, at = 1, 0
@@ -144,7 +144,7 @@ def _cleaned(text: str, cuts: list[Cut], kept: str) -> Cleaned:
             at = first.start
             said = text[first.start : last.end]
             hidden.append(Hidden(first.kind, line, _shorten(_say(first.kind, said)), amount))
-    return Cleaned(kept, tuple(hidden), dict(counts))
+    return CleanText(kept, tuple(hidden), dict(counts))
 
 
 def _runs(cuts: Iterable[Cut]) -> Iterator[list[Cut]]:

@@ -24,7 +24,7 @@ _SWALLOWS = re.compile(r"<(?=[A-Za-z/!?])|\]\(|\]\[|://|\$|\\\Z")
 OPEN = "://"
 
 
-class Fence(NamedTuple):
+class CodeFence(NamedTuple):
     """A fenced block that has begun: its mark, and how far it is indented."""
 
     indent: int
@@ -39,13 +39,13 @@ class Inline(NamedTuple):
     plain: tuple[str, ...]
 
 
-def opening_fence(line: str) -> Fence | None:
+def opening_fence(line: str) -> CodeFence | None:
     """Return the fenced block that a line begins, if it does."""
     match = _FENCE.fullmatch(line)
-    return Fence(len(match[1]), match[2], match.span(3)) if match else None
+    return CodeFence(len(match[1]), match[2], match.span(3)) if match else None
 
 
-def closes(fence: Fence, line: str) -> bool | None:
+def closes(fence: CodeFence, line: str) -> bool | None:
     """Tell whether a line ends a fenced block; None if it stands out of it, and one cannot tell."""
     text = line.strip(" \t")
     indent = len(line) - len(line.lstrip(" \t"))

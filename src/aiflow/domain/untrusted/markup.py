@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from typing import NamedTuple
 
-from aiflow.domain.untrusted.code import FENCE_LIKE, PREFIX, Fence, Span, closes, inline, opening_fence
+from aiflow.domain.untrusted.code import FENCE_LIKE, PREFIX, CodeFence, Span, closes, inline, opening_fence
 from aiflow.domain.untrusted.elements import hidden_element
 from aiflow.domain.untrusted.kinds import Cut, HiddenKind
 
@@ -61,7 +61,7 @@ class _Scan:
         self._is_sure = True
         self._is_plain = True  # every backtick of this paragraph has had its mate so far
         self._has_inner_code = False  # code in a quote or a list was seen, whose end we do not look for
-        self._fence: Fence | None = None
+        self._fence: CodeFence | None = None
         self._html: str | None = None  # what ends the HTML we may be in: an empty line, or a verbatim element's end
         self._found: dict[str, int] = {}
 
@@ -94,7 +94,7 @@ class _Scan:
             self._fence = None
         return end
 
-    def _open(self, fence: Fence, start: int, end: int) -> int:
+    def _open(self, fence: CodeFence, start: int, end: int) -> int:
         """Begin a fenced block; a page shows nothing of the words behind its mark, so no comment may stand there."""
         self._fence, self._is_plain = fence, True
         at, stop = start + fence.info[0], start + fence.info[1]

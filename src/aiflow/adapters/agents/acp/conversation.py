@@ -20,8 +20,15 @@ from aiflow import __version__
 from aiflow.adapters.agents.acp.files import Folders, MissingError, RefusedError
 from aiflow.adapters.agents.acp.offers import choice_of, login_of
 from aiflow.adapters.agents.acp.own_log import plain
-from aiflow.adapters.agents.acp.permissions import Option, Policy, Rules, Verdict, Wish, decide
-from aiflow.adapters.agents.acp.troubles import AUTH_CODES, is_limit
+from aiflow.adapters.agents.acp.permissions import (
+    Option,
+    PermissionRules,
+    PermissionVerdict,
+    PermissionWish,
+    Policy,
+    decide,
+)
+from aiflow.adapters.agents.acp.troubles import AUTH_CODES, OURS, is_limit
 from aiflow.adapters.agents.acp.updates import slim
 from aiflow.adapters.secrets import Masker
 
@@ -43,7 +50,7 @@ _WORK = frozenset({"agent_message_chunk", "agent_thought_chunk", "tool_call", "t
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CallOrder:
     """What the conversation is to be about."""
 
     cwd: str
@@ -52,22 +59,22 @@ class Order:
     model: str
     mode: str
     folders: Folders
-    rules: Rules
+    rules: PermissionRules
     patience_seconds: float
     mask: Callable[[str], str] = str
 
 
-def order_of(document: dict[str, Any]) -> Order:
+def order_of(document: dict[str, Any]) -> CallOrder:
     """Read what the driver wrote."""
     is_reader = document["role"] != "implementer"
-    return Order(
+    return CallOrder(
         cwd=document["cwd"],
         prompt=document["prompt"],
         session_id=document["session_id"],
         model=document["model"],
         mode=document["mode"],
         folders=Folders((document["cwd"], *document["folders"]), not is_reader, tuple(document["own"])),
-        rules=Rules(
+        rules=PermissionRules(
             Policy(document["permissions"]),
             is_reader,
             document["is_confined"],
@@ -82,14 +89,14 @@ def order_of(document: dict[str, Any]) -> Order:
 class Conversation:
     """One turn with one agent."""
 
-    def __init__(self, order: Order, say: Say) -> None:
+    def __init__(self, order: CallOrder, say: Say) -> None:
         self._order = order
         self._say = say
         self._session_id: str | None = None
         self._is_replay = False
         self._doing = "initialize"
         self._over = asyncio.Event()
-        self._question: Wish | None = None
+        self._question: PermissionWish | None = None
         self._limit: str | None = None
         self._limit_at = 0.0
         self._update_at = 0.0
@@ -126,7 +133,7 @@ class Conversation:
         hello = await self._request(connection, "initialize", _hello())
         self._say("agent", info=hello.get("agentInfo"), logins=hello.get("authMethods"))
         if hello.get("protocolVersion") != PROTOCOL_VERSION:
-            raise RequestError(0, f"it speaks version {hello.get('protocolVersion')} of the protocol", None)
+            raise RequestError(OURS, "acp.version", {"version": str(hello.get("protocolVersion"))})
         session = await self._open(connection, hello)
         await self._choose(connection, session, "model", self._order.model)
         await self._choose(connection, session, "mode", self._order.mode)
@@ -154,14 +161,14 @@ class Conversation:
             session = await self._request(connection, "session/new", place)
         self._session_id = session.get("sessionId")
         if not isinstance(self._session_id, str):
-            raise RequestError(0, "the agent gave its session no id", None)
+            raise RequestError(OURS, "acp.no_session_id", {})
         self._say("session", id=self._session_id, can_go_on=can_load)
         return session
 
     async def _go_on(self, connection: Connection, place: dict[str, Any], *, can_load: bool) -> dict[str, Any]:
         self._doing, self._session_id = "session/load", self._order.session_id
         if not can_load:
-            raise RequestError(0, "the agent cannot go on with a session", None)
+            raise RequestError(OURS, "acp.cannot_go_on", {})
         self._is_replay = True
         session = await self._request(connection, "session/load", {**place, "sessionId": self._session_id})
         await self._settle()
@@ -183,12 +190,12 @@ class Conversation:
         self._doing = what
         choice = choice_of(session, what, wanted)
         if choice is None:
-            raise RequestError(0, f"the agent does not let its {what} be chosen", None)
+            raise RequestError(OURS, f"acp.no_choice_of_{what}", {})
         if choice.is_set:
             return
         if wanted not in choice.values:
             offered = ", ".join(choice.values)[:1000]
-            raise RequestError(0, f"the agent does not offer {wanted}, but: {offered}", None)
+            raise RequestError(OURS, "acp.not_offered", {"wanted": wanted, "offered": offered})
         await connection.send_request(choice.method, {"sessionId": self._session_id, **choice.params})
 
     async def _prompt(self, connection: Connection) -> None:
@@ -245,7 +252,7 @@ class Conversation:
         wish = wish_of(request, self._order.mask)
         decision = decide(wish, self._order.rules, self._order.folders.find)
         self._say("permission", what=wish.what, verdict=decision.verdict, why=decision.why)
-        if decision.verdict is Verdict.ASKED:
+        if decision.verdict is PermissionVerdict.ASKED:
             self._question = self._question or wish
             self._over.set()
         if decision.option_id is None or self._over.is_set():
@@ -272,10 +279,10 @@ def _hello() -> dict[str, Any]:
     }
 
 
-def wish_of(request: RequestPermissionRequest, mask: Callable[[str], str]) -> Wish:
+def wish_of(request: RequestPermissionRequest, mask: Callable[[str], str]) -> PermissionWish:
     """Read a permission request."""
     call = request.tool_call
     diffs = (getattr(part, "path", None) for part in call.content or ())
     paths = dict.fromkeys([*(place.path for place in call.locations or ()), *filter(None, diffs)])
     options = (Option(option.option_id, option.name, option.kind) for option in request.options)
-    return Wish(call.title or "", call.kind or "other", tuple(paths), tuple(options), mask)
+    return PermissionWish(call.title or "", call.kind or "other", tuple(paths), tuple(options), mask)

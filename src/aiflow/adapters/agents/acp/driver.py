@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.acp.events import AcpEvents
 from aiflow.adapters.agents.acp.programs import known
-from aiflow.adapters.agents.command import CommandAgent
-from aiflow.adapters.agents.fence import work_paths
-from aiflow.adapters.agents.own_folders import own_folders
-from aiflow.adapters.agents.paid_session import session_of
-from aiflow.adapters.agents.prompts import prompt_for
-from aiflow.adapters.agents.stream import Start
-from aiflow.domain.sandbox import Sandbox
+from aiflow.adapters.agents.call.command import CommandAgent
+from aiflow.adapters.agents.call.fence import work_paths
+from aiflow.adapters.agents.call.own_folders import own_folders
+from aiflow.adapters.agents.call.paid_session import session_of
+from aiflow.adapters.agents.call.prompts import prompt_for
+from aiflow.adapters.agents.call.stream import Start
+from aiflow.domain.agents.programs import Sandbox
 from aiflow.messages import LANGUAGES, Texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aiflow.adapters.agents.command import Launch, Surroundings
-    from aiflow.adapters.agents.stream import Events
-    from aiflow.domain.agent_call import AgentCall
+    from aiflow.adapters.agents.call.command import Launch, Surroundings
+    from aiflow.adapters.agents.call.stream import Events
+    from aiflow.domain.agents.call import AgentCall
 
 CLIENT = "aiflow.adapters.agents.acp.client"
 # How long an agent that met a limit may go on without a word before aiflow waits in its place, and shows it (RUN-13).

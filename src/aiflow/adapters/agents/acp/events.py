@@ -13,35 +13,32 @@ from typing import TYPE_CHECKING, Any
 from aiflow.adapters.agents.acp.offers import login_names
 from aiflow.adapters.agents.acp.own_log import OwnLog
 from aiflow.adapters.agents.acp.tool_log import ToolLog, plan_lines, text_of
-from aiflow.adapters.agents.acp.troubles import AUTH, FAILED, lost_session, trouble_of, words_of
+from aiflow.adapters.agents.acp.troubles import AUTH, FAILED, OURS, lost_session, trouble_of, words_of
 from aiflow.adapters.agents.acp.usage import Spent
-from aiflow.adapters.agents.answer_text import answer_in, readable
-from aiflow.adapters.agents.paid_session import Session, named
-from aiflow.adapters.agents.stream import Told, Trouble
-from aiflow.domain.answers import Spoiled, read_answer
+from aiflow.adapters.agents.call.answer_text import answer_in, readable
+from aiflow.adapters.agents.call.paid_session import PaidSession, named
+from aiflow.adapters.agents.call.stream import Told, Trouble
+from aiflow.domain.agents.answers import Spoiled, read_answer
+from aiflow.domain.details import Detail
+from aiflow.messages.details import ENGLISH, Words, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from aiflow.domain.answers import Role
+    from aiflow.domain.agents.answers import Role
 
 DENIED = "AGENT_PERMISSION_DENIED"
 MAX_MESSAGE = 5_000_000
 MOST_WORDS = 2_000
-# Turns that did not come to their own end, in words.
-_CUT_SHORT = {
-    "max_tokens": "the answer was cut off at the model's limit of tokens",
-    "max_turn_requests": "it reached the most requests that it makes in a turn",
-    "refusal": "the model refused",
-    "cancelled": "the turn was cancelled",
-}
+# Turns that did not come to their own end; the words are the texts `acp.turn.…`.
+_CUT_SHORT = frozenset({"max_tokens", "max_turn_requests", "refusal", "cancelled"})
 
 
 class AcpEvents:
     """Reads the events of one call."""
 
-    def __init__(self, role: Role, now: Callable[[], datetime], cwd: str, session: Session | None = None) -> None:
+    def __init__(self, role: Role, now: Callable[[], datetime], cwd: str, session: PaidSession | None = None) -> None:
         self._role = role
         self._now = now
         self._told = Told()
@@ -61,7 +58,7 @@ class AcpEvents:
     def told(self) -> Told:
         """What is known by now."""
         usage = self._spent.usage
-        session = Session(self._session_id, self._paid_usd + usage.cost_usd)
+        session = PaidSession(self._session_id, self._paid_usd + usage.cost_usd)
         return replace(self._told, usage=usage, session_id=named(session) if session.id else None)
 
     def read(self, line: bytes) -> str | None:
@@ -159,7 +156,8 @@ class AcpEvents:
         if self._refused and (is_spoiled or reason != "end_turn"):
             self._close(Trouble(DENIED, "; ".join(dict.fromkeys(self._refused))[:2000]))
         elif reason != "end_turn":
-            self._close(Trouble(FAILED, _CUT_SHORT.get(str(reason), f"its turn ended with {reason}")))
+            told = words(f"acp.turn.{reason}") if str(reason) in _CUT_SHORT else words("acp.turn_ended", reason=reason)
+            self._close(Trouble(FAILED, told))
         else:
             self._told = replace(self._told, is_closed=True, answer=answer if self._message.strip() else None)
         return None
@@ -168,27 +166,36 @@ class AcpEvents:
         code = event.get("code")
         known = code if isinstance(code, int) else None
         data = _dict(event.get("data"))
-        trouble = trouble_of(known, words_of(text_of(event.get("message")), data), self._now())
+        message = text_of(event.get("message"))
+        if known == OURS and message.startswith("acp.") and ENGLISH.has(message):
+            facts = tuple((name, text_of(fact)[:MOST_WORDS]) for name, fact in data.items())
+            trouble = Trouble(FAILED, Words(Detail(message, facts)))
+        else:
+            trouble = trouble_of(known, words_of(message, data), self._now())
         doing = text_of(event.get("doing"))
         if doing in ("model", "mode"):
-            trouble = Trouble("SETTINGS_INVALID", f"agent.{doing}: {trouble.detail}")
+            trouble = Trouble("SETTINGS_INVALID", words(f"acp.setting.{doing}", problem=trouble.detail))
         elif doing == "session/load":
             trouble = lost_session(trouble)
         elif doing == "authenticate":
             trouble = Trouble(AUTH, trouble.detail)
         if trouble.reason_code == AUTH and self._logins:
-            trouble = replace(trouble, detail=f"{trouble.detail} [{'; '.join(self._logins)}]")
+            logins = "; ".join(self._logins)
+            trouble = replace(trouble, detail=words("acp.with_logins", problem=trouble.detail, logins=logins))
         self._close(trouble)
 
     def _lost(self, event: dict[str, Any]) -> None:
         code = event.get("exit_code")
-        how = (f"signal {-code}" if code < 0 else f"exit code {code}") if isinstance(code, int) else "it said no more"
-        detail = f"the agent went away in the middle of its turn ({how})"
+        detail = words("acp.away_silent")
+        if isinstance(code, int):
+            detail = words("acp.away_signal", signal=-code) if code < 0 else words("acp.away_code", code=code)
         trouble = trouble_of(None, self._log.words, self._now())
-        self._close(replace(trouble, detail=": ".join(filter(None, (detail, self._log.words)))))
+        if self._log.words:
+            detail = words("agent.said", how=detail, said=self._log.words)
+        self._close(replace(trouble, detail=detail))
 
     def _not_started(self, event: dict[str, Any]) -> None:
-        self._close(Trouble("AGENT_NOT_FOUND", text_of(event.get("problem")) or "it cannot be started"))
+        self._close(Trouble("AGENT_NOT_FOUND", text_of(event.get("problem")) or words("acp.not_started")))
 
     def _close(self, trouble: Trouble, choices: tuple[str, ...] = ()) -> None:
         self._told = replace(self._told, is_closed=True, trouble=trouble, choices=choices)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from aiflow.domain.choices import picked
+from aiflow.domain.agents.choices import picked
 from aiflow.domain.untrusted import reveal_plain
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Policy(StrEnum):
     DENY = "deny"
 
 
-class Verdict(StrEnum):
+class PermissionVerdict(StrEnum):
     """What becomes of a request."""
 
     ALLOWED = "allowed"
@@ -61,7 +61,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PermissionWish:
     """What the agent asks to be allowed: in its words, of which kind, where, and with which options.
 
     `mask` takes secrets out of what is shown, before anything is cut: half a secret is known by nobody.
@@ -87,7 +87,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class PermissionRules:
     """By what a request is judged: the setting, the role, the kernel's confinement, a person's answers before."""
 
     policy: Policy
@@ -100,12 +100,12 @@ class Rules:
 class Decision:
     """What is answered: an option of the agent's (None is none of them), and why."""
 
-    verdict: Verdict
+    verdict: PermissionVerdict
     option_id: str | None
     why: str
 
 
-def decide(wish: Wish, rules: Rules, find: Callable[[str], Where]) -> Decision:
+def decide(wish: PermissionWish, rules: PermissionRules, find: Callable[[str], Where]) -> Decision:
     """Decide one request."""
     if rules.policy is Policy.DENY:
         return _refused(wish, 'agent.permissions = "deny"')
@@ -121,7 +121,7 @@ def decide(wish: Wish, rules: Rules, find: Callable[[str], Where]) -> Decision:
     return _allowed(wish)
 
 
-def _barrier(where: Where, kind: str, rules: Rules) -> str | None:
+def _barrier(where: Where, kind: str, rules: PermissionRules) -> str | None:
     """Say why something may not be done at a place, or None if it may.
 
     Reading is free everywhere, as it is without asking; what else a command does outside the kernel stops, if it can.
@@ -133,27 +133,29 @@ def _barrier(where: Where, kind: str, rules: Rules) -> str | None:
     return "is outside the worktree"
 
 
-def _by_person(wish: Wish, answers: tuple[tuple[str, str], ...]) -> Decision:
+def _by_person(wish: PermissionWish, answers: tuple[tuple[str, str], ...]) -> Decision:
     """Answer as a person did the same request, or ask; words that are no option are a refusal with a reason."""
     said = next((answer for what, answer in reversed(answers) if what == wish.what), None)
     if said is None:
-        return Decision(Verdict.ASKED, None, "a person is asked")
+        return Decision(PermissionVerdict.ASKED, None, "a person is asked")
     name = picked(said, [option.name for option in wish.options])
     option = next((option for option in wish.options if option.name == name), None)
     if option is None:
         return _refused(wish, "a person answered something else")
-    return Decision(Verdict.ALLOWED if option.is_allowing else Verdict.REFUSED, option.id, "a person said so")
+    return Decision(
+        PermissionVerdict.ALLOWED if option.is_allowing else PermissionVerdict.REFUSED, option.id, "a person said so"
+    )
 
 
-def _allowed(wish: Wish) -> Decision:
+def _allowed(wish: PermissionWish) -> Decision:
     """Allow it this once: what is allowed for ever would outlive the run."""
     option = next((option for option in wish.options if option.kind == "allow_once"), None)
     if option is None:
         return _refused(wish, "the agent asks to be allowed for ever")
-    return Decision(Verdict.ALLOWED, option.id, "")
+    return Decision(PermissionVerdict.ALLOWED, option.id, "")
 
 
-def _refused(wish: Wish, why: str) -> Decision:
+def _refused(wish: PermissionWish, why: str) -> Decision:
     kinds = ("reject_once", "reject_always")
     option = next((option for kind in kinds for option in wish.options if option.kind == kind), None)
-    return Decision(Verdict.REFUSED, option.id if option else None, why)
+    return Decision(PermissionVerdict.REFUSED, option.id if option else None, why)

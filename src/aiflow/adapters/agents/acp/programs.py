@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.agents.own_folders import program_name
+from aiflow.adapters.agents.call.own_folders import program_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _CODEX = ("OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL", "CODEX_HOME")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class AcpProgram:
     """Which variables of the user's a program gets, which are set for it, and which unless the user sets them."""
 
     env_names: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Known:
         return {**{name: value for name, value in self.usual.items() if name not in environ}, **self.variables}
 
 
-_OPENCODE = Known(
+_OPENCODE = AcpProgram(
     (*_PROVIDERS, "OPENCODE_API_KEY", "OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR"),
     # Its errors on standard error as well: without them, that it waits for a limit could not be told from work.
     # No plugins and servers of the worktree's: an agent may have written them, and the reviewer would run them.
@@ -54,14 +54,14 @@ _OPENCODE = Known(
 )
 _KNOWN = {
     "opencode": _OPENCODE,
-    "gemini": Known(_GOOGLE),
-    "qwen": Known(_PROVIDERS),
-    "goose": Known(_PROVIDERS),
-    "claude": Known((*_CLAUDE, "CLAUDE_CODE_OAUTH_TOKEN")),
-    "codex": Known(_CODEX),
+    "gemini": AcpProgram(_GOOGLE),
+    "qwen": AcpProgram(_PROVIDERS),
+    "goose": AcpProgram(_PROVIDERS),
+    "claude": AcpProgram((*_CLAUDE, "CLAUDE_CODE_OAUTH_TOKEN")),
+    "codex": AcpProgram(_CODEX),
 }
 
 
-def known(argv: Sequence[str]) -> Known:
+def known(argv: Sequence[str]) -> AcpProgram:
     """Return what is known of the program of a command line."""
-    return _KNOWN.get(program_name(argv), Known())
+    return _KNOWN.get(program_name(argv), AcpProgram())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aiflow.adapters.agents.log_text import inside
+from aiflow.adapters.agents.call.log_text import inside
 
 # How much of a command's output a log keeps; the whole is the agent's business.
 MOST_LINES = 12

@@ -9,8 +9,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from aiflow.adapters.agents.retry_time import retry_time
-from aiflow.adapters.agents.stream import SESSION_LOST, Trouble
+from aiflow.adapters.agents.call.retry_time import retry_time
+from aiflow.adapters.agents.call.stream import SESSION_LOST, Trouble
+from aiflow.messages.details import Words, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 QUOTA = "AGENT_QUOTA"
 AUTH = "AGENT_AUTH_REQUIRED"
 FAILED = "AGENT_FAILED"
+# The code of errors that our side of the conversation raises: their message is the id of a text, their data its facts.
+OURS = 0
 # JSON-RPC's code for a missing login (ACP), and HTTP's numbers, which some agents use as codes.
 AUTH_CODES = frozenset({-32000, 401, 402, 403})
 QUOTA_CODES = frozenset({429, 529})
@@ -73,7 +76,7 @@ def is_limit(line: str) -> bool:
 def trouble_of(code: int | None, text: str, now: datetime) -> Trouble:
     """Name the trouble of an error that the agent answered with."""
     reason = AUTH if code in AUTH_CODES else QUOTA if code in QUOTA_CODES else reason_of(text)
-    detail = " ".join(text[:MAX_TEXT].split())
+    detail = text if isinstance(text, Words) else " ".join(text[:MAX_TEXT].split())
     return Trouble(reason, detail, retry_time(text, now) if reason == QUOTA else None)
 
 
@@ -88,7 +91,7 @@ def words_of(message: str, data: Mapping[str, Any]) -> str:
     details = data.get("details") or data.get("message")
     said = inner if isinstance(inner, str) else message.removeprefix("Internal error: ")
     texts = (said, details if isinstance(details, str) else "")
-    return ": ".join(filter(None, dict.fromkeys(texts))) or "an error without a word"
+    return ": ".join(filter(None, dict.fromkeys(texts))) or words("acp.without_a_word")
 
 
 def lost_session(trouble: Trouble) -> Trouble:

@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from aiflow.domain.usage import Usage
+from aiflow.domain.agents.usage import Usage
 
 MAX_TOKENS = 10**12
 MAX_COST = 10**6

@@ -1,0 +1,1 @@
+"""Which agent programs are installed and logged in."""

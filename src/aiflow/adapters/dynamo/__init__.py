@@ -1,0 +1,1 @@
+"""DynamoDB: its client, the queue on it, and the local store."""

@@ -1,0 +1,1 @@
+"""Files: written atomically, read with checks, in the right folders."""

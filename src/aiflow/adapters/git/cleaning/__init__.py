@@ -1,0 +1,1 @@
+"""What finished runs leave in git and on disk."""

@@ -1,0 +1,1 @@
+"""Merging a run's branch into the base branch."""

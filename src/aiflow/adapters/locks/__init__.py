@@ -1,0 +1,1 @@
+"""The locks of `.aiflow/locks/` and the control files of `.aiflow/control/`."""

@@ -1,0 +1,128 @@
+"""The files of `.aiflow/control/` (LCK-8): what one process asks of another that is at work."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aiflow.adapters.files.atomic_files import STATE_DIR, create_file, state_dir, translated
+from aiflow.adapters.files.guard_files import guarded, is_held
+from aiflow.domain.auto.stopping import StopRequest
+from aiflow.errors import AiflowError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FOLDER = "control"
+TURN = "turn."
+
+
+class ControlFiles:
+    """What is asked of the runs and the auto-run of one checkout."""
+
+    def __init__(self, root: Path | str) -> None:
+        self._root = root
+        self._folder = f"{root}/{STATE_DIR}/{FOLDER}"
+
+    def ask_cancel(self, run_id: str) -> None:
+        """Ask whoever works on a run to cancel it."""
+        if "/" in run_id or "\0" in run_id:  # no run has such a name, and it would lead elsewhere
+            raise NotFoundError(reason_code="RUN_NOT_FOUND", run_id=run_id)
+        self._ask(self._path(run_id))
+
+    def is_cancelled(self, run_id: str) -> bool:
+        """Tell whether somebody asked for it; one look at a file name, for this is asked several times a second."""
+        return os.path.exists(self._path(run_id))
+
+    def clear(self, run_id: str) -> None:
+        """Forget what was asked of a run."""
+        self._forget(self._path(run_id))
+
+    def ask_stop(self, request: StopRequest) -> None:
+        """Ask the auto-run of this checkout to stop; the stronger wish counts."""
+        if request is not StopRequest.NONE:
+            self._ask(self._stop_path(request))
+
+    def stop_asked(self) -> StopRequest:
+        """Return what was asked of the auto-run; looks at file names only."""
+        wishes = (StopRequest.NOW, StopRequest.AFTER_RUN)
+        return next((wish for wish in wishes if os.path.exists(self._stop_path(wish))), StopRequest.NONE)
+
+    def clear_stop(self, before: datetime | None = None) -> None:
+        """Forget what was asked of the auto-run, or only what was asked before a moment."""
+        for wish in (StopRequest.AFTER_RUN, StopRequest.NOW):
+            path = self._stop_path(wish)
+            if before is None or _written_at(path) < before.timestamp():
+                self._forget(path)
+
+    @contextlib.contextmanager
+    def waiting_for_turn(self) -> Iterator[None]:
+        """Let it be known that a person waits for their turn in this checkout."""
+        path = f"{self._folder}/{TURN}{os.getpid()}-{os.urandom(4).hex()}.json"
+        with contextlib.ExitStack() as stack:
+            with translated(path):
+                state_dir(Path(self._root), FOLDER)
+                # Held for as long as we wait: who waits is told from who died, in whatever container.
+                fd = stack.enter_context(guarded(path))
+                stack.callback(self._forget, path)
+                os.write(fd, _wish())
+            yield
+
+    def is_turn_wanted(self) -> bool:
+        """Tell whether somebody who is alive waits for their turn; what the dead left is forgotten."""
+        try:
+            names = [name for name in os.listdir(self._folder) if name.startswith(TURN)]
+        except OSError:
+            return False
+        wanted = False
+        for path in (f"{self._folder}/{name}" for name in names):
+            with contextlib.suppress(AiflowError, OSError):
+                if is_held(path):
+                    wanted = True
+                else:
+                    self._forget(path)
+        return wanted
+
+    def _ask(self, path: str) -> None:
+        """Write a wish down, with who had it; whoever asked first is kept."""
+        with translated(path):
+            state_dir(Path(self._root), FOLDER)
+            create_file(Path(path), _wish(), state_dir(Path(self._root), "tmp"))
+
+    @staticmethod
+    def _forget(path: str) -> None:
+        with translated(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            os.unlink(path)
+
+    def _path(self, run_id: str) -> str:
+        return f"{self._folder}/cancel.{run_id}.json"
+
+    def _stop_path(self, request: StopRequest) -> str:
+        return f"{self._folder}/stop.{request.value}.json"
+
+
+def _wish() -> bytes:
+    """Say who has a wish, and since when."""
+    asked = {"at": datetime.now().astimezone().isoformat(), "pid": os.getpid(), "by": _user()}
+    return f"{json.dumps(asked)}\n".encode()
+
+
+def _written_at(path: str) -> float:
+    try:
+        return os.lstat(path).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _user() -> str:
+    """Name the user, also where the system has no name for them (a container run under any number)."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())

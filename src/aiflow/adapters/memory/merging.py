@@ -1,0 +1,134 @@
+"""Bringing runs into the base branch in memory (GIT-3): file by file, a conflict where both sides changed one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.adapters.memory.repository import HEADS, MemoryRepository, MemoryWorktree, Tree, differing_paths
+from aiflow.adapters.memory.workspaces import is_copied
+from aiflow.domain.runs.merge import Merge, Update, has_markers
+from aiflow.errors import EnvironmentProblemError
+from aiflow.messages.details import words
+
+if TYPE_CHECKING:
+    from aiflow.domain.runs.merge import CutOffMove
+    from aiflow.domain.runs.worktree import Place
+
+
+class _Sides(NamedTuple):
+    """Two commits that are merged, and what came of it."""
+
+    tree: Tree
+    conflicts: tuple[str, ...]
+
+
+class MemoryMerging:
+    """The `Merging` port, on one repository."""
+
+    def __init__(self, repository: MemoryRepository) -> None:
+        self._repository = repository
+
+    def merge(self, place: Place, message: str) -> Merge:
+        """Merge a run's branch into the base branch as both stand now; nothing is moved."""
+        repository, base, tip = self._repository, self._base(place), self._tip(place)
+        if repository.leads_to(tip, base):
+            return Merge(base, tip)
+        parted = repository.parted(base, tip)
+        before = repository.files_of(parted) if parted else {}
+        paths = tuple(differing_paths(before, repository.files_of(tip)))
+        merged = self._merged(base, tip)
+        if merged.conflicts:
+            return Merge(base, tip, paths, conflicts=merged.conflicts)
+        commit = repository.make_commit(repository.keep_tree(merged.tree), (base, tip), message)
+        return Merge(base, tip, paths, commit)
+
+    def check_out(self, commit: str, place: Place) -> None:
+        """Lay a commit out in a worktree of a run's own, detached, in place of whatever is left there."""
+        self._repository.worktrees[place.path] = MemoryWorktree(dict(self._repository.files_of(commit)), None)
+
+    def discard(self, path: str) -> None:
+        """Remove such a worktree; one that is not there is no trouble."""
+        self._repository.worktrees.pop(path, None)
+
+    def move_base(self, place: Place, merge: Merge) -> bool:
+        """Move the base branch to a merge commit; False if it moved by itself before."""
+        assert not merge.conflicts, place.run_id
+        if merge.commit is None:
+            return True
+        if self._base(place) != merge.base:
+            return False
+        self._repository.refs[f"{HEADS}{place.base_branch}"] = merge.commit
+        return True
+
+    def put_right(self) -> CutOffMove | None:
+        """End or take back a move that was cut off: here each is whole, unless a test says otherwise."""
+        found, self._repository.cut_off = self._repository.cut_off, None
+        return found
+
+    def find_cut_off(self) -> CutOffMove | None:
+        """Tell of such a move; changes nothing."""
+        return self._repository.cut_off
+
+    def update(self, place: Place, keep_as: str) -> Update:
+        """Merge the base branch into a run's branch as a commit kept under a ref; the branch itself stays."""
+        repository, base, tip = self._repository, self._base(place), self._tip(place)
+        title = f"Merge {place.base_branch} into {place.branch}\n"
+        kept = repository.refs.get(keep_as)
+        earlier = repository.commits[kept] if kept else None
+        if earlier and kept == tip and earlier.message == title and len(earlier.parents) == 2:
+            tip = earlier.parents[0]  # a kill came after the branch was put there
+        commit = tip
+        conflicts: tuple[str, ...] = ()
+        if not repository.leads_to(base, tip):
+            merged, conflicts = self._merged(tip, base)
+            tree = repository.keep_tree(merged)
+            is_kept = earlier is not None and (earlier.tree, earlier.parents) == (tree, (tip, base))
+            commit = kept if kept and is_kept else repository.make_commit(tree, (tip, base), title)
+        repository.refs[keep_as] = commit
+        files = repository.files_of(commit)
+        unmarked = tuple(path for path in conflicts if not has_markers(files.get(path, b"")))
+        return Update(base, commit, conflicts, unmarked)
+
+    def has_unsaved(self, place: Place) -> tuple[str, ...]:
+        """Return what a person changed in a run's worktree and did not commit; nothing if there is no worktree."""
+        tree, tip = self._repository.worktrees.get(place.path), self._repository.branch(place.branch)
+        if tree is None or tip is None:
+            return ()
+        known = self._repository.files_of(tip)
+        changed = differing_paths(known, tree.files)
+        return tuple(path for path in changed if path in known or not is_copied(path, place.copied))
+
+    def marked(self, place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
+        """Return which of these files of a run's worktree still hold conflict markers."""
+        tree = self._repository.worktrees.get(place.path)
+        return tuple(path for path in paths if tree is not None and has_markers(tree.files.get(path, b"")))
+
+    def _merged(self, ours: str, theirs: str) -> _Sides:
+        """Merge two commits file by file; where both changed one, both versions stand between markers."""
+        repository = self._repository
+        parted = repository.parted(ours, theirs)
+        before = repository.files_of(parted) if parted else {}
+        mine, other = repository.files_of(ours), repository.files_of(theirs)
+        tree, conflicts = dict(mine), []
+        for path in differing_paths(before, other):
+            if mine.get(path) == before.get(path):
+                tree.pop(path, None)
+                tree.update({path: other[path]} if path in other else {})
+            elif mine.get(path) != other.get(path):
+                conflicts.append(path)
+                if path in mine and path in other:
+                    tree[path] = b"<<<<<<< ours\n%s=======\n%s>>>>>>> theirs\n" % (mine[path], other[path])
+        return _Sides(tree, tuple(conflicts))
+
+    def _base(self, place: Place) -> str:
+        commit = self._repository.branch(place.base_branch)
+        if commit is None:
+            raise EnvironmentProblemError(reason_code="BASE_BRANCH_MISSING", branch=place.base_branch)
+        return commit
+
+    def _tip(self, place: Place) -> str:
+        commit = self._repository.branch(place.branch)
+        if commit is None:
+            problem = words("git.branch_gone", branch=place.branch)
+            raise EnvironmentProblemError(reason_code="GIT_FAILED", command="git merge-tree", problem=problem)
+        return commit

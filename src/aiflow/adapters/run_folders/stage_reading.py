@@ -1,0 +1,229 @@
+"""Reading `stage.json` back (RUN-1, RUN-16): every field but the state has a default.
+
+So a field that a later version adds needs nothing here but its line, and a file without it stays a run.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from aiflow.adapters.files.given_fields import GivenFields
+from aiflow.adapters.run_folders.stage_head import is_from_newer, is_stage_of, read_head
+from aiflow.domain.agents.answers import Role
+from aiflow.domain.agents.call import Feedback
+from aiflow.domain.agents.plan import TEST_KINDS, PlanStep, is_usable_path, one_line, whole
+from aiflow.domain.agents.usage import Usage
+from aiflow.domain.lifecycle import RunEvent, RunState
+from aiflow.domain.run_summary import FROM_NEWER, RunRecord, TaskRef, worked_seconds
+from aiflow.domain.runs.quota import QuotaWait
+from aiflow.domain.runs.retry import StepStop
+from aiflow.domain.runs.run import STEP_RETRIES, Evidence, Happening, Run, RunError, StepWork, Visit
+from aiflow.domain.runs.worktree import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aiflow.adapters.run_folders.stage_head import Head
+
+Named = TypeVar("Named", bound=StrEnum)
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_FINISHED = (RunEvent.STEP_DONE, RunEvent.LAST_STEP_DONE)
+
+
+def run_of(stage: Mapping[str, Any], planning: Mapping[str, Any] | None = None) -> Run | None:
+    """Read a run, or None if it does not say where it stands; one without steps may have them in its planning.json."""
+    given = GivenFields(stage)
+    request_id, run_id = given.text("request_id"), given.text("run_id")
+    if not request_id or not run_id or not is_stage_of(stage, request_id, run_id):
+        return None
+    head, tree = read_head(stage, run_id), given.object("worktree")
+    plan = _read_plan(given, planning)
+    return Run(
+        request_id=request_id,
+        run_id=run_id,
+        place=_read_place(given, run_id),
+        created_at=head.created_at or _EPOCH,
+        state=head.state,
+        title=given.text("title"),
+        agent=given.text("agent"),
+        plan=plan,
+        current_step_id=given.maybe("current_step_id"),
+        planning_calls=given.object("attempts").count("planning"),
+        planning_session=given.maybe("planning_session"),
+        planning_retries=given.count("planning_retries"),
+        step_retries=given.count("step_retries") if "step_retries" in stage else STEP_RETRIES,
+        usage=_read_usage(given.object("usage")),
+        quota=_read_quota(given.object("quota"), head.changed_at or _EPOCH),
+        steps=_read_steps(given, plan),
+        visit=_read_visit(given.object("visit")),
+        error=_read_error(given, head),
+        history=_read_history(given, head.created_at or _EPOCH),
+        answers=tuple((entry.text("question"), entry.text("answer")) for entry in given.objects("answers")),
+        feedback=_read_feedback(given),
+        warnings=given.texts("warnings"),
+        is_prepared=tree.flag("is_prepared"),
+        left_tree=tree.maybe("left_tree"),
+        has_edits=tree.flag("has_edits"),
+        stopped_in=_known(RunState, given.maybe("stopped_in")),
+        compare_url=given.maybe("compare_url"),
+        replaces=given.maybe("replaces"),
+        replaced_by=given.maybe("replaced_by"),
+        accepted_as=given.maybe("accepted_as"),
+        merging_as=given.maybe("merging_as"),
+        lock=given.object("lock").raw,
+        task=read_task(stage.get("task")),
+    )
+
+
+def read_task(raw: object) -> TaskRef | None:
+    """Return the task that a run names, if it names one in full."""
+    task = GivenFields(raw)
+    namespace, task_id = task.text("namespace"), task.text("task_id")
+    return TaskRef(namespace, task_id) if namespace and task_id else None
+
+
+def _known(kind: type[Named], name: str | None) -> Named | None:
+    """Return a name that this version knows."""
+    return kind(name) if name in tuple(kind) else None
+
+
+def _read_place(given: GivenFields, run_id: str) -> Place:
+    tree = given.object("worktree")
+    base_branch, base_commit = given.text("base_branch"), given.text("base_commit")
+    return Place(run_id, tree.text("path"), given.text("branch"), base_branch, base_commit, tree.texts("copied"))
+
+
+def _read_plan(given: GivenFields, planning: Mapping[str, Any] | None) -> tuple[PlanStep, ...]:
+    """Read the steps; those of a plan that only a newer aiflow can follow are not worked on."""
+    told = given.raw if given.raw.get("steps") is not None else {"state": "INIT", **(planning or {})}
+    if is_from_newer({"state": "INIT", "steps": told.get("steps")}):
+        return ()
+    return tuple(_read_step(step) for step in GivenFields(told).objects("steps"))
+
+
+def _read_step(step: GivenFields) -> PlanStep:
+    step_id = step.text("id")
+    paths = tuple(whole(path) for path in step.object("targets").texts("paths") if is_usable_path(path))
+    kinds = tuple(dict.fromkeys(kind for kind in step.texts("tests") if kind in TEST_KINDS))
+    tests = None if not kinds and step.raw.get("tests") != [] else kinds
+    return PlanStep(step_id, one_line(step.text("title")) or step_id, whole(step.text("instructions")), paths, tests)
+
+
+def _read_steps(given: GivenFields, plan: tuple[PlanStep, ...]) -> dict[str, StepWork]:
+    """Read what became of each step; one that does not say is done if it lies before the current one."""
+    raw = {step.text("id"): step for step in given.objects("steps")}
+    ids = [step.id for step in plan]
+    current = given.text("current_step_id")
+    done = {line.text("step_id") for line in given.objects("history") if line.text("event") in _FINISHED} - {current}
+    done.update(ids[: ids.index(current)] if current in ids else ())
+    done.update(ids if given.text("state") in (RunState.DONE, RunState.REPORTING) else ())
+    counted = given.object("attempts").object("steps")
+    steps = {}
+    for step_id in ids:
+        step = raw.get(step_id, GivenFields({}))
+        is_done = step.text("state") == "done" if "state" in step.raw else step_id in done
+        if step.flag("is_visited", default=is_done or step_id in counted.raw or step_id == current):
+            steps[step_id] = _read_work(step, counted.counts(step_id), is_done=is_done)
+    return steps
+
+
+def _read_work(step: GivenFields, counted: Mapping[str, int], *, is_done: bool) -> StepWork:
+    return StepWork(
+        base=step.maybe("base"),
+        commit=step.maybe("commit"),
+        is_done=is_done,
+        summary=step.text("summary"),
+        retries=step.count("retries"),
+        restarts=step.count("restarts" if "restarts" in step.raw else "retries"),
+        calls=step.counts("calls") if "calls" in step.raw else counted,
+        stops=tuple(_read_stop(stop) for stop in step.objects("stops")),
+        kept=step.maybe("kept"),
+        sessions=step.texts_by_name("sessions"),
+        merges=step.maybe("merges"),
+        conflicts=step.texts("conflicts"),
+        unmarked=step.texts("unmarked"),
+    )
+
+
+def record_of(stage: dict[str, Any], run_id: str) -> RunRecord:
+    """Read when a run began, how long it was worked on and what that used."""
+    given, head = GivenFields(stage), read_head(stage, run_id)
+    began = head.created_at or _EPOCH
+    lines = ((line.at, line.event) for line in _read_history(given, began))
+    used, seconds = _read_usage(given.object("usage")), worked_seconds(began, lines)
+    return RunRecord(head.created_at, seconds, used.cost_usd, used.tokens, used.calls)
+
+
+def _read_usage(used: GivenFields) -> Usage:
+    """Read what agents used; a version that did not record it yet used nothing that counts."""
+    calls, *tokens = (int(used.amount(name)) for name in ("calls", "input_tokens", "cached_tokens", "output_tokens"))
+    return Usage(calls, tokens[0], tokens[1], tokens[2], used.amount("cost_usd"), used.amount("seconds"))
+
+
+def _read_quota(quota: GivenFields, now: datetime) -> QuotaWait | None:
+    if not quota.raw:
+        return None
+    since, tries = quota.instant("since", now), max(1, quota.count("tries"))
+    return QuotaWait(since, quota.instant("until", since), tries, quota.text("detail"), quota.flag("is_over"))
+
+
+def _read_stop(stop: GivenFields) -> StepStop:
+    areas = frozenset(stop.texts("areas"))
+    return StepStop(stop.text("reason_code"), stop.maybe("cause"), stop.count("changed_lines"), areas)
+
+
+def _read_visit(visit: GivenFields) -> Visit:
+    failures = visit.object("failures")
+    return Visit(
+        calls=visit.counts("calls"),
+        failures={role: failures.texts(role) for role in failures.raw},
+        feedback=_read_feedback(visit),
+        calling=_known(Role, visit.maybe("calling")),
+        crashes=visit.count("crashes"),
+        is_tested=visit.flag("is_tested"),
+        is_reviewed=visit.flag("is_reviewed"),
+        changed_files=visit.count("changed_files"),
+        changed_lines=visit.count("changed_lines"),
+        areas=frozenset(visit.texts("areas")),
+        summary=visit.text("summary"),
+    )
+
+
+def _read_feedback(given: GivenFields) -> tuple[Feedback, ...]:
+    told = given.objects("feedback")
+    return tuple(Feedback(one.text("reason_code"), one.text("summary"), one.text("detail")) for one in told)
+
+
+def _read_error(given: GivenFields, head: Head) -> RunError | None:
+    if head.reason_code is None:
+        return None
+    error = given.object("error")
+    seen = error.object("evidence")
+    return RunError(
+        reason_code=head.reason_code,
+        summary=given.text("state") if head.reason_code == FROM_NEWER else error.text("summary", given.text("error")),
+        cause=head.cause,
+        question=error.maybe("question"),
+        choices=error.texts("choices"),
+        facts=tuple(error.texts_by_name("facts").items()),
+        evidence=Evidence(
+            failed_at_state=seen.text("failed_at_state"),
+            step_id=seen.maybe("step_id"),
+            command=seen.maybe("command"),
+            exit_code=seen.number("exit_code"),
+            stderr_snippet=seen.text("stderr_snippet"),
+            log_paths=seen.texts("log_paths"),
+        ),
+    )
+
+
+def _read_history(given: GivenFields, at: datetime) -> tuple[Happening, ...]:
+    """Read every line, also one that says nothing here; one without its time has that of the line before."""
+    lines = []
+    for line in map(GivenFields, given.entries("history")):
+        at = line.instant("at", at)
+        rest = (line.maybe(name) for name in ("step_id", "reason_code", "note"))
+        lines.append(Happening(at, line.text("event", "UNKNOWN"), *rest))
+    return tuple(lines)

@@ -1,0 +1,1 @@
+"""Writing to a terminal: columns, colours, a live area."""

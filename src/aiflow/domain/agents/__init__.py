@@ -1,0 +1,1 @@
+"""The rules of agents: what they are asked, what they may answer, what they use."""

@@ -1,0 +1,103 @@
+"""One call of an agent (AGT-2): what it is given, and what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from aiflow.domain.agents.ceilings import Budget
+from aiflow.domain.agents.plan import plan_shape
+from aiflow.domain.agents.usage import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from aiflow.domain.agents.answers import Role
+    from aiflow.domain.agents.plan import PlanStep
+
+
+PROTOCOL_VERSION = "1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCall:
+    """One call of a role (AGT-2).
+
+    What agents with prompts need besides: the session to go on with, what may still be used, the test commands that
+    aiflow itself runs behind the step, how large a step may be (files, lines), the step's changes for the reviewer, and
+    the folder that is not the agent's to change.
+    """
+
+    role: Role
+    brief: Brief
+    run_id: str
+    cwd: str
+    step: PlanStep | None
+    plan: tuple[PlanStep, ...]
+    attempt: int
+    feedback: tuple[Feedback, ...] = ()
+    answers: tuple[tuple[str, str], ...] = ()
+    session_id: str | None = None
+    budget: Budget = field(default_factory=Budget)
+    tests: Mapping[str, str] = field(default_factory=dict)
+    step_limits: tuple[int, int] = (20, 400)
+    changes: Callable[[], str] = str
+    requests_dir: str = "requests"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReply:
+    """What came of a call: the answer's bytes, or the reason code and detail of its failure.
+
+    `session_id` is what a later call can go on with, `retry_at` when a quota is there again as far as the agent knows,
+    `choices` what a question can be answered with, `warnings` the codes of what a person should know besides.
+    """
+
+    answer: bytes | None = None
+    reason_code: str | None = None
+    detail: str = ""
+    command: str = ""
+    exit_code: int | None = None
+    session_id: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    retry_at: datetime | None = None
+    choices: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def document(call: AgentCall) -> dict[str, Any]:
+    """Write the JSON document that an agent program gets on its standard input (AGT-2)."""
+    steps = plan_shape(call.plan)
+    step_id = call.step.id if call.step else None
+    return {
+        "version": PROTOCOL_VERSION,
+        "role": call.role.value,
+        "request": asdict(call.brief) | {"labels": list(call.brief.labels)},
+        "run_id": call.run_id,
+        "step": next((step for step in steps if step["id"] == step_id), None),
+        "planning": {"steps": steps} if steps else None,
+        "attempt": call.attempt,
+        "feedback": [asdict(told) for told in call.feedback],
+        "answers": [{"question": question, "answer": answer} for question, answer in call.answers],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """The request as it was when the run began (REQ-8)."""
+
+    id: str
+    title: str
+    body: str
+    priority: str
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """A failure as the next call of the role is told it."""
+
+    reason_code: str
+    summary: str
+    detail: str = ""

@@ -1,0 +1,1 @@
+"""The rules of auto-run: continue or stop."""

@@ -1,0 +1,56 @@
+"""How it stands in a checkout, as values: what one screen shows (CLI `status`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from aiflow.domain.auto.summary import AutoReport, Waiting
+    from aiflow.domain.backlog.selection import Selection
+    from aiflow.domain.run_summary import TaskRef
+
+
+class Progress(NamedTuple):
+    """How far a run is: its state, its step (counted from 1), what is done of how many, and the task it is for."""
+
+    state: str
+    step_id: str | None = None
+    step_title: str = ""
+    step_number: int = 0
+    steps: int = 0
+    steps_done: int = 0
+    task: TaskRef | None = None
+
+
+class AtWork(NamedTuple):
+    """A request that somebody works on: who, since when, and how far it is if its run can be read."""
+
+    request_id: str
+    title: str
+    run_id: str | None
+    since: datetime | None
+    pid: int | None
+    host: str | None
+    progress: Progress | None = None
+
+
+class SpentLately(NamedTuple):
+    """What the runs that began in the last days used."""
+
+    days: int
+    runs: int
+    cost_usd: float
+    tokens: int
+    agent_calls: int
+
+
+class Standing(NamedTuple):
+    """Everything that one screen shows."""
+
+    running: tuple[AtWork, ...]
+    waiting: tuple[Waiting, ...]
+    selection: Selection
+    auto: AutoReport
+    spent: SpentLately

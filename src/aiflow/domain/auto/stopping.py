@@ -1,0 +1,111 @@
+"""When auto-run stops (AUT-2, AUT-3): a person asks for it, a ceiling is reached, or nothing could succeed any more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from aiflow.domain.agents.ceilings import Ceiling, Ceilings, reached
+from aiflow.domain.health import Health
+
+if TYPE_CHECKING:
+    from aiflow.domain.auto.session import AutoSession
+
+# A request that is ready again and again without having been sent back is not worked on for ever (RUN-14).
+MOST_RUNS_EACH = 3
+
+
+# Nothing is left of a request's run: a person has to say that it may begin again (AUT-3).
+LOST = "RUN_LOST"
+# Nothing is wrong with the request: whatever is started next would meet the same (RUN-13).
+AGENT_UNUSABLE = frozenset({"AGENT_AUTH_REQUIRED", "AGENT_NOT_FOUND", "AGENT_QUOTA", "AGENT_SANDBOX_MISSING"})
+
+
+class StopRequest(StrEnum):
+    """What a person asked of a running auto-run."""
+
+    NONE = "none"
+    AFTER_RUN = "after_run"
+    NOW = "now"
+
+
+_STRENGTH = {wish: strength for strength, wish in enumerate(StopRequest)}
+
+
+def strongest(*wishes: StopRequest) -> StopRequest:
+    """Return the wish that counts of several: now outranks after the run."""
+    return max(wishes, key=_STRENGTH.__getitem__, default=StopRequest.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When auto-run stops by itself; 0 is never. Behind `until` it starts no further run."""
+
+    stop_after_needs_input: int = 2
+    stop_after_failed: int = 1
+    session_runs: int = 0
+    session_minutes: int = 0
+    session_cost_usd: float = 0
+    session_tokens: int = 0
+    session_agent_calls: int = 0
+    until: datetime | None = None
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """What agents may use in the session; its time is the session's own, not theirs."""
+        return Ceilings(self.session_cost_usd, self.session_tokens, self.session_agent_calls)
+
+
+def worn_out(session: AutoSession) -> frozenset[str]:
+    """Return the requests that have had all the runs one session gives them (RUN-14)."""
+    runs = Counter(result.request_id for result in session.results if result.reason_code != LOST)
+    return frozenset(request_id for request_id, count in runs.items() if count >= MOST_RUNS_EACH)
+
+
+def why_stop(session: AutoSession, limits: Limits, now: datetime, health: Health = Health.PASS) -> str | None:
+    """Return the reason code for which auto-run stops now, before the next selection, or None to go on (AUT-3)."""
+    elapsed = session.spent + (now - session.started_at)
+    checks = (
+        (session.stop_request is not StopRequest.NONE, "AUTO_STOPPED_BY_PERSON"),
+        (health is Health.FAIL, "DOCTOR_FAILED"),
+        (_unusable(session) is not None, _unusable(session) or ""),
+        (_reached(session.failed_in_a_row, limits.stop_after_failed), "AUTO_FAILED_LIMIT"),
+        (_reached(session.needs_input_in_a_row, limits.stop_after_needs_input), "AUTO_NEEDS_INPUT_LIMIT"),
+        (_reached(session.runs, limits.session_runs), "AUTO_RUNS_LIMIT"),
+        (_reached(elapsed / timedelta(minutes=1), limits.session_minutes), "AUTO_MINUTES_LIMIT"),
+        (limits.until is not None and now >= limits.until, "AUTO_UNTIL_REACHED"),
+        *((reached(session.usage, limits.ceilings) is which, code) for which, code in _CEILING_CODES.items()),
+    )
+    return next((code for is_met, code in checks if is_met), None)
+
+
+_CEILING_CODES = {
+    Ceiling.COST: "AUTO_COST_LIMIT",
+    Ceiling.TOKENS: "AUTO_TOKENS_LIMIT",
+    Ceiling.CALLS: "AUTO_CALLS_LIMIT",
+}
+
+
+def _unusable(session: AutoSession) -> str | None:
+    """Return why the agent cannot be used if the last run stopped for that: the next would stop for it too."""
+    code = session.results[-1].reason_code if session.results else None
+    return code if code in AGENT_UNUSABLE else None
+
+
+def minutes_left(session: AutoSession, limits: Limits, now: datetime) -> float | None:
+    """Return how long the session may still go on; None is as long as it likes."""
+    left = []
+    if limits.session_minutes > 0:
+        elapsed = session.spent + (now - session.started_at)
+        left.append(limits.session_minutes - elapsed / timedelta(minutes=1))
+    if limits.until is not None:
+        left.append((limits.until - now) / timedelta(minutes=1))
+    return max(0.0, min(left)) if left else None
+
+
+def _reached(value: float, limit: float) -> bool:
+    """Tell whether a limit is set and reached."""
+    return limit > 0 and value >= limit

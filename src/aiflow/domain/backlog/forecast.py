@@ -1,0 +1,92 @@
+"""Forecast (SEL-6): the order in which the backlog will run if every run succeeds, and what can never run."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, replace
+
+from aiflow.domain.backlog.selection import Backlog, Exclusion, find_barrier, find_barriers, queue_order, select_next
+from aiflow.domain.request import Request, RequestId, RequestStatus
+
+_ENDED = frozenset({RequestStatus.DONE, RequestStatus.ARCHIVED})
+# What ends by itself when the runs before it succeed; everything else needs a person.
+_PASSING = frozenset({"DEPENDS_NOT_DONE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What runs now, what follows in which order, and what is never reached and why."""
+
+    running: tuple[Request, ...]
+    order: tuple[Request, ...]
+    never: tuple[Exclusion, ...]
+
+
+def forecast(backlog: Backlog) -> Forecast:
+    """Foresee the whole order: at each turn the first runnable request, as if all before it were done."""
+    running = tuple(sorted((r for r in backlog.requests if _is_under_way(r, backlog)), key=queue_order))
+    order = _order(_as_if_done(backlog, {request.id for request in running}))
+    reached = {request.id for request in (*running, *order)}
+    after = _as_if_done(backlog, reached)
+    never = [
+        Exclusion(request.id, request.where, barrier)
+        for request in sorted(after.requests, key=queue_order)
+        if request.status not in _ENDED and (barrier := find_barrier(request, after)) is not None
+    ]
+    never += [excluded for excluded in select_next(after).excluded if excluded.invalid is not None]
+    return Forecast(running, order, tuple(never))
+
+
+def _is_under_way(request: Request, backlog: Backlog) -> bool:
+    """Tell whether a request is being worked on already."""
+    if request.status is RequestStatus.RUNNING:
+        return True
+    if request.status is not RequestStatus.READY:
+        return False
+    return any(barrier.reason_code == "REQUEST_LOCKED" for barrier in find_barriers(request, backlog))
+
+
+def _order(backlog: Backlog) -> tuple[Request, ...]:
+    """Simulate: a request becomes runnable the moment the last one it waits for is done."""
+    waiting: dict[RequestId, int] = {}
+    dependants: dict[RequestId, list[Request]] = {}
+    heap: list[tuple[tuple[object, ...], Request]] = []
+    for request in backlog.requests:
+        if not _can_run_some_day(request, backlog):
+            continue
+        open_ids = {wanted for wanted in request.depends_on if _is_open(wanted, backlog)}
+        waiting[request.id] = len(open_ids)
+        for wanted in open_ids:
+            dependants.setdefault(wanted, []).append(request)
+        if not open_ids:
+            heapq.heappush(heap, (queue_order(request), request))
+    order: list[Request] = []
+    while heap:
+        request = heapq.heappop(heap)[1]
+        order.append(request)
+        for dependant in dependants.get(request.id, ()):
+            waiting[dependant.id] -= 1
+            if waiting[dependant.id] == 0:
+                heapq.heappush(heap, (queue_order(dependant), dependant))
+    return tuple(order)
+
+
+def _can_run_some_day(request: Request, backlog: Backlog) -> bool:
+    """Tell whether nothing but unfinished dependencies keeps a ready request."""
+    if request.status is not RequestStatus.READY:
+        return False
+    return all(barrier.reason_code in _PASSING for barrier in find_barriers(request, backlog))
+
+
+def _is_open(wanted: RequestId, backlog: Backlog) -> bool:
+    """Tell whether a dependency still keeps others waiting."""
+    request = backlog.by_id.get(wanted)
+    return request is None or request.status is not RequestStatus.DONE
+
+
+def _as_if_done(backlog: Backlog, ids: set[RequestId]) -> Backlog:
+    """Return the backlog as it will be when these requests are done."""
+    requests = tuple(
+        request._replace(status=RequestStatus.DONE) if request.id in ids else request for request in backlog.requests
+    )
+    return replace(backlog, requests=requests, queue_lock=None)

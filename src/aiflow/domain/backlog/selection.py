@@ -1,0 +1,213 @@
+"""Next-request selection (D59; SEL-1 to SEL-4, SEL-7): what runs next, and why everything else does not.
+
+Pure: the same backlog always gives the same answer. The barriers found here are what dispatches and what is shown.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.domain.backlog.dependencies import find_cycles
+from aiflow.domain.request import InvalidRequest, Priority, Request, RequestId, RequestStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from aiflow.domain.lock import Lock
+    from aiflow.domain.run_summary import RunSummary
+
+# Looking a member up in its enum costs more than everything else in these loops (Python 3.11).
+_READY, _DONE = RequestStatus.READY, RequestStatus.DONE
+_RANK = {priority: rank for rank, priority in enumerate(Priority)}
+
+
+class Barrier(NamedTuple):
+    """One rule that keeps a request from running; the facts fill its message."""
+
+    reason_code: str
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+class Exclusion(NamedTuple):
+    """A request that was not chosen, and the first rule that kept it."""
+
+    request_id: RequestId
+    where: str
+    barrier: Barrier
+    invalid: InvalidRequest | None = None
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """Everything selection looks at, as one value."""
+
+    requests: tuple[Request, ...] = ()
+    invalid: tuple[InvalidRequest, ...] = ()
+    runs: Mapping[RequestId, RunSummary] = field(default_factory=dict)
+    locks: Mapping[RequestId, Lock] = field(default_factory=dict)
+    queue_lock: Lock | None = None
+    # Requests whose run was interrupted, where somebody has looked: nobody works on them, whatever their lock says.
+    interrupted: frozenset[RequestId] = frozenset()
+    # Those of them of whose run nothing is left: the next start blocks them (RUN_LOST).
+    lost: frozenset[RequestId] = frozenset()
+    # Requests for which a run was written down and not made yet.
+    drafted: frozenset[RequestId] = frozenset()
+    # Requests whose lock is a dead holder's, where somebody has looked: the next start reclaims it.
+    dead_locks: frozenset[RequestId] = frozenset()
+
+    @cached_property
+    def by_id(self) -> Mapping[RequestId, Request]:
+        """Every valid request by its id."""
+        return {request.id: request for request in self.requests}
+
+    @cached_property
+    def invalid_ids(self) -> frozenset[RequestId]:
+        """The ids of files that exist but cannot be used."""
+        return frozenset(broken.id for broken in self.invalid)
+
+    @cached_property
+    def cycles(self) -> Mapping[RequestId, tuple[RequestId, ...]]:
+        """The dependency cycles among what is not done: a done request keeps nobody waiting."""
+        return find_cycles({r.id: r.depends_on for r in self.requests if r.depends_on and r.status is not _DONE})
+
+
+class Selection(NamedTuple):
+    """The answer: the next request, the order behind it, and what was excluded and why (D59 §8.2)."""
+
+    total: int
+    ready: int
+    runnable: tuple[Request, ...]
+    excluded: tuple[Exclusion, ...]
+
+    @property
+    def next(self) -> Request | None:
+        """The request that runs next, or None."""
+        return self.runnable[0] if self.runnable else None
+
+
+def select_next(backlog: Backlog, *, include_all: bool = False) -> Selection:
+    """Pick the first runnable request in queue order and explain every other ready one."""
+    ready = [request for request in backlog.requests if request.status is _READY]
+    shown = sorted(backlog.requests if include_all else ready, key=queue_order)
+    runnable: list[Request] = []
+    excluded: list[Exclusion] = []
+    for request in shown:
+        barrier = find_barrier(request, backlog)
+        if barrier is None:
+            runnable.append(request)
+            barrier = queue_barrier(backlog)
+        if barrier is not None:
+            excluded.append(Exclusion(request.id, request.where, barrier))
+    excluded.extend(_exclude_invalid(backlog))
+    total = len(backlog.requests) + len(backlog.invalid)
+    return Selection(total, len(ready), tuple(runnable), tuple(excluded))
+
+
+def queue_order(request: Request) -> tuple[int, float, float, RequestId]:
+    """Sort key: priority, least recently updated, oldest, id; what has no date comes last (SEL-2)."""
+    updated, created = request.updated_at, request.created_at
+    return (
+        _RANK[request.priority],
+        math.inf if updated is None else updated.timestamp(),
+        math.inf if created is None else created.timestamp(),
+        request.id,
+    )
+
+
+def find_barrier(request: Request, backlog: Backlog) -> Barrier | None:
+    """Return the first rule that keeps a request from running, or None."""
+    return next(find_barriers(request, backlog), None)
+
+
+def find_barriers(request: Request, backlog: Backlog) -> Iterator[Barrier]:
+    """Yield every rule that keeps a request from running, in the order of D59 §8.1."""
+    if request.status is not _READY:
+        yield Barrier("NOT_READY", (("status", request.status.value),))
+    if request.depends_on:
+        yield from _dependency_barriers(request, backlog)
+    if request.kept is not None:
+        yield Barrier(request.kept.reason_code, request.kept.facts)
+    lock, run = backlog.locks.get(request.id), backlog.runs.get(request.id)
+    if lock is not None:
+        yield lock_barrier(request, lock, backlog)
+    elif run is not None and run.is_active:
+        yield Barrier("REQUEST_LOCKED", (("holder", f"{run.run_id} ({run.state})"),))
+    if run is not None and run.is_waiting:
+        yield Barrier("LATEST_RUN_NEEDS_INPUT", (("run_id", run.run_id), ("reason", run.why or "-")))
+
+
+def lock_barrier(request: Request, lock: Lock, backlog: Backlog) -> Barrier:
+    """Name who has a request's lock, and whether the next start reclaims it."""
+    is_dead = (("is_dead", "yes"),) if request.id in backlog.dead_locks else ()
+    return Barrier("REQUEST_LOCKED", (("holder", describe_holder(lock)), *is_dead))
+
+
+def _dependency_barriers(request: Request, backlog: Backlog) -> Iterator[Barrier]:
+    """Yield what is wrong with a request's dependencies: in a circle, not there, not done."""
+    by_id, invalid_ids = backlog.by_id, backlog.invalid_ids
+    open_ids = [d for d in request.depends_on if d not in by_id or by_id[d].status is not _DONE]
+    if not open_ids:
+        return
+    cycle = backlog.cycles.get(request.id, ())
+    if cycle:
+        yield Barrier("DEPENDS_CYCLE", (("cycle", name_cycle(cycle)),))
+    missing = [d for d in open_ids if d not in by_id and d not in invalid_ids]
+    if missing:
+        yield Barrier("DEPENDS_NOT_FOUND", (("ids", ", ".join(missing)),))
+    unfinished = [d for d in open_ids if d in by_id or d in invalid_ids]
+    if unfinished:
+        yield Barrier("DEPENDS_NOT_DONE", (("ids", ", ".join(unfinished)),))
+
+
+def queue_barrier(backlog: Backlog) -> Barrier | None:
+    """Return what is shown of every runnable request while an auto-run holds the queue (D59 §7)."""
+    lock = backlog.queue_lock
+    return Barrier("QUEUE_LOCKED", (("holder", describe_holder(lock)),)) if lock is not None else None
+
+
+def _exclude_invalid(backlog: Backlog) -> Iterator[Exclusion]:
+    """Yield every file that cannot be used, in the order of their names."""
+    for broken in sorted(backlog.invalid, key=lambda broken: broken.where):
+        yield Exclusion(broken.id, broken.where, Barrier(broken.reason_code), broken)
+
+
+def describe_holder(lock: Lock) -> str:
+    """Name a lock's holder as far as the file tells: run, process, machine."""
+    known = (lock.run_id, f"pid {lock.pid}" if lock.pid is not None else None, lock.host)
+    return ", ".join(part for part in known if part) or "?"
+
+
+CYCLE_IDS_SHOWN = 8
+
+
+def name_cycle(cycle: tuple[RequestId, ...]) -> str:
+    """Write a cycle as `a -> b -> a`; a long one is cut and counted."""
+    if len(cycle) <= CYCLE_IDS_SHOWN:
+        return " -> ".join((*cycle, cycle[0]))
+    return " -> ".join((*cycle[:CYCLE_IDS_SHOWN], f"… ({len(cycle)})", cycle[0]))
+
+
+def digest(backlog: Backlog) -> str:
+    """Return a short fingerprint of everything a selection depended on, for the journal (SEL-7)."""
+    import hashlib
+
+    lines = [
+        f"{r.id}|{r.status}|{r.priority}|{','.join(r.depends_on)}|{_instant(r.updated_at)}|{_instant(r.created_at)}"
+        for r in backlog.requests
+    ]
+    lines += [f"kept|{r.id}|{r.kept.reason_code}" for r in backlog.requests if r.kept is not None]
+    lines += [f"invalid|{broken.id}|{broken.where}" for broken in backlog.invalid]
+    lines += [f"run|{request_id}|{run.run_id}|{run.state}" for request_id, run in backlog.runs.items()]
+    lines += [f"lock|{request_id}|{lock.run_id}|{lock.token}" for request_id, lock in backlog.locks.items()]
+    lines += [f"queue|{backlog.queue_lock.token}"] if backlog.queue_lock else []
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
+
+
+def _instant(moment: datetime | None) -> str:
+    from datetime import UTC
+
+    return "-" if moment is None else moment.astimezone(UTC).isoformat()

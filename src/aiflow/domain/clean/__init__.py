@@ -1,0 +1,1 @@
+"""The rules of cleaning up: what may go once runs are over."""

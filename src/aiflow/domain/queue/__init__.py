@@ -1,0 +1,1 @@
+"""The rules of the queue: tasks, runners, and why a task waits."""

@@ -1,0 +1,26 @@
+"""A part of a run's log, as whoever reads it gets it (API-3)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class LogPart(NamedTuple):
+    """A part of one log: its bytes from an offset on, where to go on, how long the log is, and whether it may grow.
+
+    `was_cut` says that the log is shorter than the offset that was asked for: then it is read from its start again.
+    """
+
+    number: int
+    path: str
+    offset: int
+    data: bytes
+    next_offset: int
+    size: int
+    may_grow: bool = False
+    was_cut: bool = False
+
+    @property
+    def text(self) -> str:
+        """The part as text; what is no UTF-8 is kept as it is."""
+        return self.data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,260 @@
+"""A run (RUN-1, RUN-2): everything it knows of itself.
+
+What it does next is decided by `next_action`, what happened to it is recorded by `run_events`; all is pure, so a run
+read back after a crash goes on by the same rules as one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from aiflow.domain.agents.answers import Role
+from aiflow.domain.agents.ceilings import Ceilings
+from aiflow.domain.agents.usage import Usage
+from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunEvent, RunOutcome, RunState, outcome_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from aiflow.domain.agents.call import Feedback
+    from aiflow.domain.agents.plan import PlanStep
+    from aiflow.domain.run_summary import TaskRef
+    from aiflow.domain.runs.quota import QuotaWait
+    from aiflow.domain.runs.retry import StepStop
+    from aiflow.domain.runs.worktree import Place
+
+
+NOTHING_CHANGED = "NOTHING_CHANGED"
+STEP_RETRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """The limits of RUN-4 and the ceilings on what agents use, from the settings."""
+
+    role_attempts: int = 2
+    step_retries: int = STEP_RETRIES
+    step_files: int = 20
+    step_lines: int = 400
+    # Of this run, and of the auto-run it belongs to, which has used up `spent` in earlier runs.
+    ceilings: Ceilings = field(default_factory=Ceilings)
+    session_ceilings: Ceilings = field(default_factory=Ceilings)
+    spent: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Where a failure was seen (RUN-1's errors.json)."""
+
+    failed_at_state: str = ""
+    step_id: str | None = None
+    command: str | None = None
+    exit_code: int | None = None
+    stderr_snippet: str = ""
+    log_paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunError:
+    """Why a run stopped."""
+
+    reason_code: str
+    summary: str
+    cause: str | None = None
+    question: str | None = None
+    evidence: Evidence = field(default_factory=Evidence)
+    facts: tuple[tuple[str, str], ...] = ()
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepWork:
+    """What became of one step: the commit before it, its own, how often each role was called, where it stopped."""
+
+    base: str | None = None
+    commit: str | None = None
+    is_done: bool = False
+    summary: str = ""
+    # How often it was done again after it had failed (RUN-4), and how often it began anew at its start.
+    retries: int = 0
+    restarts: int = 0
+    calls: Mapping[str, int] = field(default_factory=dict)
+    stops: tuple[StepStop, ...] = ()
+    kept: str | None = None
+    sessions: Mapping[str, str] = field(default_factory=dict)
+    # Only in a step that merges the base branch in (GIT-3): the base's commit, the files that conflict, and which of
+    # them no marker shows.
+    merges: str | None = None
+    conflicts: tuple[str, ...] = ()
+    unmarked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One stay in a step (or in PLANNING): what the limits of RUN-4 count."""
+
+    calls: Mapping[str, int] = field(default_factory=dict)
+    failures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    feedback: tuple[Feedback, ...] = ()
+    calling: Role | None = None
+    crashes: int = 0
+    is_tested: bool = False
+    is_reviewed: bool = False
+    changed_files: int = 0
+    changed_lines: int = 0
+    areas: frozenset[str] = frozenset()
+    summary: str = ""
+
+    def told(self, feedback: Feedback) -> Visit:
+        """Remember what whoever is called next should know, once."""
+        return self if feedback in self.feedback else replace(self, feedback=(*self.feedback, feedback))
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One line of the history."""
+
+    at: datetime
+    event: str
+    step_id: str | None = None
+    reason_code: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One attempt at a request."""
+
+    request_id: str
+    run_id: str
+    place: Place
+    created_at: datetime
+    state: RunState = RunState.INIT
+    title: str = ""
+    agent: str = ""
+    plan: tuple[PlanStep, ...] = ()
+    current_step_id: str | None = None
+    planning_calls: int = 0
+    planning_retries: int = 0
+    planning_session: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    quota: QuotaWait | None = None
+    steps: Mapping[str, StepWork] = field(default_factory=dict)
+    visit: Visit = field(default_factory=Visit)
+    error: RunError | None = None
+    history: tuple[Happening, ...] = ()
+    answers: tuple[tuple[str, str], ...] = ()
+    feedback: tuple[Feedback, ...] = ()
+    warnings: tuple[str, ...] = ()
+    is_prepared: bool = False
+    left_tree: str | None = None
+    has_edits: bool = False
+    stopped_in: RunState | None = None
+    compare_url: str | None = None
+    replaces: str | None = None
+    replaced_by: str | None = None
+    # The base branch's commit that brought it in; a DONE run with an `error` was not accepted for that reason.
+    accepted_as: str | None = None
+    # The merge that was to become the base branch's: if the base has it, the work is in, recorded or not.
+    merging_as: str | None = None
+    lock: Mapping[str, object] = field(default_factory=dict)
+    # How often its owner lets a step be done again after it failed.
+    step_retries: int = STEP_RETRIES
+    # None where its owner works, or worked last, for no task.
+    task: TaskRef | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the run is still working, or was when its process died."""
+        return self.state in ACTIVE_RUN_STATES
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """What it means to the request, task and issue it belongs to."""
+        reason = self.error.reason_code if self.error else None
+        return outcome_of(self.state, reason, is_accepted=self.accepted_as is not None)
+
+    @property
+    def current_step(self) -> PlanStep | None:
+        """The step the run stands in."""
+        return next((step for step in self.plan if step.id == self.current_step_id), None)
+
+    @property
+    def current_index(self) -> int | None:
+        """The place of the current step in the plan, counted from 0 (D34 §3)."""
+        return next((number for number, step in enumerate(self.plan) if step.id == self.current_step_id), None)
+
+    @property
+    def has_work_before_it(self) -> bool:
+        """Whether a working run knows what to work on: an old file may say that it is in a step, and not in which."""
+        is_in_step = self.state in (RunState.IMPLEMENTING, RunState.TESTING)
+        return self.current_step is not None if is_in_step else bool(self.plan) or self.state is not RunState.REPORTING
+
+    @property
+    def work(self) -> StepWork:
+        """What became of the current step so far."""
+        return self.steps.get(self.current_step_id or "", StepWork())
+
+    @property
+    def step_base(self) -> str:
+        """The commit on which the current step works."""
+        return self.work.base or self.place.base_commit
+
+    @property
+    def tip(self) -> str:
+        """The commit at which the run's branch should stand."""
+        return (self.work.commit if self.work.is_done else None) or self.step_base
+
+    @property
+    def changed_at(self) -> datetime:
+        """When something last happened to it."""
+        return self.history[-1].at if self.history else self.created_at
+
+    @property
+    def has_commits(self) -> bool:
+        """Whether any finished step changed something."""
+        return any(work.commit for work in self.steps.values())
+
+    @property
+    def set_up_at(self) -> str:
+        """The commit that its worktree was set up for last: where it began, or where its base was merged in."""
+        merging = [work.base for work in self.steps.values() if work.merges and work.base]
+        return merging[-1] if merging else self.place.base_commit
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a run that is done has nothing to merge, and says so (REQ-6)."""
+        return self.error is not None and self.error.reason_code == NOTHING_CHANGED
+
+    @property
+    def was_empty(self) -> bool:
+        """Whether it was accepted without anything to merge."""
+        return any(line.event == RunEvent.ACCEPTED and line.reason_code == NOTHING_CHANGED for line in self.history)
+
+    def calls_of(self, role: Role) -> int:
+        """Return how often a role was called in this visit."""
+        return self.visit.calls.get(role, 0)
+
+    def session_of(self, role: Role) -> str | None:
+        """Return the agent's session that a role's next call goes on with."""
+        return self.planning_session if role is Role.PLANNER else self.work.sessions.get(role)
+
+    def is_spent(self, role: Role, limits: RunLimits) -> bool:
+        """Tell whether a role may not be called again in this visit (RUN-4)."""
+        return self.calls_of(role) >= limits.role_attempts
+
+    def may_call_again(self, limits: RunLimits) -> bool:
+        """Tell whether the role whose call was cut off, if one was, has an attempt left in this visit."""
+        role = self.visit.calling
+        return role is None or not self.is_spent(role, limits)
+
+
+# The run changed aiflow's own settings: whoever accepts it is told.
+SETTINGS_CHANGED = "SETTINGS_CHANGED"
+
+
+def warned(run: Run, code: str) -> Run:
+    """Note what a person should know besides, once."""
+    return replace(run, warnings=tuple(dict.fromkeys((*run.warnings, code))))

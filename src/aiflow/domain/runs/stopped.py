@@ -1,0 +1,68 @@
+"""A stopped run (RUN-4 to RUN-8): what counts for how it continues, and what is recommended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiflow.domain.lifecycle import RunState
+from aiflow.domain.reasons import CATALOGUE, WayOn, way_on
+from aiflow.domain.run_summary import FROM_NEWER
+from aiflow.domain.runs.resume import PLANNING, StoppedRun
+from aiflow.domain.runs.retry import NOT_THE_WORK, may_retry_step, replan_signal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiflow.domain.runs.run import Run
+
+
+def as_stopped(run: Run, newer_run_id: str | None) -> StoppedRun:
+    """Sum a run up for the decision how it goes on."""
+    step = run.current_step
+    stops = run.work.stops if step else ()
+    root = (run.error.cause or run.error.reason_code) if run.error else None
+    return StoppedRun(
+        run_id=run.run_id,
+        state=run.state,
+        step_ids=tuple(planned.id for planned in run.plan),
+        done_step_ids=frozenset(step_id for step_id, work in run.steps.items() if work.is_done),
+        current_step_id=run.current_step_id,
+        retries={name: count for name, count in _retries(run) if count},
+        has_failed=root not in NOT_THE_WORK,
+        replan_signal=replan_signal(stops, step.target_paths) if step else None,
+        replaced_by=run.replaced_by,
+        newer_run_id=newer_run_id,
+        is_from_newer=run.error is not None and run.error.reason_code == FROM_NEWER,
+        is_work_done=run.stopped_in is RunState.TESTING and root in NOT_THE_WORK,
+    )
+
+
+def _retries(run: Run) -> Iterator[tuple[str, int]]:
+    yield PLANNING, run.planning_retries
+    yield from ((step_id, work.retries) for step_id, work in run.steps.items())
+
+
+def is_retried_out(run: Run) -> bool:
+    """Tell whether a run stopped in what may not be done again any more, as its owner counts (RUN-4)."""
+    stopped = as_stopped(run, None)
+    count = stopped.retries.get(run.current_step.id if run.current_step else PLANNING, 0)
+    return stopped.has_failed and not may_retry_step(count, run.step_retries)
+
+
+def recommended(run: Run) -> WayOn | None:
+    """Return the way on that is open: a new plan where the step's stops call for one, else what its reason says.
+
+    What is done can only be accepted, or brought in line with its base first.
+    """
+    if run.error is None:
+        return None
+    if run.state is RunState.DONE:
+        way = way_on(run.error.reason_code, run.error.cause)
+        return way if way is WayOn.UPDATE else WayOn.ACCEPT
+    if run.state is RunState.NEEDS_INPUT and run.error.reason_code not in CATALOGUE:
+        return WayOn.RESUME  # a newer aiflow's reason; the run itself says that it goes on
+    step = run.current_step
+    if step is not None and not run.work.is_done and replan_signal(run.work.stops, step.target_paths) is not None:
+        return WayOn.REPLAN
+    way = way_on(run.error.reason_code, run.error.cause)
+    return WayOn.REPLAN if way in (WayOn.RESUME, WayOn.RETRY_STEP) and is_retried_out(run) else way

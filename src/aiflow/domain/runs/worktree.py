@@ -1,0 +1,171 @@
+"""Where a run works (GIT-1): its own worktree and branch, and what git tells about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A run's worktree; `copied` are the paths put there for the tools that never belong into a commit (GIT-4)."""
+
+    run_id: str
+    path: str
+    branch: str
+    base_branch: str
+    base_commit: str
+    copied: tuple[str, ...] = ()
+
+
+# What no run may change or bring (REQ-8): changes below these folders are put back.
+OWN_FOLDERS = ("runs", ".aiflow")
+
+
+def refused_folders(requests_dir: str) -> tuple[str, ...]:
+    """Return the folders below which no run may change anything (REQ-8)."""
+    return (requests_dir, *OWN_FOLDERS)
+
+
+def is_refused(path: str, folders: tuple[str, ...]) -> bool:
+    """Tell whether a path, as git writes it, is in one of these folders."""
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One changed file of a step; a binary file has no lines."""
+
+    path: str
+    added: int
+    deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a step changed since the commit before it, and what had to be put right on the way.
+
+    `undone` are refused paths that were put back (REQ-8); `notes` says in English what else was found: own commits
+    folded in, a branch switched back. `submodules` were moved, removed, or changed inside.
+    """
+
+    files: tuple[FileChange, ...] = ()
+    undone: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    submodules: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> int:
+        """Lines added and deleted together."""
+        return sum(file.added + file.deleted for file in self.files)
+
+    @property
+    def areas(self) -> frozenset[str]:
+        """The top-level folders that were touched; files at the root are one area of their own."""
+        return frozenset(file.path.split("/", 1)[0] if "/" in file.path else "" for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """How one file differs between two commits; a binary file has no lines, a moved one an old path."""
+
+    path: str
+    added: int = 0
+    deleted: int = 0
+    is_binary: bool = False
+    old_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How two commits differ: file by file, and as a unified diff."""
+
+    files: tuple[FileDiff, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDiff:
+    """How a run's work, or that of one step, differs from what it began with.
+
+    `unfinished` is the step whose kept work is in it though no commit of the run has it, `unfinished_paths` what that
+    touched. `is_gone` says that git has these commits no more, `is_cut` that the text was too long to be given whole.
+    """
+
+    request_id: str
+    run_id: str
+    step_id: str | None
+    old: str
+    new: str
+    files: tuple[FileDiff, ...] = ()
+    text: str = ""
+    unfinished: str | None = None
+    unfinished_paths: frozenset[str] = frozenset()
+    is_gone: bool = False
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What an unfinished step left behind: its tree, the commit that keeps it reachable, and the same as a patch."""
+
+    tree: str
+    commit: str
+    patch: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryFacts:
+    """What the doctor and a start need to know of the user's repository; looking changes nothing."""
+
+    head_branch: str | None = None
+    head_commit: str | None = None
+    base_branch: str = ""
+    base_commit: str | None = None
+    changed_paths: tuple[str, ...] = ()
+    identity: str | None = None
+    origin_url: str | None = None
+    has_submodules: bool = False
+    uses_lfs: bool = False
+    is_name_taken: bool = False
+
+
+def branch_name(request_id: str, run_id: str) -> str:
+    """Name a run's branch (GIT-1)."""
+    return f"aiflow/{request_id}/{run_id}"
+
+
+def wip_ref(run_id: str, step_id: str) -> str:
+    """Name the ref that keeps what an unfinished step left (RUN-7)."""
+    return f"refs/aiflow/wip/{run_id}/{step_id}"
+
+
+def retry_ref(run_id: str, step_id: str, number: int) -> str:
+    """Name the ref that keeps what was there before a step was done again (RUN-6)."""
+    return f"refs/aiflow/retried/{run_id}/{step_id}-{number}"
+
+
+def compare_url(origin_url: str | None, base_branch: str, branch: str) -> str | None:
+    """Derive the page that compares the run's branch with its base, for GitHub origins by ssh or https (GIT-2)."""
+    import re
+    from urllib.parse import quote
+
+    # Who logs in, and with what, ends at the last @ and is dropped. A name without a dot is an alias of ssh's own.
+    pattern = (
+        r"(?:(?P<scheme>https?|ssh|git|git\+ssh|ssh\+git)://)?(?:[^/]*@)?(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)+)"
+        r"(?(scheme)(?P<port>:\d+)?/+|:/*)(?P<owner>[a-z0-9_-]+)/+(?P<name>[a-z0-9._-]+?)(?:\.git)?/*"
+    )
+    match = re.fullmatch(pattern, (origin_url or "").strip(), re.IGNORECASE)
+    if match is None or match["name"] in (".", ".."):
+        return None
+    host, scheme = match["host"].lower().removeprefix("ssh."), (match["scheme"] or "").lower()
+    if not _is_github(host) and not host.endswith(".ghe.com"):
+        return None
+    is_on_port = match["port"] and scheme.startswith("http")
+    site = f"{scheme}://{host}{match['port']}" if is_on_port else f"https://{host}"
+    base = f"{quote(base_branch)}..." if base_branch else ""
+    return f"{site}/{match['owner']}/{match['name']}/compare/{base}{quote(branch)}"
+
+
+def _is_github(host: str) -> bool:
+    """Tell a GitHub host, the public one or a company's own, by its name."""
+    return "github" in host.lower().split(".")

@@ -1,0 +1,102 @@
+"""What to do next as it is typed in a terminal: one table, from the kind of an action to the words of its command line.
+
+A command line is one way to say a `NextAction`. It is here and not with the terminal because runs write it down for
+people too: in `errors.json`, in `report.md`, in notes.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from aiflow.domain.next_action import ABOUT_SOMETHING, ActionKind, NextAction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PROGRAM = "aiflow"
+# What stands for an id that is not known.
+ANY_ID = "<ID>"
+
+_WORDS: Mapping[ActionKind, tuple[str, ...]] = {
+    kind: (kind.value,) for kind in ActionKind if kind is not ActionKind.SHELL
+} | {
+    ActionKind.RETRY_STEP: ("retry-step",),
+    ActionKind.SEND_BACK: ("send-back",),
+    ActionKind.ANSWER: ("resume",),
+    ActionKind.UPDATE: ("resume",),
+    ActionKind.QUEUE_ADD: ("queue", "add"),
+    ActionKind.QUEUE_LIST: ("queue", "list"),
+    ActionKind.QUEUE_SHOW: ("queue", "show"),
+    ActionKind.QUEUE_CANCEL: ("queue", "cancel"),
+    ActionKind.STORE_START: ("store", "start"),
+    ActionKind.STORE_STATUS: ("store", "status"),
+    ActionKind.STORE_LOGS: ("store", "logs"),
+}
+# Options that a kind has by itself.
+_ALWAYS: Mapping[ActionKind, tuple[str, ...]] = {ActionKind.UPDATE: ("--update",)}
+_OPTIONS: Mapping[str, str] = {
+    "answer": "--answer",
+    "message": "-m",
+    "prompt": "--prompt",
+    "namespace": "--namespace",
+    "keep_changes": "--keep-changes",
+    "force": "--force",
+    "full": "--full",
+    "all": "--all",
+    "check": "--check",
+    "once": "--once",
+    "help": "--help",
+    "requests_dir": "--requests-dir",
+}
+# Options that are said by their value alone.
+_PLAIN = frozenset({"step_id", "key", "folder"})
+# Options whose value is what a person has to say, be it one word.
+_PROSE = frozenset({"answer", "message", "prompt"})
+# A setting for this one call, said before the command.
+_SETTING = "setting"
+
+_SAFE = re.compile(r"[\w@%+=:,./-]+|<\w+>")
+_UNSAFE_IN_DOUBLE_QUOTES = re.compile(r"[\"$`\\!]")
+
+
+def command_line(action: NextAction) -> str:
+    """Return an action as a person types it."""
+    if action.kind is ActionKind.SHELL:
+        return dict(action.options)["line"]
+    return " ".join(_typed(action))
+
+
+def as_plain(value: object) -> object:
+    """Return a fact with every action in it written as its command line."""
+    if isinstance(value, NextAction):
+        return command_line(value)
+    return [as_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def _typed(action: NextAction) -> Iterator[str]:
+    """Yield the words of a command line, each as a shell needs it."""
+    yield PROGRAM
+    for name, value in action.options:
+        if name == _SETTING:
+            yield from ("-c", _quoted(value))
+    yield from _WORDS[action.kind]
+    if action.target is not None or action.kind in ABOUT_SOMETHING:
+        yield _quoted(action.target or ANY_ID)
+    yield from _ALWAYS.get(action.kind, ())
+    for name, value in action.options:
+        if action.kind is ActionKind.SET:
+            yield _quoted(f"{name}={value}")
+        elif name in _PLAIN:
+            yield _quoted(value)
+        elif name != _SETTING:
+            yield _OPTIONS[name]
+            yield from (_quoted(value, is_prose=name in _PROSE),) if value else ()
+
+
+def _quoted(word: str, *, is_prose: bool = False) -> str:
+    """Quote what a shell would take apart, and what people write; a name in angle brackets is not typed as it is."""
+    if _SAFE.fullmatch(word) and not is_prose:
+        return word
+    return shlex.quote(word) if _UNSAFE_IN_DOUBLE_QUOTES.search(word) else f'"{word}"'

@@ -1,0 +1,1 @@
+"""Auto-run: one request after another, until something says stop."""

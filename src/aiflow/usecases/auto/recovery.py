@@ -1,0 +1,124 @@
+"""What an earlier process left (AUT-4, RUN-11): its session is taken up, its runs are recovered, each counted once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from aiflow.domain.activity import About, Actor, recovered
+from aiflow.domain.auto.session import AutoSession, RunEnded, Started, Upcoming, carry_on, record_end
+from aiflow.domain.request import RequestId
+from aiflow.errors import AiflowError
+from aiflow.usecases.auto.attempt import attempt, ended_of, wait_for_lock
+from aiflow.usecases.read_backlog import read_backlog, with_interrupted
+from aiflow.usecases.runs.cancel import give_up
+from aiflow.usecases.runs.recover import recover_run
+from aiflow.usecases.runs.resume import ResumeWish, decide, resume_run
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from aiflow.domain.backlog.selection import Backlog
+    from aiflow.domain.run_summary import RunSummary
+    from aiflow.usecases.auto.shift import Shift
+
+
+def take_up(last: AutoSession | None, now: datetime) -> AutoSession:
+    """Carry on with a session that was interrupted, or begin a new one."""
+    if last is not None and last.is_interrupted:
+        return carry_on(last, now)
+    return AutoSession(started_at=now, began_at=now)
+
+
+def find_interrupted(shift: Shift, last: AutoSession | None) -> Backlog:
+    """Find what was interrupted: the request that the session had begun, and every run that nobody works on."""
+    backlog = with_interrupted(read_backlog(shift.engine.backlog), shift.engine.locks)
+    begun = [shift.session.current.request_id] if shift.session.current else []
+    left = dict.fromkeys((*begun, *_in_order(backlog)))
+    titles = {request.id: request.title for request in backlog.requests}
+    shift.interrupted = tuple(Upcoming(each, titles.get(RequestId(each), "")) for each in left)
+    if last is not None and last.is_interrupted:
+        data = {"runs": last.runs, "done": last.done, "interrupted": list(left)}
+        now, about = shift.engine.time.now(), About(next(iter(begun), None))
+        shift.engine.journal.append(recovered(now, Actor.AUTO_RUN, about, "PROCESS_CRASHED", **data))
+    return backlog
+
+
+def count_begun(shift: Shift, backlog: Backlog) -> None:
+    """Count the run that was begun if it has ended meanwhile; one that has not is recovered, and counted then."""
+    begun = shift.session.current
+    if begun is None:
+        return
+    run = _newer(shift, begun)
+    if run is not None and run.is_active and shift.engine.locks.holder_of(RequestId(begun.request_id)):
+        wait_for_lock(shift)  # a person recovers it already
+        run = _newer(shift, begun)
+    if run is None or run.is_active or begun.request_id in backlog.interrupted:
+        shift.session = replace(shift.session, current=None)
+    else:
+        known = shift.engine.runs.load(begun.request_id, run.run_id)
+        told = RunEnded(begun.request_id, run.state, run.reason_code, run_id=run.run_id)
+        shift.session = record_end(shift.session, ended_of(known) if known else told)
+    shift.save()
+
+
+def _newer(shift: Shift, begun: Started) -> RunSummary | None:
+    """Return the newest run of a request, if it was made since."""
+    newest = next(iter(shift.engine.runs.all_of(RequestId(begun.request_id))), None)
+    return newest if newest is not None and newest.run_id > (begun.newest_before or "") else None
+
+
+def recover(shift: Shift, backlog: Backlog) -> str | None:
+    """Recover every interrupted run, oldest first; returns the reason code if auto-run has to stop meanwhile."""
+    for request_id in to_recover(shift, backlog):
+        reason = shift.why_stop()
+        if reason is None:
+            run = backlog.runs.get(request_id)
+            started = _taken_up(shift, request_id, run.run_id if run else "")
+            work = partial(recover_run, shift.engine, request_id)
+            reason = attempt(shift, started, backlog.by_id[request_id].title, work)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _taken_up(shift: Shift, request_id: RequestId, run_id: str) -> Started:
+    """Note what is taken up again: its run is the one that came behind those before it."""
+    older = (each.run_id for each in shift.engine.runs.all_of(request_id) if each.run_id < run_id)
+    return Started(request_id, next(older, None))
+
+
+def go_on_with_left(shift: Shift) -> str | None:
+    """Let the runs go on that an earlier delivery had to leave; returns the reason code if auto-run has to stop for it.
+
+    One that cannot by itself, because a person changed something meanwhile, waits for that person, and nobody with it.
+    """
+    engine = shift.engine
+    for run in shift.terms.left():
+        if not run.may_call_again(engine.limits):
+            give_up(engine, run)
+            continue
+        wish = ResumeWish(is_delivery=True)
+        try:
+            decide(engine, run, wish)
+        except AiflowError:
+            continue
+        if engine.locks.holder():
+            wait_for_lock(shift)
+        started = _taken_up(shift, RequestId(run.request_id), run.run_id)
+        reason = shift.why_stop() or attempt(shift, started, run.title, partial(resume_run, engine, run, wish))
+        if reason is not None:
+            return reason
+    return None
+
+
+def to_recover(shift: Shift, backlog: Backlog) -> list[RequestId]:
+    """Return the requests on which somebody worked and nobody does, without those that cannot be helped."""
+    return [request_id for request_id in _in_order(backlog) if request_id not in shift.session.not_again]
+
+
+def _in_order(backlog: Backlog) -> list[RequestId]:
+    """Return what was interrupted by the ids of the runs."""
+    runs = backlog.runs
+    return sorted(backlog.interrupted, key=lambda each: (runs[each].run_id if each in runs else "", each))

@@ -1,0 +1,52 @@
+"""Ask a running auto-run to stop (AUT-3, LCK-8): after the run it is at, or now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.domain.activity import About, Actor, decided
+from aiflow.domain.lock import LockType
+from aiflow.errors import ConflictError
+
+if TYPE_CHECKING:
+    from aiflow.domain.auto.stopping import StopRequest
+    from aiflow.domain.lock import Lock
+    from aiflow.usecases.engine import Engine
+
+
+class StopAsked(NamedTuple):
+    """Who was asked: the auto-run by its lock, and the run it is at, if it is at one."""
+
+    auto: Lock
+    run: Lock | None
+
+
+def ask_to_stop(engine: Engine, wish: StopRequest) -> StopAsked:
+    """Ask the auto-run of this checkout to stop, or refuse if none is at work."""
+    auto = working_auto(engine)
+    if auto is None:
+        raise ConflictError(reason_code="AUTO_NOT_RUNNING")
+    run = run_of(engine, auto)
+    data = {"asked": "stop", "when": wish.value, "pid": auto.pid}
+    now, about = engine.time.now(), run or About()
+    engine.journal.append(decided(now, Actor.PERSON, about, "AUTO_STOPPED_BY_PERSON", **data))
+    engine.control.ask_stop(wish)
+    return StopAsked(auto, run)
+
+
+def has_ended(engine: Engine, auto: Lock) -> bool:
+    """Tell whether an auto-run is no longer at work."""
+    now = working_auto(engine)
+    return now is None or now.token != auto.token
+
+
+def run_of(engine: Engine, auto: Lock) -> Lock | None:
+    """Return the lock of the run that an auto-run is at, if it is at one."""
+    held = engine.locks.held()[0].values()
+    return next((lock for lock in held if lock.holder == auto.holder), None)
+
+
+def working_auto(engine: Engine) -> Lock | None:
+    """Return the queue lock of an auto-run that is at work; a dead one's counts as none."""
+    queue = (status for status in engine.locks.survey() if status.lock.lock_type is LockType.QUEUE)
+    return next((status.lock for status in queue if not status.verdict.is_stale), None)

@@ -1,0 +1,140 @@
+"""What a person finds when auto-run has ended (AUT-3): what is done, what waits for them, what was not reached."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from aiflow.domain.auto.session import Upcoming
+from aiflow.domain.auto.stopping import LOST, worn_out
+from aiflow.domain.auto.summary import Summary, Unreached, Waiting
+from aiflow.domain.backlog.explanation import mending_actions, stopped_for
+from aiflow.domain.backlog.selection import queue_order, select_next
+from aiflow.domain.lifecycle import RunOutcome
+from aiflow.domain.reasons import way_to_mend
+from aiflow.domain.request import RequestId, RequestStatus
+from aiflow.usecases.read_backlog import read_backlog, with_interrupted
+from aiflow.usecases.runs.report import message_facts, words_of
+from aiflow.usecases.shapes.backlog import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiflow.domain.auto.session import AutoSession, Result
+    from aiflow.domain.backlog.selection import Backlog
+    from aiflow.domain.request import Request
+    from aiflow.domain.runs.run import Run
+    from aiflow.messages import Texts
+    from aiflow.usecases.engine import Engine
+
+MOST_WORDS = 160
+CUT = "PROCESS_CRASHED"
+_AT_REST = (RequestStatus.BLOCKED, RequestStatus.RUNNING)
+
+
+def summarize(engine: Engine, session: AutoSession, texts: Texts) -> Summary:
+    """Sum up a session that has ended, with the backlog as it is now."""
+    backlog = read_open(engine)
+    found = tuple(find_waiting(engine, backlog, texts))
+    known = {each.request_id for each in found}
+    waiting = (*found, *(each for each in _lost(session, backlog, texts) if each.request_id not in known))
+    shown = {each.request_id for each in waiting}
+    unreached = (each for each in _unreached(session, backlog, texts) if each.request_id not in shown)
+    done = dict.fromkeys(each.request_id for each in session.results if _is_done(backlog, each))
+    titles = {request.id: request.title for request in backlog.requests}
+    return Summary(
+        session,
+        tuple(Upcoming(each, titles.get(RequestId(each), "")) for each in done),
+        waiting,
+        tuple(unreached),
+    )
+
+
+def summarize_alone(session: AutoSession, texts: Texts) -> Summary:
+    """Sum up a session behind which the backlog cannot be read any more: what it did, and what of that waits."""
+    waiting = tuple(
+        Waiting(
+            each.request_id,
+            "",
+            code,
+            texts.message(code, {"request_id": each.request_id}).title,
+            way_to_mend(code, each.request_id),
+        )
+        for each in session.results
+        if each.outcome is not RunOutcome.ACCEPTED and (code := each.reason_code or "AWAITING_ACCEPTANCE")
+    )
+    done = (Upcoming(each.request_id, "") for each in session.results if each.outcome is RunOutcome.ACCEPTED)
+    return Summary(session, tuple(done), waiting)
+
+
+def _lost(session: AutoSession, backlog: Backlog, texts: Texts) -> Iterator[Waiting]:
+    """Yield what was lost with its run's files: nothing of it is left to say so but this session (REQ-7)."""
+    for each in session.results:
+        request = backlog.by_id.get(RequestId(each.request_id))
+        if each.reason_code == LOST and request is not None and request.status is RequestStatus.BLOCKED:
+            title = texts.message(LOST, {"request_id": request.id}).title
+            yield Waiting(request.id, request.title, LOST, title, way_to_mend(LOST, request.id))
+
+
+def _is_done(backlog: Backlog, result: Result) -> bool:
+    """Tell whether a request is done, be it accepted by itself or by a person meanwhile; else it waits for one."""
+    request = backlog.by_id.get(RequestId(result.request_id))
+    return result.outcome is RunOutcome.ACCEPTED or (request is not None and request.status is RequestStatus.DONE)
+
+
+def read_open(engine: Engine) -> Backlog:
+    """Read the backlog with the runs of what is still open; those of the rest have nothing to say here."""
+    backlog = replace(read_backlog(engine.backlog, with_all_runs=False), queue_lock=None)
+    at_rest = engine.runs.latest([request.id for request in backlog.requests if request.status in _AT_REST])
+    return with_interrupted(replace(backlog, runs={**backlog.runs, **at_rest}), engine.locks)
+
+
+def find_waiting(engine: Engine, backlog: Backlog, texts: Texts) -> Iterator[Waiting]:
+    """Yield what waits for a person, in the order in which it would run."""
+    for request in sorted(backlog.requests, key=queue_order):
+        latest = backlog.runs.get(request.id)
+        is_cut = request.id in backlog.interrupted
+        code = LOST if request.id in backlog.lost else CUT if is_cut else stopped_for(request, latest)
+        if code is None:
+            continue
+        run = engine.runs.load(request.id, latest.run_id) if latest is not None and latest.reason_code else None
+        why = run.error if run is not None else None
+        question = why.question if why is not None else None
+        yield Waiting(
+            request.id,
+            request.title,
+            code,
+            question or _reason(request, run, code, texts),
+            next(iter(mending_actions(request, backlog)), None),
+            is_question=question is not None,
+            choices=why.choices if why is not None else (),
+        )
+
+
+def _reason(request: Request, run: Run | None, code: str, texts: Texts) -> str:
+    """Say in one line why a request waits."""
+    why = run.error if run is not None else None
+    if run is None or why is None:
+        return texts.message(code, {"request_id": request.id, "branch": ""}).title
+    facts = message_facts(run, why, texts)
+    first_line = next(iter(words_of(why, texts).splitlines()), "")
+    last_words = next((line.strip() for line in reversed(why.evidence.stderr_snippet.splitlines()) if line.strip()), "")
+    codes = (code, why.cause) if why.cause else (code,)
+    said = (*(texts.message(each, facts).title for each in codes), first_line, last_words[:MOST_WORDS])
+    return ": ".join(dict.fromkeys(filter(None, said)))
+
+
+def _unreached(session: AutoSession, backlog: Backlog, texts: Texts) -> Iterator[Unreached]:
+    """Yield every ready request that did not run, and every file that cannot be used, and why."""
+    selection = select_next(backlog)
+    failures = {result.request_id: result.reason_code for result in session.results if result.run_id is None}
+    spent = worn_out(session)
+    for request in selection.runnable:
+        code = failures.get(request.id) or session.reason_code or "AUTO_NOTHING_RUNNABLE"
+        key = "not_started" if request.id in failures else "worn_out" if request.id in spent else "not_reached"
+        title = texts.message(code, {"request_id": request.id}).title
+        yield Unreached(request.id, request.title, code, texts(f"auto.{key}", reason=title))
+    titles = {request.id: request.title for request in backlog.requests}
+    for excluded in selection.excluded:
+        code, text = excluded.barrier.reason_code, describe(excluded.barrier, texts, excluded.invalid)
+        yield Unreached(excluded.request_id, titles.get(excluded.request_id, ""), code, text)

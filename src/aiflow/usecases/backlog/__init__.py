@@ -1,0 +1,1 @@
+"""Requests: created, edited and looked at."""

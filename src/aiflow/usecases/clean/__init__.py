@@ -1,0 +1,1 @@
+"""Cleaning up after finished runs."""

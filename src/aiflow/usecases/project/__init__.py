@@ -1,0 +1,1 @@
+"""The project itself: init, demo, agents."""

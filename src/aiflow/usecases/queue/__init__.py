@@ -1,0 +1,1 @@
+"""The queue as everybody uses it: add, look, explain."""

@@ -1,0 +1,1 @@
+"""The runner: claims tasks and executes them."""

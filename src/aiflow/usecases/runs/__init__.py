@@ -1,0 +1,1 @@
+"""Runs: started, advanced, resumed, recovered, accepted."""

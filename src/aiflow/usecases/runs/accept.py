@@ -1,0 +1,162 @@
+"""Accept a finished run, or send it back (REQ-6): what a person decides in the morning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiflow.domain.activity import Actor, decided
+from aiflow.domain.lifecycle import RunState
+from aiflow.domain.next_action import OPEN, ActionKind, NextAction, shell
+from aiflow.domain.reasons import way_to_mend
+from aiflow.domain.request import RequestId, RequestStatus
+from aiflow.domain.runs.events import sent_back
+from aiflow.domain.runs.stopped import recommended
+from aiflow.errors import BadInputError, ConflictError
+from aiflow.messages.details import words
+from aiflow.usecases.runs import claims
+from aiflow.usecases.runs.ending import record_verdict
+from aiflow.usecases.runs.find import newest_run_id
+from aiflow.usecases.runs.locks import reclaim_locks, take_lock
+from aiflow.usecases.runs.merge import bring_in, discard_merge, put_back, record_moved
+from aiflow.usecases.runs.recover import settle_orphan
+from aiflow.usecases.runs.settle import settle_run
+from aiflow.usecases.runs.work import holding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from aiflow.domain.runs.run import Run
+    from aiflow.usecases.engine import Engine
+    from aiflow.usecases.runs.work import Work
+
+ACCEPTABLE = (RequestStatus.BLOCKED, RequestStatus.RUNNING, RequestStatus.DONE)
+RETURNABLE = (RequestStatus.BLOCKED, RequestStatus.READY)
+UNSAVED_SHOWN = 20
+
+
+def accept_run(engine: Engine, run: Run) -> Run:
+    """Bring a finished run into the base branch and set its request done; returns it with the reason if it cannot be.
+
+    Beside a run of another request this is harmless, so it does not wait for one.
+    """
+    request_id = RequestId(run.request_id)
+    reclaim_locks(engine)
+    _decide(engine, run, "accept")
+    lease = take_lock(engine, request_id, run.run_id, beside_others=True)
+    with holding(engine, lease, run) as work:
+        require_done(engine, work.run)
+        engine.voice.observe(work.run)
+        if not work.run.accepted_as:
+            put_back(work)
+            require_saved(engine, work.run)
+            bring_in(work, is_automatic=False)
+        if work.run.accepted_as:
+            settle_run(work, work.run)
+    return work.run
+
+
+def require_done(engine: Engine, run: Run) -> None:
+    """Refuse what is not finished, was replaced by a newer run, or whose request a person took elsewhere."""
+    status = engine.source.load(RequestId(run.request_id)).status
+    if run.state is not RunState.DONE:
+        raise refused(run, f"{run.run_id}: {run.state}")
+    _require_newest(engine, run)
+    if status not in ACCEPTABLE:
+        raise refused(run, words("refused.status", status=status))
+
+
+def require_saved(engine: Engine, run: Run) -> None:
+    """Refuse while a person has something in the run's worktree that no commit has: it would be left out, or lost."""
+    unsaved = engine.merging.has_unsaved(run.place)
+    if unsaved:
+        raise ConflictError(
+            reason_code="WORKTREE_DIRTY",
+            request_id=run.request_id,
+            run_id=run.run_id,
+            detail="\n".join([f"{engine.voice.texts('accept.unsaved')} {run.place.path}", *unsaved[:UNSAVED_SHOWN]]),
+            commands=(shell(f"git -C {run.place.path} status"), shell(f"git -C {run.place.path} commit -a")),
+        )
+
+
+def send_back(engine: Engine, run: Run, comment: str) -> Run:
+    """Close a run that waits, add the comment to its request and make it ready again (REQ-6).
+
+    The run is closed first: a kill between leaves a request that is still blocked, and sending back again ends it.
+    """
+    if not comment.strip():
+        detail = engine.voice.texts("send_back.empty")
+        raise BadInputError(reason_code="INPUT_INVALID", request_id=run.request_id, detail=detail)
+    request_id = RequestId(run.request_id)
+    reclaim_locks(engine)
+    settle_orphan(engine, request_id)  # its process may have died while it was accepted by itself
+    lease = take_lock(engine, request_id, run.run_id, beside_others=True)
+    with holding(engine, lease, run) as work:
+        record_moved(work)
+        _require_returnable(engine, work.run)
+        _decide(engine, run, "send_back")
+        if not _is_told(engine, work.run, comment.strip()):
+            if not _is_sent_back(work.run):
+                _close(work, comment.strip())
+            claims.send_back(engine, request_id, run.run_id, comment.strip())
+    return work.run
+
+
+def _require_returnable(engine: Engine, run: Run) -> None:
+    status = engine.source.load(RequestId(run.request_id)).status
+    if run.is_active or run.accepted_as or run.replaced_by:
+        state = "accepted" if run.accepted_as else "replaced" if run.replaced_by else run.state
+        raise refused(run, f"{run.run_id}: {state}")
+    _require_newest(engine, run)
+    if status not in RETURNABLE:
+        raise refused(run, words("refused.status", status=status))
+
+
+def _require_newest(engine: Engine, run: Run) -> None:
+    newest = newest_run_id(engine, RequestId(run.request_id)) or run.run_id
+    if newest > run.run_id:
+        raise refused(run, words("refused.newer", newer=newest, run_id=run.run_id))
+
+
+def _is_sent_back(run: Run) -> bool:
+    return run.error is not None and run.error.reason_code == "SENT_BACK"
+
+
+def _is_told(engine: Engine, run: Run, comment: str) -> bool:
+    """Tell whether the request has this very comment: it comes with the status `ready`, in one write."""
+    is_ready = engine.source.load(RequestId(run.request_id)).status is RequestStatus.READY
+    return is_ready and _is_sent_back(run) and run.error is not None and run.error.summary == comment
+
+
+def _close(work: Work, comment: str) -> None:
+    record_verdict(work, sent_back(work.run, comment, work.engine.time.now()))
+    work.engine.control.clear(work.run.run_id)
+    discard_merge(work)
+
+
+def refused(run: Run, detail: str) -> ConflictError:
+    """Say why a run cannot be accepted, sent back or brought in line, and what can be done with it."""
+    return ConflictError(
+        reason_code="RUN_NOT_ACCEPTABLE",
+        request_id=run.request_id,
+        run_id=run.run_id,
+        detail=detail,
+        commands=tuple(_open_ways(run)),
+    )
+
+
+def _open_ways(run: Run) -> Iterator[NextAction]:
+    """Yield what a person can do with a run as it stands, be it only to look."""
+    if run.is_active:
+        yield NextAction(ActionKind.LOGS, run.request_id)
+        yield NextAction(ActionKind.CANCEL, run.request_id)
+    elif run.state is not RunState.DONE and run.error is not None and not (run.replaced_by or _is_sent_back(run)):
+        way = way_to_mend(run.error.reason_code, run.request_id, run.error.cause, recommended(run))
+        yield from (way,) if way else ()
+        yield NextAction(ActionKind.SEND_BACK, run.request_id, options=(("message", OPEN),))
+    yield NextAction(ActionKind.SHOW, run.request_id)
+    yield NextAction(ActionKind.WHY, run.request_id)
+
+
+def _decide(engine: Engine, run: Run, what: str) -> None:
+    """Record a person's decision."""
+    engine.journal.append(decided(engine.time.now(), Actor.PERSON, run, decided=what))

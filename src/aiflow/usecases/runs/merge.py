@@ -1,0 +1,248 @@
+"""Bring a finished run's work into the base branch (GIT-3, REQ-6): merge, test the merged tree, then move the base.
+
+Everything up to the move can be thrown away; behind it only the record is missing, and doing it all again finds the
+work already in the base.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.domain.lifecycle import RunEvent, RunState
+from aiflow.domain.request import RequestId, RequestStatus
+from aiflow.domain.runs.events import SETUP, accepted, accepting, failure, not_accepted, noted
+from aiflow.domain.runs.merge import IN_PLACE, is_for_set_up
+from aiflow.domain.runs.run import NOTHING_CHANGED, SETTINGS_CHANGED, warned
+from aiflow.domain.runs.worktree import OWN_FOLDERS, is_refused, retry_ref
+from aiflow.errors import AiflowError, ConflictError, EnvironmentProblemError
+from aiflow.messages.details import words
+from aiflow.settings import FILE_NAME
+from aiflow.usecases.runs.commands import Command, run_command
+from aiflow.usecases.runs.ending import record_verdict
+from aiflow.usecases.runs.report import add_lines
+from aiflow.usecases.runs.settle import settle_run
+from aiflow.usecases.runs.work import failure_for, trailers_of, with_trailers
+
+if TYPE_CHECKING:
+    from aiflow.domain.runs.merge import Merge
+    from aiflow.domain.runs.run import Run, RunError
+    from aiflow.domain.runs.worktree import Place
+    from aiflow.usecases.runs.work import Work
+
+# Somebody else may commit to the base branch while the merged tree is tested; then it is merged and tested anew.
+ROUNDS = 10
+PATHS_SHOWN = 20
+
+
+def accept_by_itself(work: Work) -> None:
+    """Bring a DONE run in if the settings say so and its request is still ours; a person decides about the rest."""
+    engine, run = work.engine, work.run
+    if engine.settings.text("accept") != "auto" or run.state is not RunState.DONE or run.accepted_as or run.is_empty:
+        return
+    if engine.source.status(RequestId(run.request_id)) is RequestStatus.RUNNING:
+        bring_in(work, is_automatic=True)
+
+
+def bring_in(work: Work, *, is_automatic: bool) -> None:
+    """Bring a DONE run in, or record why not; a stop that was asked for leaves it as it was."""
+    try:
+        done = _try(work, is_automatic=is_automatic)
+    except AiflowError as error:
+        if error.reason_code == "LOCK_LOST":
+            raise
+        done = _not_for(work, error)
+    if isinstance(done, _Merged):
+        _record_accepted(work, done)
+    elif done is not None:
+        record_verdict(work, not_accepted(work.run, done, work.engine.time.now()))
+
+
+class _Merged(NamedTuple):
+    """The base's commit that has the work; `is_empty` says that there was nothing to merge."""
+
+    commit: str
+    is_empty: bool = False
+
+
+def _try(work: Work, *, is_automatic: bool) -> _Merged | RunError | None:
+    """Return the base's commit that has the work, or why there is none; None if it was stopped."""
+    run, merging = work.run, work.engine.merging
+    discard_merge(work)
+    put_back(work)
+    if run.merging_as and is_moved(work):
+        return _Merged(run.merging_as)
+    for _ in range(ROUNDS):
+        merge = merging.merge(run.place, _message(run))
+        if merge.conflicts:
+            return _why(run, "MERGE_CONFLICT", ", ".join(merge.conflicts))
+        if merge.commit is None:
+            has_work = _has_work(work, merge.base)
+            merged = _Merged(merge.base, is_empty=not run.has_commits)
+            return merged if has_work else _why(run, "RUN_NOT_ACCEPTABLE", run.place.branch)
+        refused = _judge(work, merge, is_automatic=is_automatic)
+        if work.should_stop():
+            work.require_lock()
+            return None
+        if refused is not None:
+            return refused
+        is_whole = work.workspace.tip(run.place) == merge.tip  # nobody has committed there meanwhile
+        if is_whole and _move(work, merge):
+            return _Merged(merge.commit)
+    problem = words("git.kept_moving", branch=run.place.base_branch)
+    raise EnvironmentProblemError(reason_code="GIT_FAILED", command="git merge", problem=problem)
+
+
+def _judge(work: Work, merge: Merge, *, is_automatic: bool) -> RunError | None:
+    """Tell what keeps a merge out of the base: what only a person may accept, or its tests."""
+    _require_mergeable(work.run, merge)
+    if FILE_NAME in merge.paths:
+        work.run = warned(work.run, SETTINGS_CHANGED)
+    return (_for_a_person(work.run, merge) if is_automatic else None) or _test(work, merge.commit or merge.base)
+
+
+def _has_work(work: Work, base: str) -> bool:
+    """Tell whether the base has what the run committed: its branch may have been set back by hand."""
+    run = work.run
+    return not run.has_commits or work.workspace.is_ancestor(run.place, run.tip, base)
+
+
+def _require_mergeable(run: Run, merge: Merge) -> None:
+    """Refuse files where aiflow keeps its own: in the base they would be taken for a lock or a run (REQ-8)."""
+    paths = [path for path in merge.paths if is_refused(path, OWN_FOLDERS)]
+    if paths:
+        more = f" (+{len(paths) - PATHS_SHOWN})" if len(paths) > PATHS_SHOWN else ""
+        detail = words("refused.own_files", files=f"{', '.join(paths[:PATHS_SHOWN])}{more}")
+        names = {"request_id": run.request_id, "run_id": run.run_id}
+        raise ConflictError(reason_code="RUN_NOT_ACCEPTABLE", **names, detail=detail)
+
+
+def _for_a_person(run: Run, merge: Merge) -> RunError | None:
+    """Tell what only a person may accept: changed settings, nothing at all, conflicts that no marker shows."""
+    if not merge.paths:  # its steps undid each other
+        return _why(run, NOTHING_CHANGED, "")
+    if FILE_NAME in merge.paths:
+        return _why(run, SETTINGS_CHANGED, FILE_NAME)
+    unmarked = sorted({path for step in run.steps.values() for path in step.unmarked})
+    return _why(run, "CONFLICT_TO_REVIEW", ", ".join(unmarked)) if unmarked else None
+
+
+def is_moved(work: Work) -> bool:
+    """Tell whether the base has the run's merge though no record says so: a kill came between the two."""
+    run, base = work.run, f"refs/heads/{work.run.place.base_branch}"
+    is_open = run.state is RunState.DONE and not run.accepted_as
+    return is_open and bool(run.merging_as) and work.workspace.is_ancestor(run.place, run.merging_as or "", base)
+
+
+def record_moved(work: Work) -> None:
+    """Write down that the work is in, where only that is missing: nobody may take it for work that is not merged."""
+    if is_moved(work) and work.run.merging_as:
+        _record_accepted(work, _Merged(work.run.merging_as))
+        settle_run(work, work.run)
+
+
+def _move(work: Work, merge: Merge) -> bool:
+    if merge.commit:
+        work.save(replace(work.run, merging_as=merge.commit))  # a kill behind the move leaves it as the only record
+    with work.lease.writing():
+        return work.engine.merging.move_base(work.run.place, merge)
+
+
+def _message(run: Run) -> str:
+    return with_trailers(f"Merge {run.request_id}: {run.title or run.run_id}", trailers_of(run))
+
+
+def _why(run: Run, reason_code: str, summary: str) -> RunError:
+    why = failure(run, reason_code, summary)
+    return replace(why, facts=(("branch", run.place.branch), ("detail", summary)))
+
+
+def _not_for(work: Work, error: AiflowError) -> RunError:
+    """Take an error for the reason why the work is not in yet."""
+    return failure_for(work.run, error, work.engine.mask)
+
+
+def _test(work: Work, commit: str) -> RunError | None:
+    """Test the merged tree, where the run was set up if that fits it (GIT-4); None if nothing is wrong with it."""
+    engine, run = work.engine, work.run
+    tests = [("MERGE_TESTS_FAILED", f"{kind} tests", command) for kind, command in engine.test_commands.items()]
+    if not tests:
+        return None
+    setup = engine.settings.text("worktree.setup")
+    tip = work.workspace.tip(run.place)
+    if tip is not None and _fits(work, commit):
+        work.save(accepting(run, engine.time.now(), IN_PLACE))
+        try:
+            work.workspace.restore(run.place, tip, commit)
+            return _run_all(work, run.place, tests)
+        finally:
+            if not work.lease.is_lost:
+                work.workspace.tidy(run.place)
+    place = _merged_place(run)
+    work.save(accepting(run, engine.time.now()))
+    try:
+        engine.merging.check_out(commit, place)
+        engine.workshop.copy(engine.settings.texts("worktree.copy"), place.path)
+        if setup.strip():
+            work.save(noted(work.run, SETUP, engine.time.now(), note=engine.mask(setup)))
+        return _run_all(work, place, ([("SETUP_FAILED", "set-up", setup)] if setup.strip() else []) + tests)
+    finally:
+        discard_merge(work)
+
+
+def _fits(work: Work, commit: str) -> bool:
+    """Tell whether the run's worktree is there and was set up with the lock files that the merge has."""
+    run, setup = work.run, work.engine.settings.text("worktree.setup")
+    if not setup.strip() or not run.is_prepared or not work.workspace.is_intact(run.place):
+        return False
+    changed = work.workspace.differing(run.place, run.set_up_at, commit)
+    # Where a submodule stands now only set-up can tell.
+    return not any(is_for_set_up(path) or path in setup for path in changed) and not _has_submodules(work)
+
+
+def _has_submodules(work: Work) -> bool:
+    return work.engine.workspaces(None).facts(work.run.place.base_branch).has_submodules
+
+
+def _run_all(work: Work, place: Place, commands: list[tuple[str, str, str]]) -> RunError | None:
+    """Run commands one after the other, up to the first that fails or a stop; each goes into the last step's log."""
+    for reason_code, name, command in commands:
+        log = work.open_log(f"acceptance, {name}: {command}")
+        why = run_command(work, Command(command, place, reason_code), log).why
+        if why is not None or work.should_stop():
+            return why
+    return None
+
+
+def put_back(work: Work) -> None:
+    """Put the run's worktree back where an acceptance was killed while it tested there; what is there stays in git."""
+    run = work.run
+    last = run.history[-1] if run.history else None
+    if last is None or (last.event, last.note) != (RunEvent.ACCEPTING, IN_PLACE):
+        return
+    tip = work.workspace.tip(run.place)
+    if tip is not None and work.workspace.is_intact(run.place):
+        work.workspace.go_back(run.place, tip, retry_ref(run.run_id, "acceptance", 1))
+
+
+def discard_merge(work: Work) -> None:
+    """Remove the worktree in which the merge is tested, also one that an acceptance left that was killed."""
+    if not work.lease.is_lost:  # else whoever took the lock may test there already
+        work.engine.merging.discard(_merged_place(work.run).path)
+
+
+def _merged_place(run: Run) -> Place:
+    return replace(run.place, path=f"{run.place.path}.merge")
+
+
+def _record_accepted(work: Work, merged: _Merged) -> None:
+    """Write down that the work is in."""
+    engine, commit = work.engine, merged.commit
+    run = accepted(work.run, commit, engine.time.now(), is_empty=merged.is_empty)
+    with work.lease.writing():
+        engine.runs.write_errors(run, None)
+        key = "report.accepted_empty" if merged.is_empty else "report.accepted"
+        told = engine.voice.texts(key, base=run.place.base_branch, commit=commit[:12])
+        if told not in (engine.runs.report(run) or ""):  # a kill may have come before the record
+            add_lines(engine, run, [f"{run.changed_at.isoformat(timespec='seconds')} {told}", ""])
+    work.save(run)

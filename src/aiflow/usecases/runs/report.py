@@ -1,0 +1,168 @@
+"""What a run writes for people when it ends (RUN-1, RUN-9), and reading it: `errors.json`, its part of `report.md`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from aiflow.domain.agents.choices import numbered
+from aiflow.domain.lifecycle import RunEvent, RunState
+from aiflow.domain.reasons import reason_for, way_on, way_to_mend
+from aiflow.domain.runs.stopped import recommended
+from aiflow.domain.untrusted.calls import HIDDEN_TEXT, counts_of
+from aiflow.messages.commands import command_line
+from aiflow.messages.details import said_again
+from aiflow.usecases.backlog.hidden_text import hidden_words
+from aiflow.usecases.runs.find import find_run
+from aiflow.usecases.shapes.usage_words import use_of
+
+if TYPE_CHECKING:
+    from aiflow.domain.request import RequestId
+    from aiflow.domain.runs.run import Run, RunError
+    from aiflow.messages import Texts
+    from aiflow.usecases.engine import Engine
+
+ERRORS_VERSION = "1.0"
+_ENDS = {RunEvent.NEEDS_INPUT, RunEvent.FAILED, RunEvent.REPORTED, RunEvent.REPLACED, RunEvent.SENT_BACK}
+
+
+def read_report(engine: Engine, name: RequestId) -> tuple[Run, str | None]:
+    """Return the run that is meant and its report; None if it has none yet."""
+    run = find_run(engine, name)
+    return run, engine.runs.report(run)
+
+
+def errors_shape(run: Run, texts: Texts, error: RunError | None = None) -> dict[str, Any]:
+    """Write `errors.json`: why a run stopped, where it was seen, and what to do (RUN-1)."""
+    why = error or run.error
+    assert why is not None, run.run_id
+    row = reason_for(why.reason_code)
+    way = (recommended(run) if error is None else None) or way_on(why.reason_code, why.cause)
+    action = way_to_mend(why.reason_code, run.request_id, why.cause, way)
+    message, words = texts.message(why.reason_code, message_facts(run, why, texts)), words_of(why, texts)
+    return {
+        "version": ERRORS_VERSION,
+        "request_id": run.request_id,
+        "run_id": run.run_id,
+        "state": run.state.value,
+        "category": row.category.value,
+        "reason_code": why.reason_code,
+        "cause": why.cause,
+        "title": message.title,
+        "message": "\n".join(filter(None, (message.summary, "" if words in message.summary else words))),
+        "retryable": row.is_retryable,
+        "actions": [advice.typed for advice in message.actions],
+        "evidence": asdict(why.evidence) | {"log_paths": list(why.evidence.log_paths)},
+        "suggested_next": {
+            "way_on": way.value,
+            "command": command_line(action) if action else None,
+        },
+    }
+
+
+def words_of(why: RunError, texts: Texts) -> str:
+    """Return what was seen: in the person's language where its facts are known, else as it was recorded."""
+    return said_again(why.facts, texts) or why.summary
+
+
+def message_facts(run: Run, why: RunError, texts: Texts) -> dict[str, object]:
+    """Return what a reason's words may need to know."""
+    words = words_of(why, texts)
+    facts = dict(why.facts)
+    # What was recorded as problem or detail is in English; where it can be said again, it is.
+    again = {name: words for name in ("problem", "detail") if facts.get(name) == why.summary}
+    return {
+        "request_id": run.request_id,
+        "run_id": run.run_id,
+        "step_id": why.evidence.step_id or "",
+        "problem": words,
+        "detail": words,
+        "question": why.question or "",
+        "command": why.evidence.command or "",
+        "path": run.place.path,
+        "branch": run.place.base_branch,
+        "cause": why.cause or "",
+        "setting": "limits",
+        "endpoint": "queue.store",
+        **facts,
+        **again,
+    }
+
+
+def add_to_report(engine: Engine, run: Run, patch: str | None) -> None:
+    """Add one section for the end a run has just come to; the same end is never told twice."""
+    number = sum(line.event in _ENDS for line in run.history)
+    # A kill may come between the report and `stage.json`: the same end is not told twice, another one is.
+    mark = f"<!-- aiflow:end {number} {run.state} {run.error.reason_code if run.error else ''} -->".replace("  ", " ")
+    if mark not in (engine.runs.report(run) or "").splitlines():
+        add_lines(engine, run, _section(run, engine.voice.texts, mark, patch))
+
+
+def add_lines(engine: Engine, run: Run, lines: list[str]) -> None:
+    """Add to a run's report, which begins with what the run is."""
+    head = [] if engine.runs.report(run) else _head(run, engine.voice.texts)
+    engine.runs.append_report(run, "\n".join([*head, *lines, ""]))
+
+
+def _head(run: Run, texts: Texts) -> list[str]:
+    lines = [f"# {run.request_id} {run.title}", "", f"- {texts('report.run')}: {run.run_id}"]
+    lines.append(f"- {texts('report.branch', branch=run.place.branch, base=run.place.base_branch)}")
+    if run.compare_url:
+        lines.append(f"- {texts('report.compare')}: {run.compare_url}")
+    if run.replaces:
+        lines.append(f"- {texts('report.replaces')}: {run.replaces}")
+    return [*lines, ""]
+
+
+def _section(run: Run, texts: Texts, mark: str, patch: str | None) -> list[str]:
+    """Write what came of the run up to this end."""
+    when = run.changed_at.isoformat(timespec="seconds")
+    why = run.error
+    resumed = [line for line in run.history if line.event.startswith("RESUMED")]
+    how = f" ({resumed[-1].note} {resumed[-1].step_id or ''})".replace(" )", ")") if resumed else ""
+    lines = [mark, f"## {when} {run.state}{f': {why.reason_code}' if why else ''}{how}", ""]
+    if why is not None:
+        lines += _why(run, why, texts)
+    if run.plan:
+        lines += _steps(run, texts)
+    if used := use_of(run.usage, texts):
+        lines += ["", texts("report.used", used=used)]
+    for code in run.warnings:
+        if run.state is RunState.DONE or code == HIDDEN_TEXT:
+            lines += ["", _warning(run, code, texts)]
+    if patch:
+        lines += ["", texts("report.patch", path=patch)]
+    return [*lines, ""]
+
+
+def _warning(run: Run, code: str, texts: Texts) -> str:
+    hidden = hidden_words(counts_of(run), texts)
+    message = texts.message(code, {"request_id": run.request_id, "branch": run.place.branch, "detail": hidden})
+    return texts("report.warning", code=code, title=message.title, summary=message.summary)
+
+
+def _why(run: Run, why: RunError, texts: Texts) -> list[str]:
+    message = texts.message(why.reason_code, message_facts(run, why, texts))
+    lines, words = [f"**{message.title}** {message.summary}", ""], words_of(why, texts)
+    if words and words not in message.summary:
+        lines += [f"> {line}" for line in words.splitlines()] + [""]
+    if why.choices:
+        lines += [*numbered(why.choices), ""]
+    if why.cause:
+        title = texts.message(why.cause, message_facts(run, why, texts)).title
+        lines += [texts("report.cause", cause=why.cause, title=title), ""]
+    return [*lines, *(f"- {advice.typed}" for advice in message.actions), ""]
+
+
+def _steps(run: Run, texts: Texts) -> list[str]:
+    columns = [texts(f"report.column.{name}") for name in ("step", "title", "state", "commit", "attempts")]
+    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    for step in run.plan:
+        work = run.steps.get(step.id)
+        is_done = work is not None and work.is_done
+        state = texts("report.done") if is_done else texts("report.open")
+        no_commit = texts("report.no_changes") if is_done else ""
+        commit = work.commit[:12] if work and work.commit else no_commit
+        attempts = str(work.calls.get("implementer", 0)) if work else "0"
+        lines.append(f"| {step.id} | {step.title.replace('|', '/')} | {state} | {commit} | {attempts} |")
+    return lines

@@ -1,0 +1,43 @@
+"""How it stands in a checkout as plain data (SPEC §11, §13), the same for CLI, API and page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aiflow.usecases.shapes.auto import auto_report_shape, waiting_shape
+from aiflow.usecases.shapes.backlog import next_request_result
+from aiflow.usecases.shapes.run_summary import stamp
+
+if TYPE_CHECKING:
+    from aiflow.domain.auto.standing import AtWork, Standing
+
+
+def standing_shape(standing: Standing) -> dict[str, Any]:
+    """`status --json`: what runs, what waits for a person, what is next, how auto-run stands, what it all cost."""
+    chosen = next_request_result(standing.selection)
+    return {
+        "running": [_at_work_shape(each) for each in standing.running],
+        "waiting": [waiting_shape(each) for each in standing.waiting],
+        "next": chosen["next"],
+        "stats": chosen["stats"],
+        "auto": auto_report_shape(standing.auto),
+        "spent": standing.spent._asdict(),
+    }
+
+
+def _at_work_shape(each: AtWork) -> dict[str, Any]:
+    """One request that is worked on, by whom and how far it is."""
+    at = each.progress
+    return {
+        "request_id": each.request_id,
+        "title": each.title,
+        "run_id": each.run_id,
+        "state": at.state if at else None,
+        "current_step_id": at.step_id if at else None,
+        "steps": at.steps if at else 0,
+        "steps_done": at.steps_done if at else 0,
+        "since": stamp(each.since),
+        "pid": each.pid,
+        "host": each.host,
+        "task": at.task._asdict() if at and at.task else None,
+    }

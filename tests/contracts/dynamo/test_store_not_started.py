@@ -1,0 +1,115 @@
+"""A local store that does not start (QUE-2) says why, in the words of whoever asked (ERR-1)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from aiflow.adapters.dynamo.local import LocalDynamo, by_java
+from aiflow.adapters.dynamo.local.by_docker import DockerStore
+from aiflow.adapters.dynamo.local.by_java import JavaStore
+from aiflow.adapters.dynamo.local.folder import DOCKER, Record, StoreFolder
+from aiflow.errors import EnvironmentProblemError
+from aiflow.messages import Texts
+from aiflow.usecases.shapes.errors import error_facts
+from aiflow.usecases.shapes.store import describe_obstacles
+from store_home import program
+
+pytestmark = pytest.mark.spec("QUE-2", "ERR-1")
+
+DYING = 'case "$1" in run) echo c0ffee;; inspect) echo false;; logs) {logs};; esac'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> StoreFolder:
+    made = StoreFolder(environ_of(tmp_path))
+    made.make()
+    made.make_key()
+    return made
+
+
+def environ_of(tmp_path: Path) -> dict[str, str]:
+    return {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "XDG_DATA_HOME": str(tmp_path / "data")}
+
+
+def refusal(start: Callable[[], object]) -> tuple[str, str]:
+    """Return why it was not started, in each language."""
+    with pytest.raises(EnvironmentProblemError) as caught:
+        start()
+    assert caught.value.reason_code == "STORE_NOT_STARTED"
+    english, japanese = (str(error_facts(caught.value, Texts(language))["problem"]) for language in ("en", "ja"))
+    return english, japanese
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (
+            "echo Hello; echo 'Out of {luck}'; echo; exit 5",
+            ("it left with exit code 5: Out of {luck}", "終了コード 5 で終了しました: Out of {luck}"),
+        ),
+        ("exit 6", ("it left with exit code 6 and said nothing", "何も出力せずに終了コード 6 で終了しました")),
+        (
+            "echo 'Address already in use'; exit 1",
+            (
+                "every port that was tried was taken by somebody else",
+                "試したポートは、すべてほかのプログラムが使用中でした",
+            ),
+        ),
+        (
+            "exec sleep 60",
+            ("Connection refused; no answer in 1 s", "Connection refused、1秒以内に応答しませんでした"),
+        ),
+    ],
+    ids=["words", "silent", "ports", "hangs"],
+)
+def test_of_java(
+    tmp_path: Path, folder: StoreFolder, monkeypatch: pytest.MonkeyPatch, script: str, told: tuple[str, str]
+) -> None:
+    monkeypatch.setattr(by_java, "START_SECONDS", 1 if "sleep" in script else by_java.START_SECONDS)
+    java = program(tmp_path / "bin", "java", script)
+    store = JavaStore(str(java), tmp_path, environ_of(tmp_path))
+    assert refusal(lambda: store.run(folder, None)) == told
+    record = folder.record()
+    assert record is not None
+    assert not record.is_process_alive()
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (
+            "echo Pulling; echo 'no such image'; exit 125",
+            ("docker run: no such image", "docker run: no such image"),
+        ),
+        (
+            "exit 7",
+            (
+                "`docker run` left with exit code 7 and said nothing",
+                "`docker run` が何も出力せずに終了コード 7 で終了しました",
+            ),
+        ),
+        (
+            DYING.format(logs="echo 'No room'"),
+            ("Connection refused; its last line: No room", "Connection refused、ログの最終行: No room"),
+        ),
+        (DYING.format(logs=":"), ("Connection refused", "Connection refused")),
+    ],
+    ids=["words", "silent", "died", "died silent"],
+)
+def test_of_docker(tmp_path: Path, folder: StoreFolder, script: str, told: tuple[str, str]) -> None:
+    store = DockerStore(str(program(tmp_path / "bin", "docker", script)), environ_of(tmp_path))
+    assert refusal(lambda: store.run(folder, None)) == told
+
+
+def test_a_container_that_is_gone_is_named(tmp_path: Path, folder: StoreFolder) -> None:
+    program(tmp_path / "bin", "docker", "exit 1")
+    folder.write(Record(DOCKER, 8000, container="aiflow-store-1"))
+    status = LocalDynamo(environ_of(tmp_path)).status()
+    assert (status.is_running, status.endpoint) == (False, None)
+    assert status.problem is not None
+    assert describe_obstacles(status.problem, Texts("en")) == "container aiflow-store-1 is gone"
+    assert describe_obstacles(status.problem, Texts("ja")) == "コンテナ aiflow-store-1 はすでに終了しています"

@@ -1,0 +1,72 @@
+"""The document an agent gets (AGT-2): the specification's fields, to the letter."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from aiflow.domain.agents.answers import Role
+from aiflow.domain.agents.call import AgentCall, Brief, Feedback, document
+from aiflow.domain.agents.plan import PlanStep
+
+BRIEF = Brief("RQ-1", "A title", "Body.\n", "P1", ("ui", "日本"))
+PLAN = (PlanStep("S01", "First", "Do.", ("src",), ("unit",)), PlanStep("S02", "Second"))
+
+
+def call(role: Role = Role.IMPLEMENTER, **fields: Any) -> AgentCall:
+    usual = {"brief": BRIEF, "run_id": "RUN-1", "cwd": "/w", "step": PLAN[1], "plan": PLAN, "attempt": 1}
+    return AgentCall(role, **{**usual, **fields})
+
+
+@pytest.mark.spec("AGT-2")
+def test_the_document_has_the_fields_of_the_specification() -> None:
+    told = (Feedback("UNIT_TEST_FAILED", "2 failed", "…"), Feedback("SENT_BACK", "smaller"))
+    answers = (("Which?", "This."), ("", "And this."))
+    assert json.loads(json.dumps(document(call(attempt=2, feedback=told, answers=answers)))) == {
+        "version": "1.0",
+        "role": "implementer",
+        "request": {
+            "id": "RQ-1",
+            "title": "A title",
+            "body": "Body.\n",
+            "priority": "P1",
+            "labels": ["ui", "日本"],
+        },
+        "run_id": "RUN-1",
+        "step": {"id": "S02", "title": "Second", "instructions": "", "targets": {"paths": []}},
+        "planning": {
+            "steps": [
+                {
+                    "id": "S01",
+                    "title": "First",
+                    "instructions": "Do.",
+                    "targets": {"paths": ["src"]},
+                    "tests": ["unit"],
+                },
+                {"id": "S02", "title": "Second", "instructions": "", "targets": {"paths": []}},
+            ]
+        },
+        "attempt": 2,
+        "feedback": [
+            {"reason_code": "UNIT_TEST_FAILED", "summary": "2 failed", "detail": "…"},
+            {"reason_code": "SENT_BACK", "summary": "smaller", "detail": ""},
+        ],
+        "answers": [{"question": "Which?", "answer": "This."}, {"question": "", "answer": "And this."}],
+    }
+
+
+@pytest.mark.spec("AGT-2")
+def test_a_planner_has_neither_plan_nor_step_yet() -> None:
+    told = document(call(Role.PLANNER, step=None, plan=()))
+    assert (told["role"], told["step"], told["planning"]) == ("planner", None, None)
+    assert (told["feedback"], told["answers"]) == ([], [])
+
+
+@pytest.mark.spec("AGT-2")
+@pytest.mark.parametrize("role", Role)
+def test_every_role_gets_the_same_keys(role: Role) -> None:
+    keys = ["version", "role", "request", "run_id", "step", "planning", "attempt", "feedback", "answers"]
+    assert list(document(call(role))) == keys
+    assert document(call(role))["role"] == role.value
