@@ -13,6 +13,7 @@ from aiflow.domain.lock import (
     Lock,
     LockType,
     LockVerdict,
+    find_rival,
     heartbeat_seconds,
     judge,
     may_write,
@@ -37,9 +38,43 @@ def facts(**fields: Any) -> OwnerFacts:
 
 
 @pytest.mark.spec("LCK-1")
-def test_what_a_lock_file_calls_its_version_and_its_two_types() -> None:
+def test_what_a_lock_file_calls_its_version_and_its_types() -> None:
     assert LOCK_VERSION == "1.0"
-    assert set(LockType) == {"request", "queue"}
+    assert set(LockType) == {"request", "queue", "turn"}
+
+
+# --- what keeps a lock from being taken ------------------------------------------------------------------------------
+
+RUN, OTHER, QUEUE = Lock(LockType.REQUEST, "RQ-1"), Lock(LockType.REQUEST, "RQ-2"), Lock(LockType.QUEUE)
+TURN = Lock(LockType.TURN, token="theirs")
+
+
+@pytest.mark.spec("LCK-7", "QUE-5")
+@pytest.mark.parametrize(
+    ("wanted", "held", "how", "rival"),
+    [
+        (RUN, (QUEUE,), {}, None),
+        (RUN, (OTHER, QUEUE), {}, OTHER),
+        (RUN, (TURN, OTHER, RUN), {}, RUN),
+        (RUN, (TURN, OTHER), {}, OTHER),
+        (RUN, (TURN,), {}, TURN),
+        (RUN, (TURN,), {"turn": "mine"}, TURN),
+        (RUN, (TURN, OTHER), {"turn": "theirs"}, None),
+        (RUN, (TURN, RUN), {"turn": "theirs"}, RUN),
+        (RUN, (OTHER,), {"turn": "lost"}, OTHER),
+        (RUN, (TURN, OTHER), {"beside_others": True}, None),
+        (RUN, (TURN, RUN), {"beside_others": True}, RUN),
+        (TURN, (QUEUE,), {}, None),
+        (TURN, (RUN,), {}, RUN),
+        (TURN, (TURN,), {}, TURN),
+        (QUEUE, (RUN, TURN), {}, None),
+        (QUEUE, (RUN, QUEUE), {}, QUEUE),
+    ],
+)
+def test_one_runs_in_a_checkout_or_is_about_to(
+    wanted: Lock, held: tuple[Lock, ...], how: dict[str, Any], rival: Lock | None
+) -> None:
+    assert find_rival(wanted, held, **how) == rival
 
 
 # --- does the holder live --------------------------------------------------------------------------------------------

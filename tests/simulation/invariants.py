@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from aiflow.adapters.memory.leases import TURN
 from aiflow.adapters.memory.queue import MemoryStore
 from aiflow.domain.agents.call import AgentCall
 from aiflow.domain.backlog.explanation import explain
 from aiflow.domain.lifecycle import TaskStatus
+from aiflow.domain.lock import LockType
 from aiflow.domain.next_action import ActionKind
 from aiflow.domain.queue.task import Task
 from aiflow.domain.request import Request, RequestId, RequestStatus
@@ -46,6 +48,8 @@ class Watcher:
     bases: dict[str, str] = field(default_factory=dict)
     # Runs whose lock was taken from somebody who lived, and slept: what git does for those when they wake is not fenced.
     taken: set[str] = field(default_factory=set)
+    # Whose turn was taken from them: they were taken for dead, and slept.
+    turned_out: set[int | None] = field(default_factory=set)
     worked: int = 0
 
     def heard(self, checkout: MemoryCheckout, process: Proc, what: tuple[str, str, tuple[Any, ...], Any]) -> None:
@@ -53,12 +57,15 @@ class Watcher:
         port, name, args, answer = what
         if port == "queue" and name in WRITES:
             self._look_at_tasks()
+            if name == "claim" and answer is not None:
+                self._look_at_turn(checkout, process, answer)
         elif port == "runs" and name in ("save", "create"):
             self._look_at_run(checkout, process, args[0])
         elif port == "merging" and name == "move_base":
             self.look_at_base(checkout)
         elif port == "locks" and name in ("reclaim", "break_lock"):
             removed = answer if isinstance(answer, list) else [answer] if answer else []
+            self.turned_out |= {each.lock.pid for each in removed if each.lock.lock_type is LockType.TURN}
             self.taken |= {each.lock.run_id for each in removed if not self.world.processes[each.lock.pid].is_dead}
 
     # --- at every step -----------------------------------------------------------------------------------------------
@@ -75,6 +82,12 @@ class Watcher:
                 if task.request_id in live:
                     self.world.violate(f"two live tasks of {task.request_id}: {live[task.request_id]}, {task.task_id}")
                 live[task.request_id] = task.task_id
+
+    def _look_at_turn(self, checkout: MemoryCheckout, process: Proc, task: Task) -> None:
+        """A task is claimed by who has its checkout's turn, so that it is worked on from then on (QUE-5)."""
+        turn = checkout.locks.locks.get(TURN)
+        if (turn is None or turn.pid != process.pid) and process.pid not in self.turned_out:
+            self.world.violate(f"{process.name} claimed {task.task_id} without its turn")
 
     def _look_at_task(self, before: Task | None, task: Task) -> None:
         told = f"{task.task_id} {task.request_id} is {task.status} {task.reason_code or ''}"

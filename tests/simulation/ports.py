@@ -70,13 +70,15 @@ class ResolvingQueue:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._queue, name)
 
-    def claim(self, claimant: Any, now: Any) -> Any:
+    def claim(self, claimant: Any, now: Any, terms: Any) -> Any:
         """Claim the next task, or take the one that was claimed and never seen."""
         held = self._real.tasks_of(claimant.runner_id)
         unseen = next((task for task in held if task.claim_token not in self._mine), None)
+        if unseen is not None and not terms.is_our_turn():
+            return None
         if unseen is not None and unseen.status is TaskStatus.RUNNING:
             unseen = self._queue.get(unseen.task_id)
-        task = unseen or self._queue.claim(claimant, now)
+        task = unseen or self._queue.claim(claimant, now, terms)
         if task is not None:
             self._mine.add(task.claim_token)
         return task

@@ -39,6 +39,9 @@ REASK_SECONDS = 20.0
 COARSE = {
     "aiflow.usecases.runner.desk.EAR_SECONDS": 2.5,
     "aiflow.usecases.runs.turn.LOOK_SECONDS": 1.0,
+    "aiflow.usecases.runs.locks.LOOK_SECONDS": 1.0,
+    "aiflow.usecases.runner.claim_in_turn.LOOK_SECONDS": 1.0,
+    "aiflow.usecases.runner.claim_in_turn.MOST_WAIT_SECONDS": 5.0,
     "aiflow.usecases.runs.turn.RECLAIM_SECONDS": 2.0,
     "aiflow.usecases.runner.work_tasks.EAR_SECONDS": 2.5,
     "aiflow.usecases.runner.heartbeat.WATCH_SECONDS": 2.0,

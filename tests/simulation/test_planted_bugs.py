@@ -13,9 +13,10 @@ import pytest
 from aiflow.adapters.memory.leases import MemoryLease
 from aiflow.adapters.memory.queue import MemoryQueue, MemoryStore
 from aiflow.domain.lifecycle import TASK_TRANSITIONS, TaskStatus
-from aiflow.domain.queue.task import Task, TaskEnd, may_claim, place_key
+from aiflow.domain.queue.task import Task, TaskEnd
 from aiflow.domain.runs.run import Run
-from aiflow.ports.tasks import Claimant
+from aiflow.ports.tasks import ANY_TERMS, Claimant, ClaimTerms
+from aiflow.usecases.runner.claim_in_turn import TurnClaims
 from aiflow.usecases.runs.work import Work
 from simulation.crowd import a_crowd, some_faults
 from simulation.scene import Scene
@@ -39,11 +40,12 @@ class SlowQueue(MemoryQueue):
 
     has_condition = True
 
-    def claim(self, claimant: Claimant, now: datetime) -> Task | None:
-        waiting = (each for each in self._all() if may_claim(each, claimant.checkout))
-        seen = min(waiting, key=place_key, default=None)
+    def claim(self, claimant: Claimant, now: datetime, terms: ClaimTerms = ANY_TERMS) -> Task | None:
+        seen = self._first(claimant, terms)
+        if seen is None or not terms.is_our_turn():
+            return None
         cast(SlowStore, self.store).pause()
-        there = self.get(seen.task_id) if seen else None
+        there = self.get(seen.task_id)
         if there is None or (self.has_condition and there.status is not TaskStatus.QUEUED):
             return None
         return self._claimed(replace(there, status=TaskStatus.QUEUED), claimant, now)
@@ -67,7 +69,12 @@ def without_claimed_by(patch: pytest.MonkeyPatch) -> None:
 
 def without_lock_token(patch: pytest.MonkeyPatch) -> None:
     """A lease takes any lock for its own."""
-    patch.setattr(MemoryLease, "_is_ours", lambda self: self.lock.request_id in self._table.locks)
+    patch.setattr(MemoryLease, "_is_ours", lambda self: self._name in self._table.locks)
+
+
+def without_turn(patch: pytest.MonkeyPatch) -> None:
+    """A runner claims and waits for its turn only then."""
+    patch.setattr(TurnClaims, "_take_turn", lambda _self, rival: rival is None)
 
 
 def without_guard(patch: pytest.MonkeyPatch) -> None:
@@ -108,6 +115,7 @@ def test_with_every_fence_there_is_nothing_to_be_found() -> None:
         (without_claim_condition, "was claimed again|now RUNNING"),
         (without_claimed_by, "was ERROR|was CANCELLED|was COMPLETE"),
         (without_lock_token, "without the lock|is made twice|without a lock|at work at once|uncounted"),
+        (without_turn, "without its turn"),
         (without_guard, "two live tasks"),
         (without_counting, "uncounted"),
     ],

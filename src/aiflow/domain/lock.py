@@ -8,17 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from aiflow.domain.process import Liveness, Process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 LOCK_VERSION = "1.0"
 
 
 class LockType(StrEnum):
-    """The two kinds of lock (D39 §1)."""
+    """The two kinds of lock of D39 §1, and the turn of a runner that is about to claim a task (QUE-5)."""
 
     REQUEST = "request"
     QUEUE = "queue"
+    TURN = "turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,29 @@ def judge(lock: Lock, alive: Liveness, now: datetime, ttl_seconds: float) -> Loc
     if lock.expires_at is None or lock.expires_at >= now:
         return LockVerdict.HELD
     return LockVerdict.HELD_EXPIRED if alive is Liveness.ALIVE else LockVerdict.STALE_EXPIRED
+
+
+def find_rival(
+    wanted: Lock, held: Iterable[Lock], *, beside_others: bool = False, turn: str | None = None
+) -> Lock | None:
+    """Return the lock that keeps another from being taken, None if none does (LCK-7, QUE-5).
+
+    A request's lock and the turn are for one in a checkout, unless it is taken `beside_others`. Whoever has the `turn`,
+    by its token, is that one: only the very request's lock can be in the way, of somebody beside others.
+    """
+    here = tuple(held)
+    is_ours = beside_others or any(lock.lock_type is LockType.TURN and may_write(lock, turn or "") for lock in here)
+    kinds = {wanted.lock_type} if wanted.lock_type is LockType.QUEUE else {LockType.REQUEST, LockType.TURN}
+    if wanted.lock_type is LockType.REQUEST and is_ours:
+        rivals = [lock for lock in here if lock.lock_type is LockType.REQUEST and lock.request_id == wanted.request_id]
+    else:
+        rivals = [lock for lock in here if lock.lock_type in kinds]
+    return min(rivals, key=_nearness(wanted), default=None)
+
+
+def _nearness(wanted: Lock) -> Callable[[Lock], tuple[bool, bool]]:
+    """Order rivals: the very request's first, then another run's, then one that is about to start."""
+    return lambda lock: (lock.request_id != wanted.request_id, lock.lock_type is LockType.TURN)
 
 
 def may_write(current: Lock | None, token: str) -> bool:

@@ -65,7 +65,11 @@ class Texts:
         actions = tuple(read_advice(action, facts, lambda text: self._fill(text, facts)) for action in fitting)
         # What is in the way may be another request's.
         other = _load("ui", self.language).get(f"title.{code}.other") if "asked_for" in facts else None
-        return Message(self._fill(other or found["title"], facts), self._fill(found["summary"], facts), actions)
+        # … or nobody's yet.
+        summary = _load("ui", self.language).get(f"summary.{code}.turn") if "turn" in facts else None
+        return Message(
+            self._fill(other or found["title"], facts), self._fill(summary or found["summary"], facts), actions
+        )
 
     def _fill(self, template: str, facts: Mapping[str, object]) -> str:
         return template.format_map(_Facts(facts, self)) if "{" in template else template

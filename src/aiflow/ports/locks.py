@@ -29,6 +29,9 @@ class LockView(Protocol):
     def queue_holder(self) -> Lock | None:
         """Return the queue lock: whoever has it is the auto-run of this checkout."""
 
+    def turn_holder(self) -> Lock | None:
+        """Return the turn of a runner that is about to claim a task (QUE-5)."""
+
 
 class Lease(Protocol):
     """A lock that is ours, kept alive by a heartbeat beside us (LCK-3)."""
@@ -52,11 +55,19 @@ class Lease(Protocol):
 class Locks(LockView, Protocol):
     """Taking, judging and giving back locks (LCK); only the engine calls this."""
 
-    def acquire_request(self, request_id: RequestId, run_id: str, *, beside_others: bool = False) -> Lease | Lock:
-        """Take a request's lock, or return the lock of who runs here, or (beside others) of who runs that (LCK-7)."""
+    def acquire_request(
+        self, request_id: RequestId, run_id: str, *, beside_others: bool = False, turn: str | None = None
+    ) -> Lease | Lock:
+        """Take a request's lock, or return the lock of who runs here, or (beside others) of who runs that (LCK-7).
+
+        `turn` is the token of the turn, where that is ours: then nobody else can have begun a run here.
+        """
 
     def acquire_queue(self) -> Lease | Lock:
         """Take the queue lock, or return its holder's lock."""
+
+    def acquire_turn(self) -> Lease | Lock:
+        """Take the turn of this checkout, or return the lock of whoever runs in it or is about to (QUE-5)."""
 
     def survey(self) -> list[LockStatus]:
         """Judge every lock that exists; changes nothing."""

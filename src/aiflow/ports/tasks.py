@@ -26,6 +26,19 @@ class Claimant(NamedTuple):
     checkout: Checkout
 
 
+class ClaimTerms(NamedTuple):
+    """Under what terms a claim is made: whether it is our turn, asked once there is something to claim; what to leave.
+
+    `is_our_turn` may be asked again in the same call.
+    """
+
+    is_our_turn: Callable[[], bool] = lambda: True
+    left: frozenset[str] = frozenset()
+
+
+ANY_TERMS = ClaimTerms()
+
+
 class TaskQueue(Protocol):
     """The tasks of one namespace; no other namespace's are read or changed (QUE-5, QUE-9)."""
 
@@ -38,8 +51,11 @@ class TaskQueue(Protocol):
         task again is the same task, whatever became of it; another one under its id is TASK_EXISTS.
         """
 
-    def claim(self, claimant: Claimant, now: datetime) -> Task | None:
-        """Claim the next task: highest priority, then oldest, of what this runner may take; None if there is none."""
+    def claim(self, claimant: Claimant, now: datetime, terms: ClaimTerms = ANY_TERMS) -> Task | None:
+        """Claim the next task: highest priority, then oldest, of what this runner may take; None if there is none.
+
+        Nothing is claimed unless it is our turn, by the terms; that is not even asked while there is nothing.
+        """
 
     def note_run(self, task: Task, run_id: str, now: datetime) -> None:
         """Name the run that works on a claimed task; LOCK_MISMATCH if the task is no longer ours."""

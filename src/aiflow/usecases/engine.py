@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Control,
         Housekeeping,
         Journal,
+        Lease,
         Locks,
         Merging,
         Notifier,
@@ -75,7 +76,8 @@ class Charge:
 
     `stop_code` is what a run stops with that ends for an interruption. `session` is what the auto-run has used in
     earlier runs, and its ceilings; `minutes_left` is how long that may still wait for anything. `ground` is what a
-    process that stays began on; whoever works for a person at once has none.
+    process that stays began on; whoever works for a person at once has none. `turn` is the checkout's turn, which a
+    runner took before it claimed its task (QUE-5).
     """
 
     task: TaskRef | None = None
@@ -83,6 +85,7 @@ class Charge:
     session: Callable[[], tuple[Usage, Ceilings]] = lambda: (Usage(), Ceilings())
     minutes_left: Callable[[], float | None] = lambda: None
     ground: Ground | None = None
+    turn: Lease | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,8 @@ def with_interrupted(backlog: Backlog, locks: Locks) -> Backlog:
     judged = locks.survey()
     alive = {status.lock.request_id for status in judged if not status.verdict.is_stale}
     dead = {status.lock.request_id for status in judged if status.verdict.is_stale}
-    queue_lock = backlog.queue_lock if None in alive else None
+    kinds = {status.lock.lock_type for status in judged if not status.verdict.is_stale}
+    queue_lock = backlog.queue_lock if backlog.queue_lock and backlog.queue_lock.lock_type in kinds else None
     cut = {
         request.id
         for request in backlog.requests

@@ -23,7 +23,7 @@ from aiflow.domain.queue.task import (
 )
 from aiflow.domain.request import Priority
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
-from aiflow.ports.tasks import Claimant, QueueStore, RunnerRecords, TaskQueue
+from aiflow.ports.tasks import Claimant, ClaimTerms, QueueStore, RunnerRecords, TaskQueue
 from task_builders import (
     COMPLETED,
     ELSEWHERE,
@@ -218,6 +218,39 @@ def test_the_most_urgent_then_oldest_is_claimed_first(queue: TaskQueue) -> None:
     put(queue, *sorted(wanted, key=lambda task: task.task_id))
     assert [claim(queue).task_id for _ in wanted] == [task.task_id for task in wanted]
     assert queue.claim(ME, NOW) is None
+
+
+@pytest.mark.spec("QUE-5")
+def test_nothing_is_claimed_out_of_turn_and_no_turn_is_asked_for_without_need(queue: TaskQueue) -> None:
+    asked: list[bool] = []
+
+    def turn(is_ours: bool) -> ClaimTerms:
+        def ask() -> bool:
+            asked.append(is_ours)
+            return is_ours
+
+        return ClaimTerms(ask)
+
+    assert (queue.claim(ME, NOW, turn(is_ours=True)), asked) == (None, [])
+    put(queue, a_task(1), a_prompt(2))
+    for _ in range(2):
+        assert (queue.claim(ME, NOW, turn(is_ours=False)), set(asked)) == (None, {False})
+    assert queue.get("TASK-0001") == replace(a_task(1), namespace=queue.namespace, fence=1)
+    asked.clear()
+    claimed = [queue.claim(ME, NOW, turn(is_ours=True)) for _ in range(3)]
+    assert [task and task.task_id for task in claimed] == ["TASK-0001", "TASK-0002", None]
+    assert asked == [True, True]
+
+
+@pytest.mark.spec("QUE-5")
+def test_what_a_claim_is_to_leave_stays_and_is_found_again(queue: TaskQueue) -> None:
+    put(queue, a_task(1), a_task(2))
+    terms = ClaimTerms(left=frozenset({"TASK-0001"}))
+    claimed = [queue.claim(ME, NOW, terms) for _ in range(2)]
+    assert [task and task.task_id for task in claimed] == ["TASK-0002", None]
+    only = ClaimTerms(lambda: pytest.fail("there is nothing to claim"), terms.left)
+    assert queue.claim(ME, NOW, only) is None
+    assert claim(queue).task_id == "TASK-0001"
 
 
 @pytest.mark.spec("QUE-5")

@@ -16,7 +16,7 @@ from aiflow.adapters.memory.leases import MemoryLocking, MemoryLockTable
 from aiflow.adapters.memory.time import PlayedTime
 from aiflow.adapters.system_time import SystemTime, local_now
 from aiflow.domain.auto.stopping import StopRequest
-from aiflow.domain.lock import Lock, LockVerdict
+from aiflow.domain.lock import Lock, LockType, LockVerdict
 from aiflow.domain.process import Liveness, Process
 from aiflow.domain.request import RequestId
 from aiflow.errors import ConflictError
@@ -92,6 +92,41 @@ def test_the_queue_lock_is_another_one(site: Site) -> None:
     queue.release()
     assert site.locks.queue_holder() is None
     run.release()
+
+
+@pytest.mark.spec("QUE-5", "LCK-7")
+def test_the_turn_keeps_others_from_starting_until_a_request_is_locked_with_it(site: Site) -> None:
+    turn = taken(site.locks.acquire_turn())
+    assert (site.others.held(), site.others.holder()) == (({}, None), None)
+    held = site.others.turn_holder()
+    assert held is not None
+    assert (held.lock_type, held.token) == (LockType.TURN, turn.lock.token)
+    assert [status.lock.lock_type for status in site.others.survey()] == [LockType.TURN]
+    for refused in (site.others.acquire_turn(), site.others.acquire_request(RQ, "RUN-2")):
+        assert isinstance(refused, Lock)
+        assert refused.lock_type is LockType.TURN
+    beside, queue = taken(site.others.acquire_request(RQ2, "RUN-2", beside_others=True)), site.others.acquire_queue()
+    assert site.others.break_lock(RQ) is None
+    run = taken(site.locks.acquire_request(RQ, "RUN-1", turn=turn.lock.token))
+    turn.release()
+    assert (site.locks.turn_holder(), set(site.locks.held()[0])) == (None, {RQ, RQ2})
+    assert isinstance(site.others.acquire_turn(), Lock)
+    assert isinstance(site.others.acquire_request(RequestId("RQ-3"), "RUN-3", turn=turn.lock.token), Lock)
+    for lease in (run, beside, taken(queue)):
+        lease.release()
+    assert site.locks.survey() == []
+
+
+@pytest.mark.spec("LCK-4")
+def test_to_break_the_queues_lock_leaves_the_turn_alone(site: Site) -> None:
+    turn = taken(site.locks.acquire_turn())
+    assert site.others.break_lock(None) is None
+    queue = taken(site.locks.acquire_queue())
+    broken = site.others.break_lock(None)
+    assert broken is not None
+    assert (broken.lock.lock_type, site.locks.turn_holder() is not None) == (LockType.QUEUE, True)
+    turn.release()
+    queue.release()
 
 
 @pytest.mark.spec("LCK-3")

@@ -216,3 +216,10 @@ def test_of_what_is_over_nothing_is_to_be_said(status: TaskStatus) -> None:
 
 def test_an_empty_line_has_nothing_ahead() -> None:
     assert Line().ahead(task(), HERE) == 0
+
+
+@pytest.mark.spec("QUE-5")
+@pytest.mark.parametrize(("action", "code"), [(TaskAction.AUTO_RUN, "held_up"), (TaskAction.START, "next")])
+def test_another_auto_run_is_in_the_way_of_an_auto_runs_task_only(action: TaskAction, code: str) -> None:
+    one = task(action=action)
+    assert said(one, scene(runner(held_up="QUEUE_IN_PROGRESS: pid 7"), tasks=(one,))) == code

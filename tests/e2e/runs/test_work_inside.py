@@ -17,6 +17,7 @@ from aiflow.adapters.run_folders.auto_files import AutoFile
 from aiflow.domain.agents.call import AgentCall, AgentReply
 from aiflow.domain.auto.stopping import StopRequest
 from aiflow.domain.lifecycle import RunState
+from aiflow.domain.lock import Lock
 from aiflow.domain.queue.task import Task, TaskAction, auto_run_guard, prompt_request_id, successor_of
 from aiflow.domain.request import RequestId
 from aiflow.errors import AiflowError, EnvironmentProblemError
@@ -306,17 +307,19 @@ def test_a_cancel_ends_what_is_at_work(office: Office, action: str) -> None:
     assert office.news[-2].reason_code == "CANCELLED"
 
 
-@pytest.mark.spec("LCK-7")
+@pytest.mark.spec("LCK-7", "QUE-5")
 @pytest.mark.parametrize("ends", ["free", "cancel", "stop"])
-def test_a_task_that_another_run_came_before_waits_for_its_turn(office: Office, ends: str) -> None:
-    """Between the look at the locks and the start somebody else begins a run."""
+def test_a_task_whose_request_somebody_took_before_its_start_waits_without_the_turn(office: Office, ends: str) -> None:
+    """Between the claim and the start somebody takes the request's lock beside others, as for an acceptance."""
     locks = office.night.engine().locks
     taken: list[Any] = []
     task_id = office.add()
 
     def hear(news: RunnerNews) -> None:
         if news.kind is NewsKind.CLAIMED:
-            taken.append(locks.acquire_request(RequestId("RQ-9"), "RUN-20260101-000000-aaaaaa"))
+            assert isinstance(locks.acquire_request(RequestId("RQ-9"), "RUN-20260101-000000-bbbbbb"), Lock)
+            beside = locks.acquire_request(RequestId("RQ-1"), "RUN-20260101-000000-aaaaaa", beside_others=True)
+            taken.append(beside)
         elif news.kind is NewsKind.HELD_UP and ends == "cancel":
             office.queue.cancel(task_id, "not needed", now())
         elif news.kind is NewsKind.HELD_UP and ends == "stop":
@@ -326,6 +329,7 @@ def test_a_task_that_another_run_came_before_waits_for_its_turn(office: Office, 
         elif news.kind is NewsKind.HELD_UP:
             assert news.facts == {"holder": "RUN-20260101-000000-aaaaaa"}
             assert office.night.engine().control.is_turn_wanted()
+            assert locks.turn_holder() is None
             taken[0].release()
 
     office.hear = hear

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FOLDER = "locks"
 QUEUE_NAME = "queue.lock.json"
+TURN_NAME = "turn.lock.json"
 MAX_LOCK_BYTES = 65_536
 # A folder, a pipe or a socket, a huge file, a link.
 _NO_LOCK_FILE = (errno.EISDIR, errno.EINVAL, errno.ENXIO, errno.EFBIG, errno.ELOOP)
@@ -58,6 +59,10 @@ class LockFiles:
         """Return the queue lock."""
         return self.held()[1]
 
+    def turn_holder(self) -> Lock | None:
+        """Return the turn of a runner that is about to claim a task."""
+        return next((lock for name, lock in self.files() if name == TURN_NAME), None)
+
     def files(self) -> list[tuple[str, Lock]]:
         """Return every lock with the name of its file."""
         try:
@@ -66,7 +71,7 @@ class LockFiles:
             return []
         except OSError as error:  # who may not look must not guess that nothing is locked
             raise as_problem(error, self._folder) from error
-        names = [name for name in names if name == QUEUE_NAME or _REQUEST_NAME.fullmatch(name)]
+        names = [name for name in names if name in (QUEUE_NAME, TURN_NAME) or _REQUEST_NAME.fullmatch(name)]
         locks = [(name, self._read(name)) for name in sorted(names)]
         return [(name, lock) for name, lock in locks if lock is not None]
 
@@ -106,7 +111,9 @@ def _owner(name: str) -> tuple[LockType, str | None]:
     from aiflow.domain.lock import LockType
 
     match = _REQUEST_NAME.fullmatch(name)
-    return (LockType.REQUEST, normalize_id(match[1])) if match else (LockType.QUEUE, None)
+    if match:
+        return LockType.REQUEST, normalize_id(match[1])
+    return (LockType.TURN if name == TURN_NAME else LockType.QUEUE), None
 
 
 def _parse(fields: dict[str, Any], lock_type: LockType, request_id: str | None, written_at: datetime) -> Lock:

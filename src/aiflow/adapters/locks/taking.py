@@ -21,11 +21,11 @@ from aiflow.adapters.files.atomic_files import STATE_DIR, create_file, state_dir
 from aiflow.adapters.files.guard_files import guarded
 from aiflow.adapters.locks.holder_life import is_kept
 from aiflow.adapters.locks.lease import LockGuard, LockLease, LockSite, to_bytes
-from aiflow.adapters.locks.lock_files import FOLDER, QUEUE_NAME, LockFiles
+from aiflow.adapters.locks.lock_files import FOLDER, QUEUE_NAME, TURN_NAME, LockFiles
 from aiflow.adapters.processes.leftovers import are_guards_at_work, end_leftovers, liveness_files
 from aiflow.adapters.processes.machine import boot_id, host_name, pid_namespace
 from aiflow.adapters.processes.table import facts_of
-from aiflow.domain.lock import Lock, LockStatus, LockType, judge, renewed_until
+from aiflow.domain.lock import Lock, LockStatus, LockType, find_rival, judge, renewed_until
 from aiflow.domain.process import LOOPBACK_HOSTS, Liveness, liveness
 from aiflow.domain.request import normalize_id
 from aiflow.errors import ConflictError
@@ -55,11 +55,13 @@ class LockTaking(LockFiles):
         self._guards = f"{root}/{STATE_DIR}/{GUARDS_FOLDER}"
         self._site = LockSite(self._folder, self, LockGuard(f"{self._folder}/{GUARD}"), ttl_seconds, clock)
 
-    def acquire_request(self, request_id: RequestId, run_id: str, *, beside_others: bool = False) -> LockLease | Lock:
+    def acquire_request(
+        self, request_id: RequestId, run_id: str, *, beside_others: bool = False, turn: str | None = None
+    ) -> LockLease | Lock:
         """Take a request's lock, or return the lock of whoever runs in this checkout, stale or not (LCK-7)."""
         request_id = normalize_id(request_id)
         wanted = Lock(LockType.REQUEST, request_id, run_id)
-        lease = self._acquire(f"request.{request_id}.lock.json", wanted, beside_others=beside_others)
+        lease = self._acquire(f"request.{request_id}.lock.json", wanted, beside_others=beside_others, turn=turn)
         if isinstance(lease, LockLease):
             self._end_before(lease, run_id)
         return lease
@@ -83,6 +85,10 @@ class LockTaking(LockFiles):
         """Take the queue lock, or return its holder's lock."""
         return self._acquire(QUEUE_NAME, Lock(LockType.QUEUE))
 
+    def acquire_turn(self) -> LockLease | Lock:
+        """Take the turn of this checkout, or return the lock of whoever runs or is about to."""
+        return self._acquire(TURN_NAME, Lock(LockType.TURN))
+
     def survey(self) -> list[LockStatus]:
         """Judge every lock that exists; changes nothing."""
         return [self._status(lock) for _, lock in self.files()]
@@ -97,12 +103,12 @@ class LockTaking(LockFiles):
 
     def break_lock(self, request_id: RequestId | None) -> LockStatus | None:
         """Remove a lock whoever holds it, a request's or (None) the queue's; None if there is none."""
-        wanted = normalize_id(request_id) if request_id is not None else None
-        if not any(lock.request_id == wanted for _, lock in self.files()):
+        wanted = (LockType.QUEUE, None) if request_id is None else (LockType.REQUEST, normalize_id(request_id))
+        if not any((lock.lock_type, lock.request_id) == wanted for _, lock in self.files()):
             return None
         with translated(self._folder), self._site.guard.entered():
             for name, lock in self.files():
-                if lock.request_id == wanted:
+                if (lock.lock_type, lock.request_id) == wanted:
                     status = self._status(lock)
                     self._site.remove(name)
                     return status
@@ -118,18 +124,18 @@ class LockTaking(LockFiles):
                 held = self.held()[0]
             yield held
 
-    def _acquire(self, name: str, wanted: Lock, *, beside_others: bool = False) -> LockLease | Lock:
+    def _acquire(
+        self, name: str, wanted: Lock, *, beside_others: bool = False, turn: str | None = None
+    ) -> LockLease | Lock:
         """Write a lock file unless there is one of its kind; its fence is on disk before it is seen."""
         path = f"{self._folder}/{name}"
         with translated(path):
             state_dir(Path(self._root), FOLDER)
             with self._site.guard.entered() as guard:
                 held = [lock for _, lock in self.files()]
-                rivals = [lock for lock in held if lock.lock_type is wanted.lock_type]
-                if beside_others:
-                    rivals = [lock for lock in rivals if lock.request_id == wanted.request_id]
-                if rivals:
-                    return min(rivals, key=lambda lock: lock.request_id != wanted.request_id)
+                rival = find_rival(wanted, held, beside_others=beside_others, turn=turn)
+                if rival is not None:
+                    return rival
                 self._remove_torn()
                 lock = self._filled(wanted, _next_fence(guard, held))
                 return self._create(path, LockLease(self._site, name, lock))

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from aiflow.domain.lock import Lock, LockStatus, LockType, heartbeat_seconds, judge, may_write, renewed_until
+from aiflow.domain.lock import (
+    Lock,
+    LockStatus,
+    LockType,
+    find_rival,
+    heartbeat_seconds,
+    judge,
+    may_write,
+    renewed_until,
+)
 from aiflow.domain.process import Liveness
 from aiflow.domain.request import RequestId, normalize_id
 from aiflow.errors import ConflictError
@@ -21,6 +30,8 @@ if TYPE_CHECKING:
     from aiflow.ports import Time
 
 LOOK_SECONDS = 0.5
+# What the queue's lock and the turn are found under; no request has such a name.
+QUEUE, TURN = ".queue", ".turn"
 
 
 def _end_nothing(_run_id: str) -> None:
@@ -29,13 +40,13 @@ def _end_nothing(_run_id: str) -> None:
 
 @dataclass
 class MemoryLockTable:
-    """The locks of one checkout, by request; the queue's is under None.
+    """The locks of one checkout, by request; the queue's and the turn have names that no request has.
 
     `guard` lets one process at a time be alone with them, `life` tells of each holder whether it lives,
     `end_leftovers` ends what a run's last holder still has at work.
     """
 
-    locks: dict[str | None, Lock] = field(default_factory=dict)
+    locks: dict[str, Lock] = field(default_factory=dict)
     fence: int = 0
     guard: contextlib.AbstractContextManager[object] = field(default_factory=threading.RLock)
     life: Callable[[Process], Liveness] = lambda _holder: Liveness.ALIVE
@@ -43,8 +54,8 @@ class MemoryLockTable:
 
     def held(self) -> tuple[dict[RequestId, Lock], Lock | None]:
         """Return the request locks by request, and the queue lock."""
-        names = sorted(name for name in self.locks if name is not None)
-        return {RequestId(name): self.locks[name] for name in names}, self.locks.get(None)
+        names = sorted(name for name in self.locks if name not in (QUEUE, TURN))
+        return {RequestId(name): self.locks[name] for name in names}, self.locks.get(QUEUE)
 
 
 class MemoryLocking:
@@ -72,21 +83,31 @@ class MemoryLocking:
         """Return the queue lock."""
         return self.held()[1]
 
-    def acquire_request(self, request_id: RequestId, run_id: str, *, beside_others: bool = False) -> MemoryLease | Lock:
+    def turn_holder(self) -> Lock | None:
+        """Return the turn of a runner that is about to claim a task."""
+        return self._table.locks.get(TURN)
+
+    def acquire_request(
+        self, request_id: RequestId, run_id: str, *, beside_others: bool = False, turn: str | None = None
+    ) -> MemoryLease | Lock:
         """Take a request's lock, or return the lock of who runs here, or (beside others) of who runs that."""
         name = normalize_id(request_id)
-        lease = self._acquire(name, Lock(LockType.REQUEST, name, run_id), beside_others=beside_others)
+        lease = self._acquire(name, Lock(LockType.REQUEST, name, run_id), beside_others=beside_others, turn=turn)
         if isinstance(lease, MemoryLease):
             self._table.end_leftovers(run_id)
         return lease
 
     def acquire_queue(self) -> MemoryLease | Lock:
         """Take the queue lock, or return its holder's lock."""
-        return self._acquire(None, Lock(LockType.QUEUE))
+        return self._acquire(QUEUE, Lock(LockType.QUEUE))
+
+    def acquire_turn(self) -> MemoryLease | Lock:
+        """Take the turn of this checkout, or return the lock of whoever runs or is about to."""
+        return self._acquire(TURN, Lock(LockType.TURN))
 
     def survey(self) -> list[LockStatus]:
         """Judge every lock that exists; changes nothing."""
-        return [self._status(lock) for _, lock in sorted(self._table.locks.items(), key=lambda pair: pair[0] or "")]
+        return [self._status(lock) for _, lock in sorted(self._table.locks.items())]
 
     def reclaim(self) -> list[LockStatus]:
         """Remove every stale lock, after what its holder's agent left running is ended; return those removed."""
@@ -95,12 +116,12 @@ class MemoryLocking:
             for status in stale:
                 if status.lock.run_id is not None:
                     self._table.end_leftovers(status.lock.run_id)
-                del self._table.locks[status.lock.request_id]
+                del self._table.locks[_name_of(status.lock)]
             return stale
 
     def break_lock(self, request_id: RequestId | None) -> LockStatus | None:
         """Remove a lock whoever holds it, a request's or (None) the queue's; None if there is none."""
-        name = normalize_id(request_id) if request_id is not None else None
+        name = normalize_id(request_id) if request_id is not None else QUEUE
         with self._table.guard:
             lock = self._table.locks.pop(name, None)
             return self._status(lock) if lock is not None else None
@@ -111,13 +132,13 @@ class MemoryLocking:
         with self._table.guard:
             yield self.held()[0]
 
-    def _acquire(self, name: str | None, wanted: Lock, *, beside_others: bool = False) -> MemoryLease | Lock:
+    def _acquire(
+        self, name: str, wanted: Lock, *, beside_others: bool = False, turn: str | None = None
+    ) -> MemoryLease | Lock:
         with self._table.guard:
-            rivals = [lock for lock in self._table.locks.values() if lock.lock_type is wanted.lock_type]
-            if beside_others:
-                rivals = [lock for lock in rivals if lock.request_id == wanted.request_id]
-            if rivals:
-                return min(rivals, key=lambda lock: lock.request_id != wanted.request_id)
+            rival = find_rival(wanted, self._table.locks.values(), beside_others=beside_others, turn=turn)
+            if rival is not None:
+                return rival
             self._table.fence += 1
             lock = self._filled(wanted)
             self._table.locks[name] = lock
@@ -155,7 +176,8 @@ class MemoryLease:
         self._time = time
         self._ttl_seconds = ttl_seconds
         self._pause = min(LOOK_SECONDS, heartbeat_seconds(ttl_seconds))
-        self._beside = time.beside(f"heartbeat of {lock.request_id or 'queue'}", self._look)
+        self._name = _name_of(lock)
+        self._beside = time.beside(f"heartbeat of {self._name}", self._look)
         self._is_lost = False
         self._is_released = False
         self.allow(ttl_seconds)
@@ -188,10 +210,10 @@ class MemoryLease:
         self._beside.close()
         with self._table.guard:
             if self._is_ours():
-                del self._table.locks[self.lock.request_id]
+                del self._table.locks[self._name]
 
     def _is_ours(self) -> bool:
-        return may_write(self._table.locks.get(self.lock.request_id), self.lock.token or "")
+        return may_write(self._table.locks.get(self._name), self.lock.token or "")
 
     def _look(self) -> float:
         """Look after the lock: see whether it is lost, renew it where that is due."""
@@ -199,7 +221,7 @@ class MemoryLease:
             self._is_lost = not self._is_ours()
             if not self._is_lost and self._is_due():
                 lock = replace(self.lock, expires_at=renewed_until(self._time.now(), self._ttl_seconds))
-                self.lock = self._table.locks[lock.request_id] = lock
+                self.lock = self._table.locks[self._name] = lock
         return self._pause
 
     def _is_due(self) -> bool:
@@ -208,3 +230,8 @@ class MemoryLease:
         full = timedelta(seconds=self._ttl_seconds)
         left = self.lock.expires_at - self._time.now()
         return left > full or full - left >= timedelta(seconds=heartbeat_seconds(self._ttl_seconds))
+
+
+def _name_of(lock: Lock) -> str:
+    """Return what a lock is found under."""
+    return lock.request_id or (TURN if lock.lock_type is LockType.TURN else QUEUE)

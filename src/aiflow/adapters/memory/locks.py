@@ -32,3 +32,7 @@ class MemoryLocks:
     def queue_holder(self) -> Lock | None:
         """Return the queue lock."""
         return self.held()[1]
+
+    def turn_holder(self) -> Lock | None:
+        """Return the turn of a runner that is about to claim a task: nobody's."""
+        return None

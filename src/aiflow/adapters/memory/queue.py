@@ -15,14 +15,14 @@ from aiflow.domain.lifecycle import TASK_TRANSITIONS, TaskEvent, TaskStatus
 from aiflow.domain.queue.runner import Runner, RunnerStatus
 from aiflow.domain.queue.task import check_prompt, excerpt, lock_mismatch, may_claim, message_of, place_key
 from aiflow.errors import ConflictError, NotFoundError
-from aiflow.ports.tasks import TaskPage
+from aiflow.ports.tasks import ANY_TERMS, TaskPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from datetime import datetime
 
     from aiflow.domain.queue.task import Checkout, Task, TaskEnd
-    from aiflow.ports.tasks import Claimant
+    from aiflow.ports.tasks import Claimant, ClaimTerms
 
 
 @dataclass
@@ -91,11 +91,12 @@ class MemoryQueue:
             self.store.prompts[self.namespace, task.task_id] = whole
             return self._save(replace(task, fence=self.store.fences[self.namespace, task.request_id]))
 
-    def claim(self, claimant: Claimant, now: datetime) -> Task | None:
+    def claim(self, claimant: Claimant, now: datetime, terms: ClaimTerms = ANY_TERMS) -> Task | None:
         """Claim the next task: highest priority, then oldest, of what this runner may take; None if there is none."""
+        if self._first(claimant, terms) is None or not terms.is_our_turn():
+            return None
         with self.store.lock:
-            waiting = (each for each in self._all() if may_claim(each, claimant.checkout))
-            task = min(waiting, key=place_key, default=None)
+            task = self._first(claimant, terms)
             return task and self._claimed(task, claimant, now)
 
     def note_run(self, task: Task, run_id: str, now: datetime) -> None:
@@ -201,6 +202,11 @@ class MemoryQueue:
     def _save(self, task: Task) -> Task:
         self.store.tasks[self.namespace, task.task_id] = task
         return task
+
+    def _first(self, claimant: Claimant, terms: ClaimTerms) -> Task | None:
+        with self.store.lock:
+            waiting = (each for each in self._all() if may_claim(each, claimant.checkout))
+            return min((each for each in waiting if each.task_id not in terms.left), key=place_key, default=None)
 
     def _inherited(self, task: Task) -> str:
         """Return the prompt of a successor that was made from a task with a large one."""

@@ -60,7 +60,7 @@ def _list(session: CliSession, engine: Engine, *, as_json: bool) -> None:
         return
     rows = [
         [
-            status.lock.request_id or texts("locks.queue"),
+            status.lock.request_id or texts(f"locks.{status.lock.lock_type}"),
             status.lock.run_id or "",
             f"{status.lock.pid or '?'} @ {status.lock.host or '?'}",
             ago(status.lock.created_at, now, texts) if status.lock.created_at else "",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.domain.next_action import START_RUNNER
 from aiflow.domain.queue.runner import RunnerStatus, is_alive, is_fresh
-from aiflow.domain.queue.task import place_key
+from aiflow.domain.queue.task import TaskAction, place_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 RUN_IN_PROGRESS = "RUN_IN_PROGRESS"
+QUEUE_IN_PROGRESS = "QUEUE_IN_PROGRESS"
 
 
 class StandingCode(StrEnum):
@@ -143,11 +144,16 @@ def _of_queued(task: Task, scene: QueueScene) -> TaskStanding:
         return _without_taker(task, scene)
     # Of several that may take it, one that takes anything, and of those the one with the least to do first.
     choices = (
-        (_problem_of(each, scene) is not None, scene.line.ahead(task, each.checkout), each.task_id is not None, each)
+        (
+            _problem_of(each, task, scene) is not None,
+            scene.line.ahead(task, each.checkout),
+            each.task_id is not None,
+            each,
+        )
         for each in takers
     )
     _, ahead, _, runner = min(choices, key=lambda choice: choice[:3])
-    problem = _problem_of(runner, scene)
+    problem = _problem_of(runner, task, scene)
     return _in_line(task, scene, runner, ahead) if problem is None else _held_up(runner, problem)
 
 
@@ -178,10 +184,14 @@ def _in_line(task: Task, scene: QueueScene, runner: Runner, ahead: int) -> TaskS
     return TaskStanding(StandingCode.NEXT if is_idle else StandingCode.RUNNER_BUSY, about)
 
 
-def _problem_of(runner: Runner, scene: QueueScene) -> str | None:
-    """Return why a runner takes nothing; whether a run is active here its lock tells, which is newer than a record."""
+def _problem_of(runner: Runner, task: Task, scene: QueueScene) -> str | None:
+    """Return why a runner does not take a task; whether a run is active here its lock tells, newer than a record.
+
+    Another auto-run is in the way of an auto-run's task only.
+    """
     is_told_by_lock = _waits_for_run(runner) and runner.checkout == scene.here
-    return None if runner.task_id is not None or is_told_by_lock else runner.held_up
+    is_for_auto = (runner.held_up or "").startswith(QUEUE_IN_PROGRESS) and task.action is not TaskAction.AUTO_RUN
+    return None if runner.task_id is not None or is_told_by_lock or is_for_auto else runner.held_up
 
 
 def _waits_for_run(runner: Runner) -> bool:

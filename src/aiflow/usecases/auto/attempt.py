@@ -15,6 +15,7 @@ from aiflow.domain.request import RequestId
 from aiflow.errors import AiflowError
 from aiflow.usecases.health.check_health import UnhealthyError
 from aiflow.usecases.runs.find import newest_run_id
+from aiflow.usecases.runs.locks import occupant
 from aiflow.usecases.runs.turn import wait_until_free
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def ended_of(run: Run) -> RunEnded:
 def _take_failure(shift: Shift, started: Started, error: AiflowError) -> None:
     """Count what went wrong outside a run; a race that was lost is none of it."""
     request_id, code = started.request_id, error.reason_code
-    if code == "RUN_IN_PROGRESS" and shift.engine.locks.holder():
+    if code == "RUN_IN_PROGRESS" and occupant(shift.engine):
         shift.session = replace(shift.session, current=None)
         wait_for_lock(shift)
         return
@@ -113,15 +114,15 @@ def gave_way(shift: Shift) -> bool:
     time = shift.engine.time
     until = time.monotonic() + GIVE_WAY_SECONDS
     while shift.engine.control.is_turn_wanted() and time.monotonic() < until and shift.why_stop() is None:
-        if shift.engine.locks.holder():
+        if occupant(shift.engine):
             return True
         shift.wait(WAY_SECONDS)
-    return shift.engine.locks.holder() is not None
+    return occupant(shift.engine) is not None
 
 
 def wait_for_lock(shift: Shift) -> None:
     """Wait until nobody else runs in this checkout (LCK-7), or there is a reason to stop."""
-    holder = shift.engine.locks.holder()
+    holder = occupant(shift.engine)
     waits_for = describe_holder(holder) if holder else None
     shift.move(AutoRunEvent.WAIT_BEGAN, running=None, waits_for=waits_for)
     wait_until_free(shift.engine, lambda: shift.why_stop() is not None)

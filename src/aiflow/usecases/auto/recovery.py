@@ -13,6 +13,7 @@ from aiflow.errors import AiflowError
 from aiflow.usecases.auto.attempt import attempt, ended_of, wait_for_lock
 from aiflow.usecases.read_backlog import read_backlog, with_interrupted
 from aiflow.usecases.runs.cancel import give_up
+from aiflow.usecases.runs.locks import occupant
 from aiflow.usecases.runs.recover import recover_run
 from aiflow.usecases.runs.resume import ResumeWish, decide, resume_run
 
@@ -104,7 +105,7 @@ def go_on_with_left(shift: Shift) -> str | None:
             decide(engine, run, wish)
         except AiflowError:
             continue
-        if engine.locks.holder():
+        if occupant(engine):
             wait_for_lock(shift)
         started = _taken_up(shift, RequestId(run.request_id), run.run_id)
         reason = shift.why_stop() or attempt(shift, started, run.title, partial(resume_run, engine, run, wish))

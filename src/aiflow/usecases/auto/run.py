@@ -26,7 +26,7 @@ from aiflow.usecases.auto.summary import summarize, summarize_alone
 from aiflow.usecases.clean.clean_up import retention
 from aiflow.usecases.read_backlog import read_backlog, with_interrupted
 from aiflow.usecases.runs.find import newest_run_id
-from aiflow.usecases.runs.locks import reclaim_locks
+from aiflow.usecases.runs.locks import give_back_turn, reclaim_locks
 from aiflow.usecases.runs.notify import tell_auto_ended
 from aiflow.usecases.runs.start import start_run
 
@@ -68,6 +68,7 @@ def auto_run(engine: Engine, terms: AutoTerms) -> Summary:
         told = {"pid": lease.pid, "host": lease.host, "detail": describe_holder(lease)}
         raise ConflictError(reason_code="QUEUE_IN_PROGRESS", hint=NextAction(ActionKind.STOP), **told)
     try:
+        give_back_turn(engine)
         engine.control.clear_stop(before=lease.lock.created_at)  # what was asked of an earlier one
         last = terms.records.load()
         shift = Shift(engine, terms, lease, take_up(last, engine.time.now()))

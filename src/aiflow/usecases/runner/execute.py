@@ -1,7 +1,8 @@
 """Carry a claimed task out (QUE-3 to QUE-5, QUE-11): with the same engine and the same locks as in a terminal.
 
-The request is read again: what may no longer run ends as an error with the reason, and nothing else changes. Where
-another run is active in this checkout, the task waits for its turn (LCK-7).
+The request is read again: what may no longer run ends as an error with the reason, and nothing else changes. It was
+claimed with the checkout's turn, so nobody else runs here (QUE-5); what is in the way of it all the same, as an
+acceptance of the very request, is waited for without keeping the turn from others (LCK-7).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from aiflow.usecases.runner.desk import NewsKind, RunnerNews
 from aiflow.usecases.runner.heartbeat import CutOff
 from aiflow.usecases.runner.task_end import end_for_error, end_of_auto, end_of_run
 from aiflow.usecases.runs.cancel import give_up
+from aiflow.usecases.runs.locks import release_turn
 from aiflow.usecases.runs.resume import ResumeWish, resume_run
 from aiflow.usecases.runs.start import start_run
 from aiflow.usecases.runs.turn import Patience, in_turn
@@ -52,7 +54,7 @@ def execute_task(desk: RunnerDesk, heartbeat: Heartbeat, hold: TaskHold) -> Task
     """Do what a task says, and say how it ends."""
     work = _auto_run if hold.task.action is TaskAction.AUTO_RUN else _run
     try:
-        engine = watched(desk.engine, heartbeat, hold.task)
+        engine = watched(desk.engine, heartbeat, hold.task).charged_with(turn=hold.turn)
         return in_turn(engine, lambda begun: work(desk, begun, hold), _patience(desk, heartbeat, hold))
     except Exception as error:  # noqa: BLE001 - every task ends, and the next one may be better
         return end_for_error(hold, error, desk.engine.mask)
@@ -78,6 +80,7 @@ def _patience(desk: RunnerDesk, heartbeat: Heartbeat, hold: TaskHold) -> Patienc
     named: list[str] = []
 
     def tell(error: ConflictError) -> None:
+        release_turn(hold.turn)
         holder = as_text(error.context.get("run_id") or error.context.get("detail") or "")
         if named[-1:] != [holder]:
             named.append(holder)

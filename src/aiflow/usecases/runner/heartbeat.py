@@ -21,6 +21,7 @@ from aiflow.usecases.runner.desk import FIRST_PAUSE_SECONDS, NewsKind, RunnerNew
 if TYPE_CHECKING:
     from aiflow.domain.queue.task import Task
     from aiflow.domain.runs.run import Run
+    from aiflow.ports import Lease
     from aiflow.usecases.runner.desk import RunnerDesk
 
 # A cancel is seen within this time, however long the poll is (QUE-8).
@@ -39,13 +40,15 @@ class CutOff(StrEnum):
 class TaskHold:
     """A claimed task at work: the run that works on it, and why that has to end, if it has to.
 
-    The heartbeat's thread and the worker's share it. `run_id` and `is_over` are the worker's to set, `noted` and
-    `found` the heartbeat's. Both set `cut_off`: the worker that the store is away or a stop is asked for, the heartbeat
-    what became of the task, which counts more and has `found` set before it.
+    `turn` is the checkout's, with which it was claimed. The heartbeat's thread and the worker's share it. `run_id` and
+    `is_over` are the worker's to set, `noted` and `found` the heartbeat's. Both set `cut_off`: the worker that the
+    store is away or a stop is asked for, the heartbeat what became of the task, which counts more and has `found` set
+    before it.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, turn: Lease | None = None) -> None:
         self.task = task
+        self.turn = turn
         self.run_id: str | None = None
         self.noted: str | None = None
         self.cut_off: CutOff | None = None
@@ -72,9 +75,9 @@ class Heartbeat:
         self._save()
         self._beside.start(self._desk.pace.beat_seconds)
 
-    def take(self, task: Task) -> TaskHold:
+    def take(self, task: Task, turn: Lease | None = None) -> TaskHold:
         """Have a task at work: its name goes into the record at once, and it is watched."""
-        self._hold = TaskHold(task)
+        self._hold = TaskHold(task, turn)
         self._beside.poke()
         return self._hold
 

@@ -17,18 +17,20 @@ from aiflow.domain.queue.task import message_of
 from aiflow.errors import AiflowError
 from aiflow.usecases.engine import Ground
 from aiflow.usecases.health.check_health import check_quick, unhealthy, word_of
+from aiflow.usecases.runner.claim_in_turn import TurnClaims
 from aiflow.usecases.runner.desk import EAR_SECONDS, TROUBLES, Answer, NewsKind, RunnerNews
 from aiflow.usecases.runner.execute import execute_task
 from aiflow.usecases.runner.finish import finish_task
 from aiflow.usecases.runner.heartbeat import Heartbeat
 from aiflow.usecases.runner.reap import Reaper, end_strays
 from aiflow.usecases.runner.recoveries import queue_recoveries
-from aiflow.usecases.runs.locks import reclaim_locks
+from aiflow.usecases.runs.locks import occupant, reclaim_locks, release_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from aiflow.domain.health import Finding
+    from aiflow.domain.lock import Lock
     from aiflow.domain.queue.task import Task
     from aiflow.usecases.runner.desk import RunnerDesk
 
@@ -38,6 +40,7 @@ RECOVER_SECONDS = 600.0
 ADOPT_SECONDS = 3600.0
 HEALTH_SECONDS = 5.0
 DOCTOR_FAILED = "DOCTOR_FAILED"
+QUEUE_IN_PROGRESS = "QUEUE_IN_PROGRESS"
 DOCTOR, AGAIN = NextAction(ActionKind.DOCTOR), START_RUNNER.having(once="")
 
 
@@ -58,6 +61,8 @@ def work_tasks(desk: RunnerDesk, *, is_once: bool = False) -> int:
         except AiflowError as error:
             if error.reason_code not in TROUBLES or desk.asked() is StopRequest.NONE:
                 raise
+        finally:
+            worker.claims.stop_waiting()
         desk.tell(RunnerNews(NewsKind.STOPPED, facts={"tasks": worker.worked}))
         trouble = worker.unwritten or worker.refused
         if trouble is not None:
@@ -95,6 +100,7 @@ class _Worker:
         self.unwritten: AiflowError | None = None
         # Why one that works only once takes nothing: who started it has to mend that.
         self.refused: AiflowError | None = None
+        self.claims = TurnClaims(desk)
         self._desk = desk
         self._time = desk.engine.time
         self._heartbeat = heartbeat
@@ -110,28 +116,38 @@ class _Worker:
         """Work on the next task, or wait for one; False if there is none and nothing is waited for."""
         self._tidy()
         if self._heartbeat.is_cut_off:  # others may think us dead: what we claimed now would be theirs soon
+            self.claims.stop_waiting()
             self._heartbeat.beat_now()
             self._desk.wait(EAR_SECONDS)
             return True
-        task = None
-        why = self._why_not()
+        holder = self._holder()
+        sick = self._why_sick() if holder is None else None
         if self._desk.asked() is not StopRequest.NONE:  # the doctor took a while, and a stop came meanwhile
             return True
-        self._heartbeat.hold_up(self._line(why) if why else None)
-        if why is None:
-            claim = self._desk.queue.claim
-            task = self._patiently(lambda: claim(self._desk.claimant, self._desk.engine.time.now()))
+        task = self._patiently(lambda: self.claims.claim(holder)) if sick is None else None
         if task is not None:
+            self._heartbeat.hold_up(None)
             self._told, self._is_last_look = None, False
             self._work(task)
             return True
-        if is_once and why is None:
-            return self._looks_again()
-        if is_once and why is not None and why.reason_code == DOCTOR_FAILED:
+        return self._rest(sick or self._why_held_up(holder), is_once=is_once)
+
+    def _rest(self, why: RunnerNews | None, *, is_once: bool) -> bool:
+        """Say what keeps tasks in the queue, if anything does, and wait; False if there is nothing to wait for."""
+        self._heartbeat.hold_up(self._line(why) if why else None)
+        is_sick = why is not None and why.reason_code == DOCTOR_FAILED
+        if is_sick:
+            self.claims.stop_waiting()
+        if is_once and is_sick:
             self.refused = self._refusal(self._sick or ())
             return False
+        if is_once and not self.claims.is_anything_left:
+            return self._looks_again()
         self._tell_once(why or RunnerNews(NewsKind.WAITING))
-        self._desk.wait(self._desk.pace.poll_seconds)
+        if self.claims.rival is not None and not is_sick:
+            self.claims.wait_for_turn()
+        else:
+            self._desk.wait(self._desk.pace.poll_seconds)
         return True
 
     def _looks_again(self) -> bool:
@@ -144,9 +160,13 @@ class _Worker:
 
     def _work(self, task: Task) -> None:
         desk = self._desk
-        hold = self._heartbeat.take(task)
-        desk.tell(RunnerNews(NewsKind.CLAIMED, task))
-        end = execute_task(desk, self._heartbeat, hold)
+        turn = self.claims.hand_over()
+        try:
+            hold = self._heartbeat.take(task, turn)
+            desk.tell(RunnerNews(NewsKind.CLAIMED, task))
+            end = execute_task(desk, self._heartbeat, hold)
+        finally:
+            release_turn(turn)
         if desk.asked() is not StopRequest.NONE:
             self._heartbeat.say_stopped()
         self.worked += 1
@@ -161,16 +181,21 @@ class _Worker:
         if end.error_message is not None:  # what keeps one task from running may keep the next one, too
             self._checked = -HEALTH_SECONDS
 
-    def _why_not(self) -> RunnerNews | None:
-        """Say what keeps tasks in the queue: a run that is active in this checkout, or the doctor (LCK-7, RUN-7)."""
+    def _holder(self) -> Lock | None:
+        """Return whose run is active in this checkout, or about to be; a dead one's is recovered (LCK-7, RUN-11)."""
         engine = self._desk.engine
-        if engine.locks.holder() and reclaim_locks(engine):
+        if (occupant(engine) or engine.locks.queue_holder()) and reclaim_locks(engine):
             self._recovered_at = -RECOVER_SECONDS  # its run was interrupted
             self._tidy()
-        holder = engine.locks.holder()
-        if holder is not None:
-            return RunnerNews(NewsKind.HELD_UP, None, "RUN_IN_PROGRESS", {"holder": describe_holder(holder)})
-        return self._why_sick()
+        return occupant(engine)
+
+    def _why_held_up(self, holder: Lock | None) -> RunnerNews | None:
+        """Say who keeps tasks in the queue: a run that is active here, or, of an auto-run's task, another auto-run."""
+        if rival := holder or self.claims.rival:
+            return RunnerNews(NewsKind.HELD_UP, None, "RUN_IN_PROGRESS", {"holder": describe_holder(rival)})
+        if rival := self.claims.auto_rival:
+            return RunnerNews(NewsKind.HELD_UP, None, QUEUE_IN_PROGRESS, {"holder": describe_holder(rival)})
+        return None
 
     def _why_sick(self) -> RunnerNews | None:
         """Ask the doctor before the first task, behind one that failed, and while something is wrong."""

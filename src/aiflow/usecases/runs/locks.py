@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import About, Actor, decided
-from aiflow.domain.lock import Lock, LockType
+from aiflow.domain.backlog.selection import describe_holder
+from aiflow.domain.lock import Lock, LockType, may_write
 from aiflow.domain.request import RequestId
 from aiflow.errors import AiflowError, ConflictError, NotFoundError
 
@@ -22,24 +23,75 @@ from aiflow.domain.activity import recovered as recovered_entry
 from aiflow.usecases.runs.report import add_lines
 
 FILES_SHOWN = 20
+LOOK_SECONDS = 0.05
+# So long a start waits for somebody who has the turn to start something, or nothing.
+TURN_SECONDS = 5.0
 
 
 def take_lock(engine: Engine, request_id: RequestId, run_id: str, *, beside_others: bool = False) -> Lease:
-    """Take a request's lock, or say who holds one in this checkout (or, beside others, that very one)."""
-    lease = engine.locks.acquire_request(request_id, run_id, beside_others=beside_others)
+    """Take a request's lock, or say who holds one in this checkout (or, beside others, that very one).
+
+    It takes the place of the turn, where that is ours (QUE-5).
+    """
+    turn = engine.charge.turn
+    token = turn.lock.token if turn is not None else None
+    until = engine.time.monotonic() + TURN_SECONDS
+    while True:
+        lease = engine.locks.acquire_request(request_id, run_id, beside_others=beside_others, turn=token)
+        # A runner is about to start something: what that is, or that it is nothing, shows in a moment.
+        is_brief = isinstance(lease, Lock) and lease.lock_type is LockType.TURN
+        if not is_brief or engine.time.monotonic() >= until or engine.voice.interrupted():
+            break
+        engine.time.sleep(LOOK_SECONDS)
     if isinstance(lease, Lock):
         raise in_progress(lease, request_id)
+    give_back_turn(engine)
     return lease
 
 
+def give_back_turn(engine: Engine) -> None:
+    """Let others have the turn, if it was ours: what we work on now has its own lock, or has to wait itself."""
+    release_turn(engine.charge.turn)
+
+
+def release_turn(turn: Lease | None) -> None:
+    """Give a turn back; that this cannot be done, as on a full disk, is no reason to end what it was taken for."""
+    if turn is not None:
+        with contextlib.suppress(AiflowError):
+            turn.release()
+
+
+def has_turn(engine: Engine) -> bool:
+    """Tell whether the turn of this checkout is ours, still."""
+    turn, holder = engine.charge.turn, engine.locks.turn_holder() if engine.charge.turn else None
+    return turn is not None and may_write(holder, turn.lock.token or "")
+
+
+def occupant(engine: Engine) -> Lock | None:
+    """Return the lock of whoever runs in this checkout, or is about to; our own turn is nobody else's."""
+    if holder := engine.locks.holder():
+        return holder
+    return None if has_turn(engine) else engine.locks.turn_holder()
+
+
 def require_free(engine: Engine, request_id: RequestId) -> None:
-    """Refuse while anybody runs in this checkout, naming who works on this very request if somebody does (RUN-15)."""
-    if holder := engine.locks.holder_of(request_id) or engine.locks.holder():
+    """Refuse while anybody runs in this checkout, naming who works on this very request if somebody does (RUN-15).
+
+    With the turn, only who works on this very request is in the way: others run nothing, they accept or put right.
+    """
+    if holder := engine.locks.holder_of(request_id) or (None if has_turn(engine) else engine.locks.holder()):
         raise in_progress(holder, request_id)
 
 
 def in_progress(holder: Lock, asked_for: RequestId) -> ConflictError:
-    """Name who runs in this checkout, and for which request if that is another one."""
+    """Name who runs in this checkout, and for which request if that is another one.
+
+    Whoever has only the turn is about to start something.
+    """
+    if holder.lock_type is LockType.TURN:
+        return ConflictError(
+            reason_code="RUN_IN_PROGRESS", request_id=asked_for, turn=describe_holder(holder), pid=holder.pid
+        )
     other = {} if holder.request_id in (None, asked_for) else {"asked_for": asked_for}
     return ConflictError(
         reason_code="RUN_IN_PROGRESS", request_id=holder.request_id, run_id=holder.run_id, pid=holder.pid, **other

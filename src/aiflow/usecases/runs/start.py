@@ -20,7 +20,7 @@ from aiflow.usecases.health.check_health import require_health
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.runs.claims import claim, lost, not_ready
 from aiflow.usecases.runs.find import newest_run_id
-from aiflow.usecases.runs.locks import in_progress, owned, reclaim_locks, take_lock
+from aiflow.usecases.runs.locks import has_turn, in_progress, owned, reclaim_locks, take_lock
 from aiflow.usecases.runs.recover import recover_run
 from aiflow.usecases.runs.replace import close_replaced
 from aiflow.usecases.runs.work import Work, taking_up
@@ -87,9 +87,10 @@ def fresh_run_id(engine: Engine, request_id: RequestId) -> str:
 def require_runnable(engine: Engine, request_id: RequestId) -> Request:
     """Return a request that may start now, or refuse with what keeps it (RUN-15)."""
     backlog = backlog_around(engine, request_id)
-    holder = next(iter(backlog.locks.values()), None)
+    others = () if has_turn(engine) else backlog.locks.values()
+    holder = backlog.locks.get(request_id) or next(iter(others), None)
     if holder is not None:
-        raise in_progress(backlog.locks.get(request_id, holder), request_id)
+        raise in_progress(holder, request_id)
     return require_unbarred(engine, request_id, backlog)
 
 

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from aiflow.errors import ConflictError
-from aiflow.usecases.runs.locks import reclaim_locks
+from aiflow.usecases.runs.locks import LOOK_SECONDS, occupant, reclaim_locks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 Outcome = TypeVar("Outcome")
 
-LOOK_SECONDS = 0.05
 # A holder that died meanwhile is found out this often.
 RECLAIM_SECONDS = 0.5
 
@@ -57,7 +56,7 @@ def in_turn(engine: Engine, work: Callable[[Engine], Outcome], patience: Patienc
 def wait_until_free(engine: Engine, is_enough: Callable[[], bool]) -> None:
     """Wait until nobody runs in this checkout, or it was waited enough; a dead holder's lock is reclaimed."""
     until = engine.time.monotonic() + RECLAIM_SECONDS
-    while engine.locks.holder() and not is_enough():
+    while occupant(engine) and not is_enough():
         engine.time.sleep(LOOK_SECONDS)
         if engine.time.monotonic() >= until:
             reclaim_locks(engine)

@@ -17,6 +17,7 @@ from aiflow.adapters.dynamo.queue.guards import Guards
 from aiflow.adapters.dynamo.queue.items import is_readable, task_of
 from aiflow.adapters.dynamo.queue.prompts import Prompts
 from aiflow.adapters.dynamo.queue.runners import DynamoRunners, all_runners
+from aiflow.ports.tasks import ANY_TERMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from aiflow.domain.lifecycle import TaskStatus
     from aiflow.domain.queue.runner import Runner
     from aiflow.domain.queue.task import Checkout, Task, TaskEnd
-    from aiflow.ports.tasks import Claimant, TaskPage
+    from aiflow.ports.tasks import Claimant, ClaimTerms, TaskPage
 
 
 class DynamoStore:
@@ -84,9 +85,9 @@ class DynamoQueue:
         """Put a new task into the queue and return it as it is there, with its fence."""
         return self._enqueueing.enqueue(task, prompt)
 
-    def claim(self, claimant: Claimant, now: datetime) -> Task | None:
+    def claim(self, claimant: Claimant, now: datetime, terms: ClaimTerms = ANY_TERMS) -> Task | None:
         """Claim the next task: highest priority, then oldest, of what this runner may take; None if there is none."""
-        return self._claiming.claim(claimant, now)
+        return self._claiming.claim(claimant, now, terms)
 
     def note_run(self, task: Task, run_id: str, now: datetime) -> None:
         """Name the run that works on a claimed task; LOCK_MISMATCH if the task is no longer ours."""

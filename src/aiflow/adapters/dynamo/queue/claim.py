@@ -20,6 +20,7 @@ from aiflow.adapters.dynamo.queue.tables import READY_INDEX
 from aiflow.domain.lifecycle import TASK_TRANSITIONS, TaskEvent
 from aiflow.domain.queue.task import Task, TaskAction, stamp
 from aiflow.errors import AiflowError
+from aiflow.ports.tasks import ANY_TERMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from aiflow.adapters.dynamo.queue.calls import Item, ItemTable
     from aiflow.domain.queue.task import Checkout
-    from aiflow.ports.tasks import Claimant
+    from aiflow.ports.tasks import Claimant, ClaimTerms
 
 # So many are asked for at once (about 4 KB of keys: at most 1 RCU), and so many at most are chosen among.
 PAGE = 16
@@ -108,24 +109,28 @@ class Claiming:
     _are_anybodys_raced_for: bool = False
     _wins: int = 0
 
-    def claim(self, claimant: Claimant, now: datetime) -> Task | None:
-        """Claim the next task that this runner may take."""
+    def claim(self, claimant: Claimant, now: datetime, terms: ClaimTerms = ANY_TERMS) -> Task | None:
+        """Claim the next task that this runner may take, if it is its turn then."""
+        if claimant.runner_id in self.unknown and not terms.is_our_turn():
+            return None
         if (held := self._resolve(claimant, now)) is not None:
             return held
         try:
             # After a lost race others are at work: what was seen before it is old already, and is looked at anew.
-            while (got := self._claim_first(claimant, now)) is LostRace.RACE:
+            while (got := self._claim_first(claimant, now, terms)) is LostRace.RACE:
                 continue
         except AiflowError:
             self._looked_seconds = None  # a page that never came is asked for again
             raise
         return got if isinstance(got, Task) else None
 
-    def _claim_first(self, claimant: Claimant, now: datetime) -> Task | LostRace:
+    def _claim_first(self, claimant: Claimant, now: datetime, terms: ClaimTerms) -> Task | LostRace:
         """Claim the first task that is to be had, until there is none or a race is lost."""
-        own = Entries(self._partition(claimant.checkout))
+        own = Entries(self._partition(claimant.checkout, terms.left))
         anybodys = self._look_at_anybodys(is_idle=not own.fill())
         while candidates := sorted((*own.fill(), *anybodys.fill())):
+            if not terms.is_our_turn():
+                break
             candidate = self._choose(candidates)
             got = self._try(Attempt(candidate.task_id, _token()), claimant, now)
             own.drop(candidate)
@@ -197,7 +202,7 @@ class Claiming:
             self._anybodys, self._looked_seconds = Entries(self._partition(None)), now_seconds
         return self._anybodys
 
-    def _partition(self, checkout: Checkout | None) -> Iterator[list[Candidate]]:
+    def _partition(self, checkout: Checkout | None, left: frozenset[str] = frozenset()) -> Iterator[list[Candidate]]:
         pages = self.tasks.pages(
             {"partition": ready_partition(self.namespace, checkout)},
             IndexName=READY_INDEX,
@@ -206,7 +211,7 @@ class Claiming:
         )
         for page in pages:
             entries = (Candidate(item["ready_sk"], item["task_id"]) for item in page.items)
-            yield [entry for entry in entries if entry.task_id not in self._passed]
+            yield [entry for entry in entries if entry.task_id not in self._passed and entry.task_id not in left]
 
     def _pass_over(self, task_id: str) -> None:
         """Remember an entry that is of no use any more: a task is claimed once in its life."""
