@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ from aiflow.domain.agents.programs import advice_facts
 from aiflow.domain.runs.agent_events import quota_reached, replied
 from aiflow.domain.runs.events import asked, attempt_failed, called, implemented, measured, planned, reviewed
 from aiflow.domain.runs.next_move import budget_of, ceiling_reached
+from aiflow.domain.runs.retry import NOT_THE_WORK
 from aiflow.domain.untrusted.calls import withheld, without_hidden
+from aiflow.errors import AiflowError
 from aiflow.messages.details import recorded, words
 from aiflow.usecases.backlog.hidden_text import hidden_words
 from aiflow.usecases.runs.ending import end_run, record
@@ -114,6 +117,7 @@ def _take(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
         return
     answer = read_answer(role, reply.answer)
     if isinstance(answer, Spoiled):
+        _measure_failed(work, role, answer.reason_code, log)
         fail(work, role, _failure(work, answer.reason_code, answer.detail, log, reply))
     elif isinstance(answer, Question):
         _ask(work, role, answer, log, reply)
@@ -156,7 +160,15 @@ def _take_failure(work: Work, role: Role, reply: AgentReply, log: StepLog) -> No
         why = replace(why, facts=(*why.facts, ("setting", setting)))
     else:
         why = replace(why, facts=(*why.facts, *advice_facts(work.engine.agents.program_of(role), code)))
+    _measure_failed(work, role, code, log)
     fail(work, role, why)
+
+
+def _measure_failed(work: Work, role: Role, code: str, log: StepLog) -> None:
+    """Measure what an implementer's call left that failed: it counts for whether the plan must change (RUN-5)."""
+    if role is Role.IMPLEMENTER and code not in NOT_THE_WORK:
+        with contextlib.suppress(AiflowError):  # that the call failed is what counts
+            _collect(work, log)
 
 
 COST = "_cost_usd"
@@ -169,9 +181,7 @@ def limit_code(setting: str) -> str:
 
 def _measure(work: Work, answer: Implemented, log: StepLog, reply: AgentReply) -> None:
     """Collect what the implementer changed; a step that is too large needs another plan (STEP_TOO_LARGE)."""
-    changes = work.collect()
-    for note in _notes(changes):
-        log.say(f"[aiflow] {note}")
+    changes = _collect(work, log)
     if refusal := _refusal(work, changes):
         fail(work, Role.IMPLEMENTER, _failure(work, *refusal, log, reply))
         return
@@ -184,10 +194,18 @@ def _measure(work: Work, answer: Implemented, log: StepLog, reply: AgentReply) -
     if files <= limits.step_files and lines <= limits.step_lines:
         work.save(implemented(work.run, changes, answer.summary, work.engine.time.now()))
         return
-    work.run = measured(work.run, changes)
     counts = {"files": files, "most_files": limits.step_files, "lines": lines, "most_lines": limits.step_lines}
     detail = words("stop.too_large", **counts)
     fail(work, Role.IMPLEMENTER, _failure(work, "STEP_TOO_LARGE", detail, log, reply))
+
+
+def _collect(work: Work, log: StepLog) -> Changes:
+    """Collect what a step has changed so far, and know its size."""
+    changes = work.collect()
+    for note in _notes(changes):
+        log.say(f"[aiflow] {note}")
+    work.run = measured(work.run, changes)
+    return changes
 
 
 def _refusal(work: Work, changes: Changes) -> tuple[str, str] | None:
