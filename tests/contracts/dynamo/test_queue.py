@@ -17,7 +17,16 @@ from aiflow.adapters.dynamo.queue.claim import PAGE
 from aiflow.adapters.dynamo.queue.items import ready_partition
 from aiflow.domain.lifecycle import TaskEvent, TaskStatus
 from aiflow.domain.queue.runner import HeartbeatWatch, RunnerStatus
-from aiflow.domain.queue.task import Checkout, TaskAction, TaskEnd, place_key, prompt_request_id, stamp, successor_of
+from aiflow.domain.queue.task import (
+    Checkout,
+    TaskAction,
+    TaskEnd,
+    place_key,
+    prompt_request_id,
+    stamp,
+    successor_id,
+    successor_of,
+)
 from aiflow.domain.request import DEFAULT_PRIORITY, Priority
 from aiflow.errors import ConflictError, EnvironmentProblemError
 from aiflow.ports.tasks import Claimant
@@ -304,6 +313,29 @@ def test_a_task_of_another_program_is_adopted_as_a_prompt(client: DynamoClient, 
     queue.note_run(first, "RUN-20260102-030405-abcdef", NOW)
     ended = queue.finish(first, COMPLETED, NOW)
     assert (ended.status, ended.run_id) == (TaskStatus.COMPLETE, "RUN-20260102-030405-abcdef")
+
+
+@pytest.mark.spec("QUE-7", "QUE-3")
+def test_a_running_task_of_the_seeds_fields_alone_can_be_ended_and_goes_on(
+    client: DynamoClient, namespace: str
+) -> None:
+    put(
+        client, namespace=namespace, task_id="task-001", task_group_id="group-1", session_id="session-1",
+        status="RUNNING", prompt="Write a poem", created_at="2026-01-01T00:00:00.000Z",
+        updated_at="2026-01-01T00:00:00.000Z", claimed_by="theirs",
+    )  # fmt: skip
+    queue = DynamoStore(client, 0).queue(namespace)
+    [held] = queue.tasks_of("theirs")
+    assert [task for page in queue.pages([TaskStatus.RUNNING]) for task in page.tasks] == [held]
+    end = TaskEnd(TaskEvent.FAILED, "RUNNER_LOST: theirs", None, successor_id(held.task_id))
+    ended = queue.end_lost(held, end, NOW)
+    assert ended is not None
+    assert (ended.status, ended.reason_code) == (TaskStatus.ERROR, "RUNNER_LOST")
+    following = queue.enqueue(successor_of(ended, NOW), queue.prompt(ended))
+    assert (following.task_id, following.checkout, following.losses) == ("task-001.2", None, 1)
+    claimed = queue.claim(ME, NOW)
+    assert claimed is not None
+    assert (claimed.task_id, claimed.request_id) == ("task-001.2", prompt_request_id("task-001"))
 
 
 def test_a_name_that_could_be_no_request_and_what_is_no_task_are_left_alone(

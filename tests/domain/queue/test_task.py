@@ -255,3 +255,11 @@ def test_a_checkout_is_read_back_from_its_id(host: str, root: str) -> None:
     assert Checkout.parse(checkout.id) == checkout
     assert Checkout.parse("") is None
     assert auto_run_guard(checkout).startswith(".")
+
+
+@pytest.mark.spec("QUE-7")
+@pytest.mark.parametrize(
+    ("task_id", "is_again"), [("task-001", True), ("T.1", True), ("a b", False), ("../x", False), ("x" * 129, False)]
+)
+def test_what_could_be_no_task_of_ours_is_not_delivered_again(task_id: str, is_again: bool) -> None:
+    assert is_delivered_again(a_task(task_id=task_id)) is is_again

@@ -11,8 +11,10 @@ from typing import Any, cast
 
 import pytest
 
+from aiflow.adapters.markdown_requests.source import FileSource
 from aiflow.adapters.memory.journal import MemoryJournal
 from aiflow.adapters.memory.queue import MemoryStore
+from aiflow.adapters.memory.requests import MemoryRequests
 from aiflow.adapters.memory.runs import MemoryRuns
 from aiflow.adapters.system_time import SystemTime
 from aiflow.domain.agents.answers import Role
@@ -23,6 +25,7 @@ from aiflow.domain.next_action import ActionKind, NextAction
 from aiflow.domain.queue.delivery import FORCE, SET, STEP_ID, DeliveryWay, given_up, goal_of, is_about, way_of
 from aiflow.domain.queue.runner import KEPT_AT_REST, Runner, RunnerStatus
 from aiflow.domain.queue.task import Checkout, Task, TaskAction, TaskEnd
+from aiflow.domain.request import RequestId
 from aiflow.domain.run_summary import TaskRef
 from aiflow.domain.runs.resume import Goal, ResumeMode
 from aiflow.domain.runs.run import Run
@@ -40,9 +43,11 @@ from aiflow.usecases.runner.reap import Reaper, bury, end_strays
 from aiflow.usecases.runner.task_end import end_for_error, end_of_auto, end_of_run
 from aiflow.usecases.runner.work_tasks import at_post
 from engines import engine_of
+from memory_engine import request_text
 from run_builders import LIMITS, at, done, in_step, why
 from waiting import wait_until
 
+QUEUED = TaskStatus.QUEUED
 HERE, THERE = Checkout("here", "/app"), Checkout("there", "/app")
 SECRET = "sk-ant-0123456789"
 AWAY = EnvironmentProblemError(reason_code="STORE_UNREACHABLE", endpoint="x", problem="refused")
@@ -106,6 +111,7 @@ class Scene:
     def __init__(self, timeout_seconds: float = 60.0, poll_seconds: float = 0.01) -> None:
         self.store, self.journal, self.wake = MemoryStore(), MemoryJournal(), Wake()
         self.queue, self.records = Flaky(self.store.queue("app")), Flaky(self.store.runners("app"))
+        self.requests = MemoryRequests()
         self.news: list[RunnerNews] = []
         self.asked = StopRequest.NONE
         self.now = at(60)
@@ -115,6 +121,7 @@ class Scene:
             "settings": settle({}),
             "locks": NoLocks(),
             "runs": MemoryRuns(),
+            "source": FileSource(self.requests),
             "mask": lambda text: text.replace(SECRET, "***"),
         }
         engine = engine_of(Voice(Texts("en")), **used)
@@ -665,18 +672,20 @@ def test_a_task_whose_runner_was_forgotten_is_not_running_for_ever() -> None:
         scene.claim(name)
     scene.records.real.save(scene.desk.runner)
     scene.add("T-4", "RQ-4")
-    foreign = replace(scene.claim("another program's"), claim_token=None)
-    scene.store.tasks["app", "T-4"] = foreign
+    # A task with the seed's fields alone, as another program claims it.
+    scene.store.tasks["app", "T-4"] = replace(scene.claim("foreign"), claim_token=None, fence=0)
     reaper = Reaper(scene.desk, clock)
     strays = end_strays(scene.desk)
-    assert strays == {"forgotten"}
+    assert strays == {"forgotten", "foreign"}
     reaper.suspect(strays)
     watch(reaper, clock, 110)
-    assert scene.task("T-1").status is TaskStatus.RUNNING
+    assert {scene.task(f"T-{number}").status for number in (1, 2, 3, 4)} == {TaskStatus.RUNNING}
     scene.records.real.save(scene.runner("works", task_id="T-2", beats=1))
     watch(reaper, clock, 20)
-    assert (scene.task("T-1").error_message, scene.task("T-1.2").status) == ("RUNNER_LOST: forgotten", "QUEUED")
-    assert {scene.task(f"T-{number}").status for number in (2, 3, 4)} == {TaskStatus.RUNNING}
+    for number, name in ((1, "forgotten"), (4, "foreign")):
+        assert scene.task(f"T-{number}").error_message == f"RUNNER_LOST: {name}"
+        assert scene.task(f"T-{number}.2").status is TaskStatus.QUEUED
+    assert {scene.task(f"T-{number}").status for number in (2, 3)} == {TaskStatus.RUNNING}
     assert {each.runner_id for each in scene.records.real.all()} == {"works", "me"}
     assert end_strays(scene.desk) == frozenset()
 
@@ -696,15 +705,31 @@ def test_who_had_no_record_and_shows_up_again_is_judged_by_that() -> None:
 
 
 @pytest.mark.spec("QUE-7", "QUE-11")
-def test_a_prompt_of_a_forgotten_runner_is_begun_by_nobody_else() -> None:
+@pytest.mark.parametrize(("is_begun_here", "where"), [(True, HERE), (False, None)])
+def test_a_prompt_of_a_forgotten_runner_goes_on_where_it_was_begun_if_that_is_known(
+    is_begun_here: bool, where: Checkout | None
+) -> None:
     scene, clock = Scene(timeout_seconds=120), Clock()
     scene.add(action=TaskAction.PROMPT, checkout=None, prompt="Say hello")
     scene.claim("forgotten", THERE)
+    if is_begun_here:
+        scene.requests.texts[RequestId("RQ-1")] = request_text()
     reaper = Reaper(scene.desk, clock)
     reaper.suspect(end_strays(scene.desk))
     watch(reaper, clock, 130)
-    assert (scene.task().reason_code, scene.task().successor) == ("RUNNER_LOST", None)
-    assert scene.queue.real.get("T-1.2") is None
+    following = scene.task("T-1.2")
+    assert (scene.task().reason_code, scene.task().successor) == ("RUNNER_LOST", "T-1.2")
+    assert (following.status, following.checkout, scene.queue.real.prompt(following)) == (QUEUED, where, "Say hello")
+
+
+@pytest.mark.spec("QUE-7", "QUE-11")
+def test_a_prompt_of_a_runner_whose_record_names_no_host_is_for_anybody() -> None:
+    """A record with the seed's fields alone: no runner of ours would ever be in that checkout."""
+    scene = Scene()
+    scene.add(action=TaskAction.PROMPT, checkout=None, prompt="Say hello")
+    scene.claim("foreign")
+    bury(scene.desk, scene.runner("foreign", Checkout("", "/srv/app"), task_id="T-1"))
+    assert (scene.task("T-1.2").status, scene.task("T-1.2").checkout) == (QUEUED, None)
 
 
 @pytest.mark.spec("QUE-11", "QUE-7")

@@ -288,5 +288,10 @@ def successor_of(task: Task, now: datetime, checkout: Checkout | None = None) ->
 
 
 def is_delivered_again(task: Task) -> bool:
-    """Tell whether a task whose runner was lost gets a successor by itself: not for ever (RUN-14)."""
-    return task.losses + 1 < MOST_LOSSES
+    """Tell whether a task whose runner was lost gets a successor by itself: not for ever (RUN-14).
+
+    Nor does one of another program whose name could be none of ours.
+    """
+    first = first_delivery(task.task_id)
+    is_ours = len(first) <= TASK_ID_CHARACTERS and _TASK_ID.fullmatch(first) is not None
+    return is_ours and task.losses + 1 < MOST_LOSSES

@@ -17,8 +17,7 @@ from aiflow.usecases.runner.desk import NewsKind, RunnerNews
 from aiflow.usecases.runner.heartbeat import CutOff
 
 if TYPE_CHECKING:
-    from aiflow.domain.queue.runner import Runner
-    from aiflow.domain.queue.task import Task, TaskEnd
+    from aiflow.domain.queue.task import Checkout, Task, TaskEnd
     from aiflow.usecases.runner.desk import RunnerDesk
     from aiflow.usecases.runner.heartbeat import Heartbeat, TaskHold
 
@@ -48,14 +47,17 @@ def finish_task(desk: RunnerDesk, heartbeat: Heartbeat, hold: TaskHold, end: Tas
         _drop(desk, hold, end, desk.patiently(lambda: desk.queue.get(hold.task.task_id), is_enough))
         return None
     if ended.successor is not None:
-        desk.patiently(lambda: deliver_again(desk, ended, desk.runner), is_enough)
+        desk.patiently(lambda: deliver_again(desk, ended, desk.runner.checkout), is_enough)
     desk.tell(RunnerNews(NewsKind.ENDED, ended, ended.reason_code))
     return ended
 
 
-def deliver_again(desk: RunnerDesk, ended: Task, runner: Runner) -> None:
-    """Enqueue the task that goes on with an ended one, unless somebody did; it keeps its place in the queue."""
-    following = successor_of(ended, desk.engine.time.now(), runner.checkout)
+def deliver_again(desk: RunnerDesk, ended: Task, checkout: Checkout | None) -> None:
+    """Enqueue the task that goes on with an ended one, unless somebody did; it keeps its place in the queue.
+
+    `checkout` is where a bare prompt was begun.
+    """
+    following = successor_of(ended, desk.engine.time.now(), checkout)
     try:
         desk.queue.enqueue(following, desk.queue.prompt(ended))
     except ConflictError as error:  # the request has a live task: what was to be done is done by that one

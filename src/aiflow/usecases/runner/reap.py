@@ -20,7 +20,9 @@ from aiflow.domain.queue.task import (
     message_of,
     successor_id,
 )
+from aiflow.domain.request import RequestId
 from aiflow.errors import AiflowError
+from aiflow.usecases.read_backlog import is_known
 from aiflow.usecases.runner.desk import TROUBLES, NewsKind, RunnerNews
 from aiflow.usecases.runner.finish import deliver_again
 
@@ -102,9 +104,7 @@ def end_strays(desk: RunnerDesk) -> frozenset[str]:
         runner = records.get(task.claimed_by or "")
         if runner is not None and runner.is_at_rest:
             _see_to(desk, runner, task)
-    # Without a token it is another program's claim, and how that one keeps its runners is not known.
-    ours = (task.claimed_by for task in held if task.claim_token)
-    return frozenset(name for name in ours if name and name not in records)
+    return frozenset(name for task in held if (name := task.claimed_by) and name not in records)
 
 
 def _without_record(desk: RunnerDesk, runner_id: str) -> Runner:
@@ -117,7 +117,19 @@ def _see_to(desk: RunnerDesk, runner: Runner, task: Task) -> None:
     """End a dead runner's task unless it has ended, and deliver it again where that is due."""
     ended = _end(desk, runner, task) if _is_at_work(task, runner) else task
     if ended is not None and ended.successor is not None and desk.queue.get(ended.successor) is None:
-        deliver_again(desk, ended, runner)
+        deliver_again(desk, ended, _whereabouts(desk, runner, ended))
+
+
+def _whereabouts(desk: RunnerDesk, runner: Runner, task: Task) -> Checkout | None:
+    """Return where a dead runner worked; if its record is gone or does not say so, here if what it began is here.
+
+    None is anywhere: then nobody knows of anything that was begun.
+    """
+    if runner.checkout.host:
+        return runner.checkout
+    request_id = RequestId(task.request_id)
+    has_begun = desk.engine.runs.latest([request_id]) or is_known(desk.engine.source, request_id)
+    return desk.runner.checkout if has_begun else None
 
 
 def _tasks_of(desk: RunnerDesk, runner: Runner) -> Iterator[Task]:
@@ -135,9 +147,7 @@ def _is_at_work(task: Task, runner: Runner) -> bool:
 
 def _end(desk: RunnerDesk, runner: Runner, task: Task) -> Task | None:
     """End a lost task and record it; what somebody else did meanwhile is returned as it is."""
-    # Where its run's files are nobody knows: somebody else would begin what is recovered there (RUN-11).
-    is_anywhere = task.checkout is None and runner.checkout == NOWHERE
-    successor = successor_id(task.task_id) if is_delivered_again(task) and not is_anywhere else None
+    successor = successor_id(task.task_id) if is_delivered_again(task) else None
     text = runner.runner_id if runner.checkout == NOWHERE else f"{runner.runner_id} ({runner.checkout.id})"
     end = TaskEnd(TaskEvent.FAILED, message_of(RUNNER_LOST, text), task.run_id, successor)
     now = desk.engine.time.now()
