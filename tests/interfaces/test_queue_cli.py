@@ -321,10 +321,17 @@ def test_a_run_at_work_in_the_checkout_is_no_obstacle_but_the_requests_own_is(sh
     assert shop.add("RQ-1").startswith("TASK-")
 
 
-@pytest.mark.spec("RUN-11")
-def test_an_interrupted_run_can_be_queued_to_go_on(shop: Shop) -> None:
+@pytest.mark.spec("RUN-11", "REQ-5")
+def test_an_interrupted_run_can_be_queued_to_go_on_and_a_lost_one_cannot(shop: Shop) -> None:
     write_request(shop.root, "RQ-6", status="running")
+    folder = shop.root / "runs/RQ-6" / RUN_ID
+    folder.mkdir(parents=True)
+    (folder / "stage.json").write_text('{"state": "TESTING"}')
     assert shop.add("RQ-6").startswith("TASK-")
+    write_request(shop.root, "RQ-7", status="running")
+    refused = shop.json("queue", "add", "RQ-7", code=3)["error"]
+    assert (refused["reason_code"], refused["context"]["request_id"]) == ("RUN_LOST", "RQ-7")
+    assert "aiflow set RQ-7 status=ready" in refused["actions"][0]
 
 
 @pytest.mark.spec("REQ-9", "QUE-11")

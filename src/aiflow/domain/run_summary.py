@@ -91,8 +91,10 @@ class RunList(NamedTuple):
     next_after: str | None = None
 
 
+# Nothing is left of a request's run: a person has to say that it may begin again (REQ-5, AUT-3).
+LOST = "RUN_LOST"
 # A run that was closed in favour of another one, or lost, has nothing more to say once there is a newer one.
-_CLOSED = ("REPLANNED", "SENT_BACK", "RUN_LOST")
+_CLOSED = ("REPLANNED", "SENT_BACK", LOST)
 _PREFERENCE = {RunState.NEEDS_INPUT: 1, RunState.FAILED: 2, RunState.DONE: 3}
 
 
@@ -101,7 +103,7 @@ def is_lost(latest: RunSummary | None) -> bool:
 
     One that was sent back is past: whoever claimed the request since then is lost.
     """
-    return latest is None or latest.reason_code in ("RUN_LOST", "SENT_BACK")
+    return latest is None or latest.reason_code in (LOST, "SENT_BACK")
 
 
 def latest_run(runs: Iterable[RunSummary]) -> RunSummary | None:

@@ -72,7 +72,7 @@ def test_a_request_that_says_running_though_nobody_works_on_it(bench: Bench) -> 
 
 
 @pytest.mark.spec("AUT-3", "REQ-5", "SEL-5", "SEL-7")
-@pytest.mark.parametrize("by", [("auto",), ("run", "RQ-1"), ("doctor", "--full")])
+@pytest.mark.parametrize("by", [("auto",), ("run", "RQ-1"), ("queue", "add", "RQ-1"), ("doctor", "--full")])
 def test_why_says_the_same_of_a_lost_run_before_and_after_and_its_advice_works(
     bench: Bench, by: tuple[str, ...]
 ) -> None:
@@ -89,7 +89,11 @@ def test_why_says_the_same_of_a_lost_run_before_and_after_and_its_advice_works(
     assert "aiflow set RQ-1 status=ready" in bench.aiflow("next").stdout
     assert "RUN_LOST" in bench.aiflow("why", "RQ-1").stdout
     assert bench.status() == "running"  # asking changes nothing
-    bench.aiflow(*by, code=3 if by[0] == "run" else 0)
+    said = bench.aiflow(*by, code=3 if "RQ-1" in by else 0)
+    assert "RUN_LOST" in said.stdout + said.stderr
+    assert "Interrupted when" not in said.stdout
+    if by == ("auto",):
+        assert "RUN_LOST: the run of RQ-1 can no longer be found" in said.stdout
     assert (bench.status(), told()) == ("blocked", before)
     assert "RUN_LOST, " in bench.aiflow("list").stdout
     bench.aiflow(*before[1][0].split()[1:])

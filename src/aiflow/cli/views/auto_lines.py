@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.cli.terminal.lines import GREY, Line, LinePart, duration_text, event_text, moment_text
-from aiflow.domain.auto.stopping import LOST, StopRequest
+from aiflow.domain.auto.stopping import StopRequest
 from aiflow.domain.lifecycle import AutoRunState, RunEvent, RunOutcome
 from aiflow.domain.reasons import CATALOGUE
+from aiflow.domain.run_summary import LOST
 from aiflow.usecases.shapes.usage_words import money
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ class Teller:
         if not self._is_begun:
             yield self._begin(status.session, now)
         for each in status.interrupted:
-            told = self._texts("auto.interrupted", request_id=each.request_id, title=each.title)
+            key = "auto.lost" if each.is_lost else "auto.interrupted"
+            told = self._texts(key, code=LOST, request_id=each.request_id, title=each.title)
             yield ToldOnce(now, (LinePart(told, "yellow"),))
         for result in status.session.results[self._results :]:
             yield ToldOnce(now, self._ended(result, now))

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from aiflow.cli.terminal.render import ago, say, table
-from aiflow.domain.backlog.explanation import LOST, stopped_for
+from aiflow.domain.backlog.explanation import stopped_for
 from aiflow.domain.backlog.selection import lock_barrier
 from aiflow.domain.reasons import BY_HAND
 from aiflow.domain.request import RequestStatus
+from aiflow.domain.run_summary import LOST
 from aiflow.usecases.backlog.list import CLOSED
 from aiflow.usecases.shapes.backlog import describe_problem
 
@@ -75,7 +76,7 @@ def _standing(session: CliSession, request: Request, backlog: Backlog) -> str:
     """Show in a line of the list how it stands with a request: who works on it, or why its run stopped."""
     lock, run = backlog.locks.get(request.id), backlog.runs.get(request.id)
     if request.id in backlog.lost:
-        return LOST.reason_code
+        return LOST
     if request.id in backlog.interrupted:
         return session.texts("note.interrupted", request_id=request.id)
     if lock is not None:

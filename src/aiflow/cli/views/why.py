@@ -8,7 +8,7 @@ import click
 
 from aiflow.cli.terminal.render import ago, clean, heading, paint, say
 from aiflow.cli.warnings import warn_of_misspelt_keys
-from aiflow.domain.backlog.explanation import LOST
+from aiflow.domain.backlog.explanation import LOST_RUN
 from aiflow.domain.next_action import ActionKind
 from aiflow.domain.request import RequestStatus
 from aiflow.messages.commands import command_line
@@ -68,7 +68,7 @@ def show_warnings(session: CliSession, warnings: tuple[Barrier, ...]) -> None:
 
 def _waits_with(first: Station) -> str | None:
     """Return the reason with which the request's run waits, where no barrier says it."""
-    is_told = first.run is None or first.run.is_waiting or LOST in first.barriers
+    is_told = first.run is None or first.run.is_waiting or LOST_RUN in first.barriers
     return None if is_told else first.stopped_for
 
 
@@ -101,7 +101,7 @@ def _headline(session: CliSession, why: WhyAnswer) -> str:
         return texts("why.invalid", **facts)
     if why.place is not None:
         return texts("why.next" if why.place == 1 else "why.place", place=why.place, **facts)
-    if LOST in first.barriers:
+    if LOST_RUN in first.barriers:
         return texts("why.stopped", **facts)
     if why.is_interrupted:
         return texts("why.interrupted", **facts)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from aiflow.domain.agents.usage import Usage
-from aiflow.domain.auto.stopping import LOST, StopRequest
+from aiflow.domain.auto.stopping import StopRequest
 from aiflow.domain.lifecycle import (
     AUTO_RUN_TRANSITIONS,
     AutoRunEvent,
@@ -16,6 +16,7 @@ from aiflow.domain.lifecycle import (
     advance,
     outcome_of,
 )
+from aiflow.domain.run_summary import LOST
 
 # In these states a process is at work: a session that was left in one of them was interrupted (AUT-4).
 WORKING_STATES = frozenset(state for state, event in AUTO_RUN_TRANSITIONS if event is AutoRunEvent.STOPPED)
@@ -91,10 +92,11 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True)
 class Upcoming:
-    """A request as the display names it."""
+    """A request as the display names it; `is_lost` of one whose run was lost."""
 
     request_id: str
     title: str
+    is_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)

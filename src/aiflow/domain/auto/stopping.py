@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.agents.ceilings import Ceiling, Ceilings, reached
 from aiflow.domain.health import Health
+from aiflow.domain.run_summary import LOST
 
 if TYPE_CHECKING:
     from aiflow.domain.auto.session import AutoSession
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 MOST_RUNS_EACH = 3
 
 
-# Nothing is left of a request's run: a person has to say that it may begin again (AUT-3).
-LOST = "RUN_LOST"
 # Nothing is wrong with the request: whatever is started next would meet the same (RUN-13).
 AGENT_UNUSABLE = frozenset({"AGENT_AUTH_REQUIRED", "AGENT_NOT_FOUND", "AGENT_QUOTA", "AGENT_SANDBOX_MISSING"})
 

@@ -11,6 +11,7 @@ from aiflow.domain.lifecycle import RunState
 from aiflow.domain.next_action import ActionKind, NextAction, set_status
 from aiflow.domain.reasons import BY_HAND, way_to_mend
 from aiflow.domain.request import InvalidRequest, Request, RequestId, RequestStatus
+from aiflow.domain.run_summary import LOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # Nothing is left of a request's run, be that found out only now, or by whoever blocked it (REQ-5).
-LOST = Barrier("RUN_LOST")
+LOST_RUN = Barrier(LOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class Station:
     @property
     def stopped_for(self) -> str | None:
         """The reason code for which the request's run waits for a person, if it does."""
-        if LOST in self.barriers:
-            return LOST.reason_code
+        if LOST_RUN in self.barriers:
+            return LOST
         return stopped_for(self.request, self.run) if self.request is not None else None
 
     @property
@@ -112,8 +113,8 @@ def _barriers(request: Request, backlog: Backlog) -> tuple[Barrier, ...]:
         return ()
     held = queue_barrier(backlog)
     found = tuple(find_barriers(request, backlog)) or ((held,) if held else ())
-    is_lost = request.id in backlog.lost or stopped_for(request, backlog.runs.get(request.id)) == LOST.reason_code
-    return (*found, LOST) if is_lost else found
+    is_lost = request.id in backlog.lost or stopped_for(request, backlog.runs.get(request.id)) == LOST
+    return (*found, LOST_RUN) if is_lost else found
 
 
 def _is_open(request_id: RequestId, backlog: Backlog) -> bool:
@@ -128,12 +129,12 @@ def _actions(
     """Yield what mends what keeps a request; nothing to do is nothing to mend."""
     codes = {barrier.reason_code for barrier in barriers}
     is_free = codes == {"REQUEST_LOCKED"} and request.id in backlog.dead_locks
-    if (request.id in backlog.interrupted and LOST not in barriers) or is_free:
+    if (request.id in backlog.interrupted and LOST_RUN not in barriers) or is_free:
         yield NextAction(ActionKind.RUN, request.id)
         return
     if "REQUEST_LOCKED" in codes and request.id not in backlog.lost:
         return
-    code = LOST.reason_code if LOST in barriers else stopped_for(request, run)
+    code = LOST if LOST_RUN in barriers else stopped_for(request, run)
     cause, way = (run.cause, run.way_on) if run else (None, None)
     mending = way_to_mend(code, request.id, cause, way) if code else None
     if mending is not None:
@@ -154,7 +155,7 @@ def stopped_for(request: Request, run: RunSummary | None) -> str | None:
     # Sent back and still blocked: a kill came between, and nothing is left to do but to make it ready.
     if request.status is not RequestStatus.BLOCKED or run.reason_code == "SENT_BACK":
         return None
-    return run.reason_code or ("AWAITING_ACCEPTANCE" if run.state is RunState.DONE else "RUN_LOST")
+    return run.reason_code or ("AWAITING_ACCEPTANCE" if run.state is RunState.DONE else LOST)
 
 
 def _without_trouble(request: Request, backlog: Backlog) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.agents.call import Feedback
 from aiflow.domain.lifecycle import RunEvent
+from aiflow.domain.run_summary import LOST
 from aiflow.domain.runs.events import crashed, failure, happen
 from aiflow.domain.runs.retry import FROM_OUTSIDE
 from aiflow.domain.runs.run import Run, StepWork, Visit
@@ -35,7 +36,7 @@ def recovered(run: Run, limits: RunLimits, now: datetime) -> Run:
 def lost(request_id: str, place: Place, title: str, now: datetime) -> Run:
     """Nothing is left of a run that a request was `running` for: this one says so in its place (REQ-5)."""
     run = Run(request_id, place.run_id, place, now, title=title)
-    return happen(replace(run, error=failure(run, "RUN_LOST", "")), RunEvent.FAILED, now, "RUN_LOST")
+    return happen(replace(run, error=failure(run, LOST, "")), RunEvent.FAILED, now, LOST)
 
 
 def delivered_again(run: Run, way: GoOn, now: datetime) -> Run:

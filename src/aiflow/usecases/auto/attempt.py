@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.auto.session import RunEnded, never_again, record_end, record_failed_start
-from aiflow.domain.auto.stopping import LOST
 from aiflow.domain.backlog.selection import describe_holder
 from aiflow.domain.lifecycle import AutoRunEvent, RunState
 from aiflow.domain.request import RequestId
+from aiflow.domain.run_summary import LOST
 from aiflow.errors import AiflowError
 from aiflow.usecases.health.check_health import UnhealthyError
 from aiflow.usecases.runs.find import newest_run_id

@@ -38,7 +38,7 @@ def find_interrupted(shift: Shift, last: AutoSession | None) -> Backlog:
     begun = [shift.session.current.request_id] if shift.session.current else []
     left = dict.fromkeys((*begun, *_in_order(backlog)))
     titles = {request.id: request.title for request in backlog.requests}
-    shift.interrupted = tuple(Upcoming(each, titles.get(RequestId(each), "")) for each in left)
+    shift.interrupted = tuple(Upcoming(each, titles.get(RequestId(each), ""), each in backlog.lost) for each in left)
     if last is not None and last.is_interrupted:
         data = {"runs": last.runs, "done": last.done, "interrupted": list(left)}
         now, about = shift.engine.time.now(), About(next(iter(begun), None))

@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.auto.session import Upcoming
-from aiflow.domain.auto.stopping import LOST, worn_out
+from aiflow.domain.auto.stopping import worn_out
 from aiflow.domain.auto.summary import Summary, Unreached, Waiting
 from aiflow.domain.backlog.explanation import mending_actions, stopped_for
 from aiflow.domain.backlog.selection import queue_order, select_next
 from aiflow.domain.lifecycle import RunOutcome
 from aiflow.domain.reasons import way_to_mend
 from aiflow.domain.request import RequestId, RequestStatus
+from aiflow.domain.run_summary import LOST
 from aiflow.usecases.read_backlog import read_backlog, with_interrupted
 from aiflow.usecases.runs.report import message_facts, words_of
 from aiflow.usecases.shapes.backlog import describe

@@ -9,7 +9,8 @@ from aiflow.domain.queue.why_waiting import StandingCode, standing_of
 from aiflow.domain.request import RequestId
 from aiflow.usecases.health.check_health import check_quick
 from aiflow.usecases.read_backlog import without_dead_locks
-from aiflow.usecases.runs.locks import in_progress
+from aiflow.usecases.runs.locks import in_progress, reclaim_locks
+from aiflow.usecases.runs.recover import settle_or_refuse
 from aiflow.usecases.runs.resume import decide
 from aiflow.usecases.runs.start import backlog_around, require_unbarred
 from aiflow.usecases.runs.update import require_waiting
@@ -30,6 +31,9 @@ def require_startable(engine: Engine, request_id: RequestId) -> Request:
     """Return a request that a runner could start, or refuse with what keeps it."""
     backlog = without_dead_locks(backlog_around(engine, request_id), engine.locks)
     request = backlog.by_id.get(request_id)
+    if request_id in backlog.lost:  # as the start itself would
+        reclaim_locks(engine)
+        settle_or_refuse(engine, request_id)
     if request is not None and request_id in backlog.interrupted:
         return request  # starting it goes on with the run that crashed (RUN-11)
     if request_id in backlog.locks:

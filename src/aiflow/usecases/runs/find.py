@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.next_action import ActionKind, NextAction
 from aiflow.domain.request import RequestStatus
+from aiflow.domain.run_summary import LOST
 from aiflow.errors import AiflowError, NotFoundError
 from aiflow.usecases.read_backlog import is_known
 
@@ -73,5 +74,5 @@ def load_run(engine: Engine, request_id: str, run_id: str) -> Run:
     """Return a run that exists, or say that its file is lost."""
     run = engine.runs.load(request_id, run_id)
     if run is None:
-        raise AiflowError(reason_code="RUN_LOST", request_id=request_id, run_id=run_id, detail=f"{run_id}/stage.json")
+        raise AiflowError(reason_code=LOST, request_id=request_id, run_id=run_id, detail=f"{run_id}/stage.json")
     return run

@@ -13,7 +13,7 @@ from aiflow.domain.claims import Dropped, Lost
 from aiflow.domain.lifecycle import RunOutcome, RunState
 from aiflow.domain.lock import Lock
 from aiflow.domain.request import RequestId, RequestStatus
-from aiflow.domain.run_summary import is_lost
+from aiflow.domain.run_summary import LOST, is_lost
 from aiflow.domain.runs.events import cancelled, crashed
 from aiflow.domain.runs.resume_events import lost, recovered
 from aiflow.domain.runs.worktree import Place, branch_name
@@ -94,9 +94,7 @@ def recover_run(engine: Engine, request_id: RequestId) -> Run | None:
     if finished is not None:
         return finished
     require_free(engine, request_id)
-    orphan = settle_orphan(engine, request_id)
-    if orphan is not None and orphan.is_lost:
-        raise EnvironmentProblemError(reason_code="RUN_LOST", request_id=request_id, run_id=orphan.run_id)
+    orphan = settle_or_refuse(engine, request_id)
     ended = engine.runs.load(request_id, orphan.run_id) if orphan is not None and orphan.run_id else None
     if ended is not None:
         tell_waiting(engine, ended)
@@ -187,6 +185,14 @@ def stop_interrupted(engine: Engine, lease: Lease, run: Run, end: Callable[[Run,
     return work.run
 
 
+def settle_or_refuse(engine: Engine, request_id: RequestId) -> Orphan | None:
+    """Set a request right that is `running` with nobody at work, and refuse one whose run was lost."""
+    orphan = settle_orphan(engine, request_id)
+    if orphan is not None and orphan.is_lost:
+        raise EnvironmentProblemError(reason_code=LOST, request_id=request_id, run_id=orphan.run_id)
+    return orphan
+
+
 class Orphan(NamedTuple):
     """A request that was `running` with nobody at work: the run that had ended, or was lost."""
 
@@ -226,14 +232,14 @@ def _settle_lost(engine: Engine, request_id: RequestId, latest: RunSummary | Non
             answer = settle(engine, request_id, "", RunOutcome.FAILED)
         if isinstance(answer, Dropped):
             return None
-        if latest is not None and latest.reason_code == "RUN_LOST":  # something of it is left, and says so already
+        if latest is not None and latest.reason_code == LOST:  # something of it is left, and says so already
             run_id = latest.run_id
         else:
             with lease.writing():
                 engine.runs.create(*_lost_run(engine, request_id, run_id))
     finally:
         lease.release()
-    return _settled(engine, Orphan(run_id, is_lost=True), request_id, ("RUN_LOST", RunOutcome.FAILED))
+    return _settled(engine, Orphan(run_id, is_lost=True), request_id, (LOST, RunOutcome.FAILED))
 
 
 def _lost_run(engine: Engine, request_id: RequestId, run_id: str) -> tuple[Run, Brief]:
