@@ -7,7 +7,6 @@ draws the list of commands from the texts alone.
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
 import os
 import signal
@@ -102,9 +101,6 @@ def cli(ctx: click.Context, /, project: str | None, settings: tuple[str, ...], *
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the program and leave with an exit code of SPEC §13."""
-    # A backlog is tens of thousands of small objects that are all kept: looking for garbage among them again and
-    # again costs more than everything else (PRF-1).
-    gc.set_threshold(200_000, 20, 20)
     argv = sys.argv[1:] if args is None else args
     _require_utf8(argv)
     _open_missing_streams()

@@ -157,7 +157,7 @@ UNCLEAN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069
 MAX_ID_BYTES = 180
 # What git refuses in a ref, what a file name cannot hold, and what a shell or an option parser would trip over.
 # The usual ids, which need no closer look.
-PLAIN_ID = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}"
+PLAIN_ID = r"(?!(?i:readme)(?![\w-]))[A-Za-z0-9_][A-Za-z0-9_-]{0,99}"
 _PLAIN_ID = re.compile(PLAIN_ID)
 _FORBIDDEN_IN_ID = re.compile(r"""[\s/\\~^:?*\[\]'"`$<>|&;(){}!#%]|\.\.|@\{|^[-.@]|\.$|\.lock$|\.md$""", re.IGNORECASE)
 
@@ -170,7 +170,7 @@ def normalize_id(text: str) -> RequestId:
 def is_valid_id(text: str) -> bool:
     """Tell whether an id is usable as a file name, a lock name and a git ref (REQ-2); a `README.md` is no request."""
     if _PLAIN_ID.fullmatch(text):
-        return text[:7].lower() != "readme"
+        return True
     return (
         bool(text)
         and text.isprintable()

@@ -62,11 +62,12 @@ def read_own(path: Path | str, limit: int = 10_000_000) -> bytes:
 def read_regular(path: Path | str, limit: int = 10_000_000, flags: int = 0) -> bytes:
     """Read a plain file; a pipe, a device or an endless file is refused as an OSError rather than waited for."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | flags)
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+    with os.fdopen(fd, "rb", buffering=0) as file:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
-        data = file.read(limit + 1)
-    if len(data) > limit:
+        data = file.readall() if status.st_size <= limit else None
+    if data is None or len(data) > limit:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
     return data
 

@@ -7,17 +7,17 @@ exact reader in `block.py`. A property test holds the two together.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from aiflow.domain.backlog.metadata import KNOWN_KEYS, NULLS, READERS, ROW_KEYS, MistakeError, assemble, check_id
+from aiflow.domain.backlog.metadata import NULLS, READERS, ROW_KEYS, MistakeError, assemble, check_id
 from aiflow.domain.request import (
     DATE_KEYS,
-    LIST_KEYS,
     PLAIN_ID,
     InvalidRequest,
     Problem,
     ProblemKind,
     Request,
+    Value,
     is_valid_id,
     normalize_id,
     parse_instant,
@@ -30,27 +30,37 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 5_000_000
 MAX_BLOCK_BYTES = 65_536  # a longer block goes to the exact reader, which refuses it
 
-_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_KEY = r"[A-Za-z_][A-Za-z0-9_-]*"
 _ID_LIST = re.compile(rf"depends_on: \[{PLAIN_ID}(?:, {PLAIN_ID})*\]".encode())
-_ITEM = re.compile(r"[A-Za-z0-9_.+/][A-Za-z0-9_.+/-]*")
-# What makes a one-line plain value mean something else to YAML: an indicator in front, `: `, ` #`, a colon at the end,
-# a character that YAML calls a line break or not printable.
-_NOT_PLAIN = re.compile(
-    r"^[-?:,\[\]{}#&*!|>'\"%@`~=<]|: |:$| #|[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
-)
+_PLAIN_ITEM = r"[A-Za-z0-9_.+/][A-Za-z0-9_.+/-]*"
+_ITEM = rf"(?:{_PLAIN_ITEM}|\"{_PLAIN_ITEM}\"|'{_PLAIN_ITEM}')"
+_FLOW_LIST = rf"\[(?: *{_ITEM} *(?:, *{_ITEM} *)*| *)\]"
+# A key with a list below it: an item a line, all of them equally far in.
+_BLOCK_LIST = re.compile(rf"^({_KEY}):\n( *- )({_ITEM}(?:\n\2{_ITEM})*)$".encode(), re.MULTILINE)
+# A line as most are: a key, and a text that YAML can only read as it stands, or one in quotes without another quote.
+_TEXT = r"\w !$-&(-9;-\[\]-~\u3000-\u303f\uff01-\uff65"
+_PLAIN_LINE = re.compile(rf"({_KEY}): (?:(\w[{_TEXT}\"'\\]*)|([\"'])([{_TEXT}:#]+)\3 *)")
+# What makes a printable value mean something else: an indicator in front, `: `, ` #`, a colon at the end; and what YAML
+# calls a line break or not printable.
+_NOT_PLAIN = r"^[-?:,\[\]{}#&*!|>'\"%@`~=<]|: |:$| #"
 _BREAKS = r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
-_NO_COMMENT = re.compile(_BREAKS)
-_QUOTED = rf"([\"'])((?:(?!{_BREAKS})[^\"'\\])+)\1"  # rare: compiled when it is met
 
-# A line that comes again and again, such as `status: done`, is taken apart and interpreted once: as (the key's place
-# in a row, the value), () for a line that says nothing to us, False for a line that is not for this scanner.
-_Parsed = tuple[int, Any] | tuple[()] | Literal[False]
 _PLACES: Mapping[str, int] = {key: place for place, key in enumerate(ROW_KEYS)}
-_EMPTY_ROW: list[Any] = [None] * len(ROW_KEYS)
 _ID, _DEPENDS_ON = _PLACES["id"], _PLACES["depends_on"]
+_STAMPS: Mapping[bytes, int] = {f"{key}: ".encode(): _PLACES[key] for key in DATE_KEYS}
+_STAMP = len("updated_at: ")
+_EMPTY_ROW: list[Any] = [None] * len(ROW_KEYS)
+_NOTHING = (_PLACES[""], None)  # what a comment says, or another's key
 _NUL, _CR = 0, 13  # as numbers: Python looks for a byte much faster than for a bytes of one
-_seen: dict[bytes, _Parsed] = {}
-_SEEN_LIMIT = 4096
+_REMEMBERED = 4096
+
+
+class _NotPlainError(Exception):
+    """A line that YAML has to look at."""
+
+
+# What a line that comes again and again says, such as `status: done`: a place in a row, and the value there.
+_seen: dict[bytes, tuple[int, Any]] = {}
 
 
 def read_request(stem: str, path: str, data: bytes) -> Request | InvalidRequest:
@@ -61,8 +71,8 @@ def read_request(stem: str, path: str, data: bytes) -> Request | InvalidRequest:
         except UnicodeDecodeError as error:
             return invalid(stem, path, ProblemKind.NOT_TEXT, data.count(b"\n", 0, error.start) + 1)
     plain = data.replace(b"\r\n", b"\n") if _CR in data else data
-    scanned = _scan(plain)
-    if scanned is None or scanned[0][_ID] not in (None, stem) or _NUL in data or not is_valid_id(stem):
+    scanned = _scan(plain) if _NUL not in data and is_valid_id(stem) else None
+    if scanned is None or scanned[0][_ID] not in (None, stem):
         return read_exactly(stem, path, data)
     row, body = scanned
     return assemble(stem, path, row, find_heading(plain, body) if row[0] is None else None)
@@ -106,96 +116,93 @@ def _scan(data: bytes) -> tuple[list[Any], int] | None:
     else:
         start, end = 0, data.find(b"\n\n")
         body = end + 2
-    if (
-        end < start or end > MAX_BLOCK_BYTES or (start == 0 and data.startswith((b"#", b"\n")))
-    ):  # a heading, not a comment
-        return None
-    row = _EMPTY_ROW[:]
-    has_any = start > 0
-    remembered = _seen.get
-    for line in data[start:end].split(b"\n"):
-        parsed = remembered(line)
-        if parsed is None:
-            parsed = _take_apart(line)
-        if parsed:
-            place, value = parsed
+    if end < start or end > MAX_BLOCK_BYTES or (start == 0 and data.startswith((b"#", b"\n"))):
+        return None  # a heading is no comment
+    block = data[start:end]
+    row = _read_lines(_BLOCK_LIST.sub(_as_flow_list, block) if b":\n" in block else block)
+    return (row, body) if row and (start or row != _EMPTY_ROW) else None
+
+
+def _as_flow_list(found: re.Match[bytes]) -> bytes:
+    return b"%b: [%b]" % (found[1], found[3].replace(b"\n" + found[2], b", "))
+
+
+def _read_lines(block: bytes) -> list[Any] | None:
+    """Read and interpret a block line by line, or return None if a line is not plain or a key stands twice."""
+    row, remembered = _EMPTY_ROW[:], _seen.get
+    try:
+        for line in block.split(b"\n"):
+            said = remembered(line)
+            if said is None:
+                said = _take_apart(line)
+            place, value = said
             if row[place] is not None:
                 return None
             row[place] = value
-            has_any = True
-        elif parsed is False:
-            return None
-    return (row, body) if has_any else None
+    except _NotPlainError:
+        return None
+    return row
 
 
-def _take_apart(line: bytes) -> _Parsed:
-    """Read one line, and remember the answer, except of lists of ids: they hardly ever come again."""
-    if _ID_LIST.fullmatch(line):
-        return _DEPENDS_ON, tuple(line[13:-1].decode().split(", "))
-    parsed = _read_line(line.decode())
-    if len(_seen) < _SEEN_LIMIT:
-        _seen[line] = parsed
-    return parsed
+def _take_apart(line: bytes) -> tuple[int, Any]:
+    """Read one line, first as one of those that are hardly ever the same: with a stamp or a list of ids."""
+    place = _STAMPS.get(line[:_STAMP])
+    # Python takes any sign between date and time, also one that ends a line for YAML.
+    if place is not None and (text := line[_STAMP:].decode()).isprintable() and (moment := parse_instant(text)):
+        said = place, moment
+    elif _ID_LIST.fullmatch(line):
+        return _DEPENDS_ON, tuple(line[_STAMP + 1 : -1].decode().split(", "))
+    else:
+        said = _read_line(line.decode())
+    if len(_seen) < _REMEMBERED:
+        _seen[line] = said
+    return said
 
 
-def _read_line(line: str) -> _Parsed:
-    """Split one line into key and interpreted value; () if it says nothing to us, False if YAML has to look at it."""
-    key, colon, rest = line.partition(":")
-    if not colon or key not in KNOWN_KEYS:
-        return _read_other(line, key, rest) if colon else _read_comment(line)
-    if key in DATE_KEYS and rest[:1] == " " and (moment := parse_instant(rest[1:])):
-        return _PLACES[key], moment
-    value = _plain_value(rest)
-    if value is None:
-        return False
-    try:
-        return _interpret(key, value)
-    except MistakeError:
-        return False
-
-
-def _interpret(key: str, value: str) -> _Parsed:
-    """Interpret one of our keys' values."""
-    if key in LIST_KEYS and value[:1] == "[" and value[-1:] == "]":
-        items = [item.strip(" ") for item in value[1:-1].split(",")] if value[1:-1].strip(" ") else []
-        return (_PLACES[key], READERS[key](tuple(items))) if all(map(_ITEM.fullmatch, items)) else False
-    if value[:1] in ("'", '"') and (quoted := re.fullmatch(_QUOTED, value)):
-        return _PLACES[key], READERS[key](quoted[2])
+def _read_line(line: str) -> tuple[int, Any]:
+    """Split one line into key and interpreted value; whatever YAML might read in another way is refused."""
+    if plain := _PLAIN_LINE.fullmatch(line):
+        key, text, _, quoted = plain.groups()
+        value = text.rstrip(" ") if text else quoted
+    elif (not line or line[0] == "#") and line.isprintable():
+        return _NOTHING
+    else:
+        key, value = _look_closer(line)
+    place = _PLACES.get(key)
+    if place is None:
+        return _NOTHING
     # A key without a value counts as missing, but it may still stand twice: YAML tells.
-    return False if value in NULLS or _NOT_PLAIN.search(value) else (_PLACES[key], READERS[key](value))
+    if value in NULLS:
+        raise _NotPlainError
+    try:
+        return place, READERS[key](value)
+    except MistakeError:
+        raise _NotPlainError from None
 
 
-def _plain_value(rest: str) -> str | None:
-    """Return what stands between `key:` and a comment, or None if it is not set off by a space."""
-    if rest and rest[0] != " ":
-        return None
-    before, hash_sign, comment = rest.partition(" #")
-    if hash_sign and _NO_COMMENT.search(comment):
-        return None
-    return before.strip(" ")
-
-
-def _read_other(line: str, key: str, rest: str) -> _Parsed:
-    """Pass a key that is not ours, if it surely is one line of its own."""
-    if not _KEY.fullmatch(key):
-        return _read_comment(line)
-    value = _plain_value(rest)
-    return False if value is None or _NOT_PLAIN.search(value) else ()
-
-
-def _read_comment(line: str) -> _Parsed:
-    """Pass a comment or an empty line."""
-    return () if (not line or line[0] == "#") and not _NO_COMMENT.search(line) else False
+def _look_closer(line: str) -> tuple[str, Value]:
+    """Split a line that has a list, a comment or signs in it."""
+    key, colon, rest = line.partition(":")
+    if not colon or rest[:1] not in ("", " ") or not re.fullmatch(_KEY, key) or not rest.isprintable():
+        raise _NotPlainError
+    text = rest.partition(" #")[0].strip(" ")
+    if re.fullmatch(_FLOW_LIST, text):
+        return key, tuple(re.findall(_PLAIN_ITEM, text))
+    if re.search(_NOT_PLAIN, text):
+        raise _NotPlainError
+    return key, text
 
 
 def is_plain(value: str) -> bool:
     """Tell whether a value can stand as it is after `key: `."""
-    return value not in NULLS and value == value.strip() and value[0] != "[" and not _NOT_PLAIN.search(value)
+    if value in NULLS or value != value.strip() or value[0] == "[":
+        return False
+    return not re.search(rf"{_NOT_PLAIN}|{_BREAKS}", value)
 
 
 def is_plain_item(value: str) -> bool:
     """Tell whether a value can stand as it is in a list."""
-    return value not in NULLS and _ITEM.fullmatch(value) is not None
+    return value not in NULLS and re.fullmatch(_PLAIN_ITEM, value) is not None
 
 
 def invalid(stem: str, path: str, kind: ProblemKind, line: int | None = None, **facts: str) -> InvalidRequest:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from aiflow.domain.request import InvalidRequest, Request, RequestStatus
 from aiflow.errors import AiflowError, ConflictError, EnvironmentProblemError, NotFoundError
-from aiflow.messages.details import words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,6 +122,7 @@ class FileSource:
     def may_go_on(self, request_id: RequestId) -> Refusal | None:
         """Refuse what a person put away."""
         from aiflow.domain.claims import Refusal
+        from aiflow.messages.details import words
 
         status = self.load(request_id).status
         if status in _CLAIMABLE:

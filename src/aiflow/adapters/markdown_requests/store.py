@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 FOLDER = "requests"
 # A link is refused here and looked at closer; a pipe nobody writes to does not keep us waiting.
 _READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
-_CHUNK = 65536
+# Most files end within the first read; room that is not used costs more than a second one.
+_FIRST_BYTES, _MORE_BYTES = 4096, 65536
 OTHERS_NAMED = 3
 
 
@@ -247,8 +248,8 @@ def _read_plain_file(name: str, folder_fd: int) -> bytes | None:
     except OSError:
         return None
     try:
-        data = os.read(fd, _CHUNK)
-        return data if len(data) < _CHUNK else _read_rest(fd, data)
+        data = os.read(fd, _FIRST_BYTES)
+        return data if len(data) < _FIRST_BYTES else _read_rest(fd, data)
     except OSError:
         return None
     finally:
@@ -258,7 +259,7 @@ def _read_plain_file(name: str, folder_fd: int) -> bytes | None:
 def _read_rest(fd: int, data: bytes) -> bytes:
     """Read on to the end of a large file; nothing at all if it is too large."""
     chunks, size = [data], len(data)
-    while chunk := os.read(fd, 1 << 20):
+    while chunk := os.read(fd, _MORE_BYTES):
         chunks.append(chunk)
         size += len(chunk)
         if size > MAX_FILE_BYTES:

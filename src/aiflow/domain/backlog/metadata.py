@@ -51,14 +51,15 @@ class MistakeError(Exception):
         self.facts = tuple(facts.items())
 
 
-# Values as a row, in this order: what a reader of tens of thousands of files fills without looking names up.
-ROW_KEYS = ("title", "priority", "status", "depends_on", "labels", "created_at", "updated_at", "id")
+# Values as a row, in this order: what a reader of tens of thousands of files fills without looking names up. The last
+# place is nobody's and stays empty.
+ROW_KEYS = ("title", "priority", "status", "depends_on", "labels", "created_at", "updated_at", "id", "")
 
 
 def assemble(stem: str, where: str, row: Sequence[Any], heading: str | None) -> Request:
     """Make a request of a row of interpreted values; what is missing (None) gets REQ-2's defaults."""
     request_id: Any = stem if stem.isascii() else normalize_id(stem)
-    title, priority, status, depends_on, labels, created_at, updated_at, _ = row
+    title, priority, status, depends_on, labels, created_at, updated_at, _, _ = row
     is_complete = priority and status and created_at and updated_at
     return Request(
         request_id,
