@@ -17,10 +17,11 @@ from typing import NamedTuple
 import claims
 import locks
 import night
+import peer
 import runs
 import store
 import waking
-from backlog import make_backlog
+from backlog import MIXES, make_backlog
 
 FLOOR = "import os\nfor entry in os.scandir('requests'): entry.stat()"
 NAIVE = """
@@ -73,50 +74,65 @@ def fastest(rounds: int, programs: dict[str, Program]) -> dict[str, float]:
     return best
 
 
-def make_projects(scratch: Path) -> tuple[Path, Path, Path]:
-    """Make a project with 10,000 requests, one with 100,000 and one with none, each set up by `aiflow init`."""
-    small, large, empty = scratch / "small", scratch / "large", scratch / "empty"
-    make_backlog(small, 10_000, 500)
-    make_backlog(large, 100_000, 500)
-    (empty / "requests").mkdir(parents=True)
-    for root in (small, large, empty):
+COUNT = 10_000
+
+
+def make_projects(scratch: Path) -> dict[str, Path]:
+    """Make a project of each mix, one that is ten times as large and one with no requests, set up by `aiflow init`."""
+    projects = {mix: scratch / mix for mix in (*MIXES, "large", "empty")}
+    for mix in MIXES:
+        make_backlog(projects[mix], COUNT, 500, mix)
+    make_backlog(projects["large"], 10 * COUNT, 500, "dense")
+    (projects["empty"] / "requests").mkdir(parents=True)
+    for root in projects.values():
         subprocess.run(["git", "init", "-q", "-b", "main"], cwd=root, check=True)
         subprocess.run([AIFLOW, "init"], cwd=root, stdout=subprocess.DEVNULL, check=True)
-    return small, large, empty
+    return projects
 
 
 def measure(scratch: Path, rounds: int) -> list[Goal]:
     """Measure everything."""
-    small, large, empty = make_projects(scratch)
-    times = fastest(
-        rounds,
-        {
-            "floor": (small, (PYTHON, "-c", FLOOR)),
-            "next": (small, (AIFLOW, "next", "--json")),
-            "start": (empty, (AIFLOW, "next", "--json")),
-            "help": (empty, (AIFLOW, "--help")),
-            "click": (empty, (PYTHON, "-c", "import click")),
-        },
-    )
-    slow = fastest(
-        max(3, rounds // 5),
-        {
-            "small": (small, (AIFLOW, "next", "--json")),
-            "large": (large, (AIFLOW, "next", "--json")),
-            "naive": (small, (PYTHON, "-c", NAIVE)),
-        },
-    )
-    per_small = (slow["small"] - times["start"]) / 10_000
-    per_large = (slow["large"] - times["start"]) / 100_000
     return [
-        Goal("PRF-1  next, 10,000 requests / start + scandir + stat", times["next"], times["floor"], 6.0),
-        Goal("PRF-1  per request, 100,000 / 10,000 requests", per_large, per_small, 1.15),
-        Goal("       naive YAML reader, 10,000 / the same floor", slow["naive"], times["floor"], None),
-        Goal("       next, no requests / the same floor", times["start"], times["floor"], None),
-        Goal("PRF-6  aiflow --help / import click", times["help"], times["click"], 1.8),
+        *measure_backlog(scratch, rounds),
         *measure_runs(scratch, rounds),
         *measure_night(scratch),
         *measure_queue(scratch),
+    ]
+
+
+def measure_backlog(scratch: Path, rounds: int) -> list[Goal]:
+    """Measure reading and choosing, whatever the mix, and beside a peer on the same backlog."""
+    projects = make_projects(scratch)
+    empty, ask = projects["empty"], (AIFLOW, "next", "--json")
+    programs: dict[str, Program] = {mix: (projects[mix], ask) for mix in (*MIXES, "empty")}
+    programs |= {f"{mix} floor": (projects[mix], (PYTHON, "-c", FLOOR)) for mix in MIXES}
+    programs |= {"help": (empty, (AIFLOW, "--help")), "click": (empty, (PYTHON, "-c", "import click"))}
+    peers = ("usual", "dense") if peer.is_there() else ()
+    for mix in peers:
+        peer.make(scratch / f"{mix}-peer", COUNT, mix)
+        programs[f"{mix} peer"] = (scratch / f"{mix}-peer", peer.ASK)
+    times = fastest(rounds, programs)
+    slow = fastest(
+        max(3, rounds // 5),
+        {
+            "small": programs["dense"],
+            "large": (projects["large"], ask),
+            "naive": (projects["dense"], (PYTHON, "-c", NAIVE)),
+        },
+    )
+    per_small = (slow["small"] - times["empty"]) / COUNT
+    per_large = (slow["large"] - times["empty"]) / (10 * COUNT)
+    floor = times["dense floor"]
+    return [
+        *(
+            Goal(f"PRF-1  next, 10,000, {mix} / scandir + stat", times[mix], times[f"{mix} floor"], 6.0)
+            for mix in MIXES
+        ),
+        *(Goal(f"PRF-1  next, {mix} / {peer.NAME} ready", times[mix], times[f"{mix} peer"], 1.0) for mix in peers),
+        Goal("PRF-1  per request, 100,000 / 10,000, dense", per_large, per_small, 1.15),
+        Goal("       naive YAML reader, 10,000, dense / scandir + stat", slow["naive"], floor, None),
+        Goal("       next, no requests / scandir + stat", times["empty"], floor, None),
+        Goal("PRF-6  aiflow --help / import click", times["help"], times["click"], 1.8),
     ]
 
 
