@@ -47,6 +47,7 @@ class ActionKind(StrEnum):
     STORE_START = "store_start"
     STORE_STATUS = "store_status"
     STORE_LOGS = "store_logs"
+    STORE_ROTATE_KEY = "store_rotate_key"
     SHELL = "shell"
 
 

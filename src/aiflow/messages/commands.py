@@ -32,6 +32,7 @@ _WORDS: Mapping[ActionKind, tuple[str, ...]] = {
     ActionKind.QUEUE_CANCEL: ("queue", "cancel"),
     ActionKind.STORE_START: ("store", "start"),
     ActionKind.STORE_STATUS: ("store", "status"),
+    ActionKind.STORE_ROTATE_KEY: ("store", "rotate-key"),
     ActionKind.STORE_LOGS: ("store", "logs"),
 }
 # Options that a kind has by itself.

@@ -178,8 +178,11 @@ class StoreStatus(NamedTuple):
 class LocalStore(Protocol):
     """The DynamoDB Local that aiflow fetches, starts and stops by itself, one per user (QUE-2, QUE-2a)."""
 
-    def start(self, progress: Callable[[str, float | None], None]) -> StoreStatus:
-        """Start it if it does not run, fetching it first where it is missing; two at once start one."""
+    def start(self, progress: Callable[[str, float | None], None], *, is_key_new: bool = False) -> StoreStatus:
+        """Start it if it does not run, fetching it first where it is missing; two at once start one.
+
+        With a new key it is started again if it runs; its tasks are kept.
+        """
 
     def stop(self) -> bool:
         """Stop it; False if it did not run."""

@@ -143,7 +143,7 @@ def test_eight_starts_at_once_give_one_store_that_is_the_users_alone(home: Store
     home.store.chmod(0o755)
     exposed = checks(bench, "doctor", "--full", code=3)["store"]
     assert (exposed["result"], exposed["evidence"]) == ("FAIL", [str(home.store)])
-    assert exposed["fix"] == f"chmod -R go-rwx {home.store}"
+    assert exposed["fix"] == "aiflow store rotate-key"
 
     runner = WakePipes(str(home.data / "wake"), "app", "r1")
     stopped = home.aiflow("store", "stop").stdout
@@ -495,18 +495,21 @@ def test_docker_is_the_second_way(home: StoreHome) -> None:
 echo "$@" >> {state}.calls
 case "$1" in
 info) exit 0;;
-inspect) kill -0 $(cat {state}.pid) 2>/dev/null && echo true || exit 1;;
+inspect) kill -0 $(cat {state}.pid) 2>/dev/null && echo "true $(cat {state}.began)" || exit 1;;
 stop) kill $(cat {state}.pid); rm {state}.pid;;
 rm) exit 0;;
 logs) cat {state}.log;;
-run) port=$(echo "$@" | sed 's/.*127.0.0.1:\\([0-9]*\\):8000.*/\\1/')
+run) case "$*" in *--entrypoint*)
+    for last; do :; done; cd {state}.volume; exec sh -c "$(echo "$last" | sed 's#cd /data#true#')";; esac
+  port=$(echo "$@" | sed 's/.*127.0.0.1:\\([0-9]*\\):8000.*/\\1/')
   mkdir -p {state}.volume; cd {folder}
   setsid {java} -Djava.io.tmpdir={state}.volume -Djava.library.path=./DynamoDBLocal_lib -jar DynamoDBLocal.jar -port $port -dbPath {state}.volume \\
-    > {state}.log 2>&1 < /dev/null & echo $! > {state}.pid;;
+    > {state}.log 2>&1 < /dev/null & echo $! > {state}.pid
+  echo "$! {{\\"8000/tcp\\":[{{\\"HostIp\\":\\"127.0.0.1\\",\\"HostPort\\":\\"$port\\"}}]}}" > {state}.began;;
 esac"""
     program(home.folder / "bin", "docker", script)
     path = home.without("java")["PATH"]
-    for name in ("sed", "mkdir", "setsid", "rm", "kill"):
+    for name in ("sed", "mkdir", "setsid", "rm", "kill", "mv"):
         link = Path(path, name)
         found = [Path(each, name) for each in ("/usr/bin", "/bin") if Path(each, name).exists()]
         if found and not link.exists():
@@ -521,6 +524,15 @@ esac"""
     store = open_store(settle({Source.FLAG: {}}), home.aiflow.environ, SILENT)
     store.prepare()
     assert "SharedDb" in home.aiflow("store", "logs").stdout
+    # A new key finds the same tables, by way of no command line.
+    key = home.key
+    home.aiflow("store", "rotate-key")
+    assert home.key != key
+    assert LocalDynamo(home.aiflow.environ).status().is_running
+    with contextlib.suppress(EnvironmentProblemError):
+        store.check()  # the first call finds out that the old key is no more
+    assert store.check() == ()
+    assert not any(each in Path(f"{state}.calls").read_text() for each in (key, home.key))
     # Java has come meanwhile: the tasks are in Docker, and so it stays.
     home.aiflow("store", "stop")
     home.aiflow("store", "status", code=3)

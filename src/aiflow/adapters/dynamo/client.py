@@ -148,7 +148,9 @@ class DynamoClient:
         except ClientError as error:
             raise self._of_answer(error.response) from error
         except BotoCoreError as error:
-            raise self._without_answer(error) from error
+            # What our own connections refuse comes wrapped.
+            unsent = getattr(error.kwargs.get("error"), "words", None)
+            raise (self._problem("STORE_UNREACHABLE", unsent) if unsent else self._without_answer(error)) from error
         except (OSError, ValueError) as error:  # a broken connection, or an answer that is none
             raise self._problem("STORE_UNREACHABLE", error) from error
         if _MEMBERS.get(operation, "ResponseMetadata") not in answer:

@@ -108,7 +108,7 @@ def replace_file(path: Path, data: bytes, scratch: Path, expected: bytes | None 
         return replace_file(path, data, path.parent, expected)
     finally:
         temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return True
 
 
@@ -156,7 +156,7 @@ def create_file(path: Path, data: bytes, scratch: Path) -> bool:
         return create_file(path, data, path.parent)
     finally:
         temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return True
 
 
@@ -189,7 +189,7 @@ def _write_temporary(path: Path, data: bytes, scratch: Path) -> Path:
     return temporary
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Flush a folder, so that a rename survives a power cut."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from aiflow.ports.tasks import LocalStore, StoreStatus
 
 LINES = 50
-ACTIONS = ("start", "stop", "status", "logs")
+ROTATE_KEY = "rotate-key"
+ACTIONS = ("start", "stop", "status", "logs", ROTATE_KEY)
 
 
 @make_command("store", is_lenient=True)
@@ -60,10 +61,12 @@ def command(session: CliSession, as_json: bool, action: str | None, lines: int |
 
 def _act(session: CliSession, store: LocalStore, action: str, *, is_quiet: bool) -> str:
     """Start or stop the store, and return the key of what to say of that; nothing for a look."""
-    if action == "start":
+    if action in ("start", ROTATE_KEY):
         with store_progress(session.texts, is_quiet=is_quiet) as progress:
             was_running = store.status().is_running
-            store.start(progress)
+            store.start(progress, is_key_new=action == ROTATE_KEY)
+        if action == ROTATE_KEY:
+            return "store.key_changed"
         return "store.running" if was_running else "store.started"
     if action == "stop":
         return "store.stopped" if store.stop() else "store.was_stopped"

@@ -28,6 +28,8 @@ class ObstacleKind(StrEnum):
     NOT_REACHED = "not_reached"
     NOT_DYNAMODB = "not_dynamodb"
     OTHER_ANSWER = "other_answer"
+    STRANGER = "stranger"
+    MOVED = "moved"
     WAITED = "waited"
     LEFT = "left"
     LEFT_SILENT = "left_silent"

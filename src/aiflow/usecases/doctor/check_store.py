@@ -50,7 +50,7 @@ def check_store(settings: Settings, look: StoreLook, texts: Texts) -> Iterator[F
         yield _failed(error, texts)
         return
     if status.exposed:
-        fix = shell(f"chmod -R go-rwx {status.exposed[0]}")
+        fix = NextAction(ActionKind.STORE_ROTATE_KEY)
         yield Finding("store", Health.FAIL, None, "store.exposed", (), status.exposed, fix)
     if status.is_running:
         yield from _check_tables(status.endpoint or "", look, texts)

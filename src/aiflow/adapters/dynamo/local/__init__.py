@@ -1,6 +1,7 @@
 """The store of this machine (QUE-2, QUE-2a): DynamoDB Local, fetched, started and stopped by aiflow, one per user.
 
-What was written down of it is never believed: the process is looked at, and asked with our own key.
+What was written down of it is never believed: the process is looked at, and asked with our own key, which nobody else
+is told (`proof.py`). A key that others may know is changed, and its database with it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from aiflow.adapters.dynamo.local.folder import DOCKER, JAVA, Record, StoreFolde
 from aiflow.adapters.dynamo.local.health import HOST, problem_at
 from aiflow.adapters.dynamo.local.java import Java, find_java
 from aiflow.adapters.dynamo.local.log_file import follow_log, log_end
+from aiflow.adapters.dynamo.local.proof import by_process, stranger
 from aiflow.adapters.files.atomic_files import translated
 from aiflow.adapters.files.guard_files import guarded
 from aiflow.adapters.files.user_folders import cache_home
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from aiflow.adapters.dynamo.client import StoreAddress
+    from aiflow.adapters.dynamo.local.proof import Connect, Prove
 
     Progress = Callable[[str, float | None], None]
 
@@ -42,17 +45,27 @@ class LocalDynamo:
         self._folder = StoreFolder(environ)
         self._cache = cache_home(environ) / "dynamodb-local"
 
-    def start(self, progress: Progress) -> StoreStatus:
-        """Start it if it does not run, fetching it first where it is missing; two at once start one."""
+    def start(self, progress: Progress, *, is_key_new: bool = False) -> StoreStatus:
+        """Start it if it does not run, fetching it first where it is missing; two at once start one.
+
+        With a new key it is started again if it runs; so it is if others could read the key that it has.
+        """
         with translated(self._folder.path):
+            could_be_read = self._folder.key() is not None and bool(self._folder.exposed())
             self._folder.make()
             self._folder.make_key()
-            status = self.status()
-            if status.is_running:
+            # Where nothing can be kept from others, another key would be no better.
+            if is_key_new or (could_be_read and not self._folder.exposed()):
+                self._folder.plan_key()
+            if (status := self._as_it_should()) is not None:
                 return status
-            with guarded(self._folder.guard):
-                status = self.status()  # somebody may have started it while we waited
-                return status if status.is_running else self._start(progress)
+            with guarded(self._folder.guard):  # somebody may have started it while we waited
+                return self._as_it_should() or self._start(progress)
+
+    def _as_it_should(self) -> StoreStatus | None:
+        """Return how it is if it runs, with the key that it shall have."""
+        status = self.status()
+        return status if status.is_running and self._folder.next_key() is None else None
 
     def stop(self) -> bool:
         """Stop it; False if it did not run."""
@@ -73,9 +86,9 @@ class LocalDynamo:
         about = StoreStatus(False, data=str(self._folder.data), log=str(self._folder.log), exposed=exposed)  # noqa: FBT003
         if record is None or key is None or record.is_stopped:
             return about._replace(is_stopped=record is not None and record.is_stopped)
-        about = about._replace(how=record.how, endpoint=f"http://{HOST}:{record.port}")
+        about = about._replace(how=record.how, endpoint=_endpoint(record))
         is_alive = self._lives(record)
-        problem = problem_at(record.port, key) if is_alive else None
+        problem = problem_at(record.port, key, self._proof_of(record)) if is_alive else None
         if not is_alive or (problem is not None and not self._lives(record)):  # it may have ended while it was asked
             return about._replace(endpoint=None, problem=_gone(record))
         about = about._replace(pid=record.pid, problem=problem)
@@ -115,18 +128,34 @@ class LocalDynamo:
         assert key is not None
         return local_address(status.endpoint, key)
 
+    def prove(self, address: StoreAddress, connect: Connect) -> Obstacles | None:
+        """Connect to an address, and say why nothing may be sent there: it is not, or no longer, our store's."""
+        with translated(self._folder.path):
+            record, key = self._folder.record(), self._folder.key()
+        if record is None or record.is_stopped or (_endpoint(record), key) != (address.endpoint, address.access_key):
+            return Obstacles.of(ObstacleKind.MOVED)
+        return self._proof_of(record)(connect)
+
     def _start(self, progress: Progress) -> StoreStatus:
         before = self._folder.record()
         if before is not None and not before.is_stopped and self._lives(before):
             progress("wait", None)
-            if self._comes_round(before):
+            if self._folder.next_key() is None and self._comes_round(before):
                 return self.status()
             self._end(before)  # it is of no use, and has the data open
         way = self._find_way(before.how if before else None, progress)
+        self._change_key(way)
         progress("start", None)
         self._folder.rotate_log()
         way.run(self._folder, before.port if before else None)
         return self.status()
+
+    def _change_key(self, way: by_java.JavaStore | DockerStore) -> None:
+        """Let the next key be ours if there is one, and the data be its own; killed in between, the next start does."""
+        old, new = self._folder.key(), self._folder.next_key()
+        if old is not None and new is not None:
+            way.move_data(self._folder, old, new)
+            self._folder.change_key()
 
     def _comes_round(self, record: Record) -> bool:
         """Give one that lives and does not answer some time: it may be overloaded, or not yet ready."""
@@ -138,11 +167,18 @@ class LocalDynamo:
         return False
 
     def _lives(self, record: Record) -> bool:
-        """Tell whether what was written down is still there; only then is the key told to whoever listens."""
+        """Tell whether what was written down is still there."""
         if record.container is None:
             return record.is_process_alive()
         docker = installed_docker(self._environ)
         return docker is not None and docker.is_running(record)
+
+    def _proof_of(self, record: Record) -> Prove:
+        """Return how it is proved that what was written down has the other end of a connection."""
+        if record.container is None:
+            return by_process(record)
+        docker = installed_docker(self._environ)
+        return docker.prove_by(record) if docker else lambda _connect: stranger(record.port)
 
     def _end(self, record: Record) -> bool:
         if record.container is None:
@@ -190,6 +226,10 @@ class LocalDynamo:
         if before == DOCKER:
             return (Obstacle(ObstacleKind.RAN_BY_DOCKER, (folder, ("engine", "Docker"))),)
         return (Obstacle(ObstacleKind.RAN_BY_JAVA, (folder,)),) if before == JAVA else ()
+
+
+def _endpoint(record: Record) -> str:
+    return f"http://{HOST}:{record.port}"
 
 
 def _gone(record: Record) -> Obstacles:

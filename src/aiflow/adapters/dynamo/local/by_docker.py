@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.adapters.dynamo.local.by_java import START_SECONDS, free_ports, not_started
 from aiflow.adapters.dynamo.local.folder import DOCKER, Record
 from aiflow.adapters.dynamo.local.health import HOST, problem_at
+from aiflow.adapters.dynamo.local.proof import Connect, Prove, stranger
 from aiflow.domain.queue.store_obstacles import Obstacle, ObstacleKind, Obstacles
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ IMAGE = "amazon/dynamodb-local:3.3.0"
 ANSWER_SECONDS = 20
 FETCH_SECONDS = 1800
 _LOOK_SECONDS = 0.5
+# A fresh volume is root's; within the container, root has no rights but to write there.
+_CONFINED = ("--user", "root", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
+_RENAME = """read -r old && read -r new && cd /data || exit 1
+for file in "$old"_*; do if [ -e "$file" ]; then mv "$file" "$new${file#"$old"}" || exit 1; fi; done"""
 
 
 class DockerStore(NamedTuple):
@@ -33,8 +38,7 @@ class DockerStore(NamedTuple):
 
     def run(self, folder: StoreFolder, usual_port: int | None) -> Record:
         """Start it in a container and wait until it answers; Docker fetches the image where it is missing."""
-        # Named by the folder, so that it is found again and two users of one engine have one each.
-        name = f"aiflow-store-{hashlib.sha256(os.fsencode(folder.path)).hexdigest()[:12]}"
+        name = container_name(folder)
         problem = Obstacles(())
         for port in free_ports(usual_port):
             record = Record(DOCKER, port, container=name)
@@ -50,7 +54,7 @@ class DockerStore(NamedTuple):
 
     def _answering(self, folder: StoreFolder, record: Record) -> Record:
         key, until = folder.key() or "", time.monotonic() + START_SECONDS
-        while (problem := problem_at(record.port, key)) is not None:
+        while (problem := problem_at(record.port, key, self.prove_by(record))) is not None:
             if time.monotonic() > until or not self.is_running(record):
                 last = self.log(record, 1).strip()[:300]
                 raise not_started(problem.and_also(ObstacleKind.LAST_LINE, words=last) if last else problem)
@@ -59,8 +63,37 @@ class DockerStore(NamedTuple):
 
     def is_running(self, record: Record) -> bool:
         """Tell whether the container runs."""
-        code, said = self._call("inspect", "--format", "{{.State.Running}}", str(record.container))
-        return code == 0 and said.strip() == "true"
+        return self._begun(record) is not None
+
+    def prove_by(self, record: Record) -> Prove:
+        """Prove that a connection ends in the container: it has the port, and had it since before we connected.
+
+        The port belongs to a process of the engine, which is not ours to look at.
+        """
+
+        def prove(connect: Connect) -> Obstacles | None:
+            begun = self._begun(record)
+            connect()
+            is_ours = begun is not None and self._begun(record) == begun
+            return None if is_ours else stranger(record.port)
+
+        return prove
+
+    def _begun(self, record: Record) -> str | None:
+        """Return what tells this start of the container from any other; None if it does not run at its port."""
+        about = "{{.State.Running}} {{.State.StartedAt}} {{json .HostConfig.PortBindings}}"
+        code, said = self._call("inspect", "--format", about, str(record.container))
+        is_there = said.startswith("true ") and f'"HostPort":"{record.port}"' in said
+        return said if code == 0 and is_there else None
+
+    def move_data(self, folder: StoreFolder, old: str, new: str) -> None:
+        """Give the database the name by which the new key finds it; no list of processes shows the keys."""
+        options = ("--rm", "--interactive", "--volume", f"{container_name(folder)}:/data", *_CONFINED)
+        self._call("rm", "--force", container_name(folder))  # one that nobody wrote down would have it open
+        command = ("--entrypoint", "/bin/sh", IMAGE, "-c", _RENAME)
+        code, said = self._call("run", *options, *command, told=f"{old}\n{new}\n")
+        if code != 0:
+            raise not_started(_refused(code, said.strip()))
 
     def end(self, record: Record) -> bool:
         """Stop and remove the container; the data stays, in a volume of the same name."""
@@ -86,8 +119,13 @@ class DockerStore(NamedTuple):
             finally:
                 process.kill()
 
-    def _call(self, *arguments: str, seconds: float = ANSWER_SECONDS) -> tuple[int, str]:
-        return _docker(self.program, arguments, self.environ, seconds)
+    def _call(self, *arguments: str, seconds: float = ANSWER_SECONDS, told: str = "") -> tuple[int, str]:
+        return _docker(self.program, arguments, self.environ, seconds, told)
+
+
+def container_name(folder: StoreFolder) -> str:
+    """Name the container and its volume by the folder: it is found again, and two users of one engine have one each."""
+    return f"aiflow-store-{hashlib.sha256(os.fsencode(folder.path)).hexdigest()[:12]}"
 
 
 def installed_docker(environ: Mapping[str, str]) -> DockerStore | None:
@@ -108,19 +146,20 @@ def find_docker(environ: Mapping[str, str]) -> DockerStore | Obstacle:
 def _run_arguments(name: str, port: int) -> tuple[str, ...]:
     return (
         *("run", "--detach", "--name", name, "--publish", f"{HOST}:{port}:8000", "--volume", f"{name}:/data"),
-        # A fresh volume is root's; within the container, root has no rights but to write there.
-        *("--user", "root", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", IMAGE),
+        *(*_CONFINED, IMAGE),
         *("-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"),
         *("-dbPath", "/data", "-disableTelemetry"),
     )
 
 
-def _docker(program: str, arguments: tuple[str, ...], environ: Mapping[str, str], seconds: float) -> tuple[int, str]:
+def _docker(
+    program: str, arguments: tuple[str, ...], environ: Mapping[str, str], seconds: float, told: str = ""
+) -> tuple[int, str]:
     try:
         done = subprocess.run(
             [program, *arguments],
             env=dict(environ),
-            stdin=subprocess.DEVNULL,
+            input=told.encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=seconds,

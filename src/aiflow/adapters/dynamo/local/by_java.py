@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.adapters.dynamo.local.folder import JAVA, LARGE_LOG_BYTES, Record
 from aiflow.adapters.dynamo.local.health import problem_at
 from aiflow.adapters.dynamo.local.java import bare_environment
+from aiflow.adapters.dynamo.local.proof import by_process
 from aiflow.adapters.processes.machine import boot_id, pid_namespace
 from aiflow.adapters.processes.table import started_at
 from aiflow.domain.queue.store_obstacles import ObstacleKind, Obstacles
@@ -53,6 +54,15 @@ class JavaStore(NamedTuple):
                 raise not_started(_left(process.returncode, said))
         raise not_started(Obstacles.of(ObstacleKind.NO_PORT))
 
+    def move_data(self, folder: StoreFolder, old: str, new: str) -> None:
+        """Give the database the name by which the new key finds it; nobody has it open meanwhile."""
+        alive = os.open(folder.alive, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            _lock(alive)
+            folder.rename_data(old, new)
+        finally:
+            os.close(alive)
+
     def _launch(self, folder: StoreFolder, port: int) -> tuple[subprocess.Popen[bytes], Record]:
         options = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
         options += [f"-XX:ErrorFile={folder.path}/crash.log", f"-Djava.io.tmpdir={folder.scratch}"]
@@ -89,7 +99,7 @@ class JavaStore(NamedTuple):
         key, until = folder.key() or "", time.monotonic() + START_SECONDS
         problem = Obstacles(())
         while process.poll() is None and time.monotonic() < until:
-            found = problem_at(record.port, key)
+            found = problem_at(record.port, key, by_process(record))
             if found is None and process.poll() is None:
                 process.returncode = 0  # it outlives us on purpose
                 return True

@@ -1,7 +1,7 @@
 """The client of this machine's store (QUE-2): finds it again on another port, and starts it again if it died.
 
 A call that failed stays failed: whether it happened is not known, and who must know asks again, by then of the store
-that answers.
+that answers. Nothing is sent on a connection before it is proved that the store has its other end (QUE-2a).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from aiflow.adapters.dynamo.client import ATTEMPTS, DynamoClient, bare_client
+from aiflow.adapters.dynamo.local.proved_connections import prove_connections
 from aiflow.domain.next_action import ActionKind, NextAction, shell
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.messages.details import words
@@ -19,6 +20,7 @@ from aiflow.messages.details import words
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from aiflow.adapters.dynamo.client import StoreAddress
     from aiflow.adapters.dynamo.local import LocalDynamo
 
 # A store that cannot be started is not tried at every call.
@@ -31,10 +33,10 @@ class LocalClient(DynamoClient):
     """Calls to this machine's own store; may be used by several threads at once."""
 
     def __init__(self, local: LocalDynamo, progress: Callable[[str, float | None], None]) -> None:
-        address = local.address(progress)
-        super().__init__(address, bare_client(address), ATTEMPTS)
-        self.help = {"start": START}
         self._local = local
+        self._address = local.address(progress)
+        super().__init__(self._address, self._proved(self._address), ATTEMPTS)
+        self.help = {"start": START}
         self._lock = threading.Lock()
         self._looked_at = -AGAIN_SECONDS
 
@@ -48,6 +50,12 @@ class LocalClient(DynamoClient):
                 self._find_again(used)
                 self._look_at_disk()
             raise
+
+    def _proved(self, address: StoreAddress) -> Any:
+        """Make botocore's client such that it sends nothing to a stranger."""
+        client = bare_client(address)
+        prove_connections(client, str(address.endpoint), lambda connect: self._local.prove(address, connect))
+        return client
 
     def _look_at_disk(self) -> None:
         """Name a full disk, of which the store tells only that something failed."""
@@ -66,8 +74,8 @@ class LocalClient(DynamoClient):
                 is_gone = status.endpoint is None and not status.is_stopped
                 if status.is_running or is_gone:
                     address = self._local.address(lambda _step, _fraction: None)
-                    if address.name != self.name:
-                        self.name, self._client = address.name, bare_client(address)
+                    if address != self._address:
+                        self._address, self.name, self._client = address, address.name, self._proved(address)
             except AiflowError:
                 pass  # the caller is told of its own call
             finally:

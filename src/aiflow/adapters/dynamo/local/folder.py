@@ -11,7 +11,7 @@ import os
 import shutil
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiflow.adapters.files.atomic_files import create_file, read_regular, replace_file
+from aiflow.adapters.files.atomic_files import create_file, read_regular, replace_file, sync_folder
 from aiflow.adapters.files.file_system import is_network, kind_of
 from aiflow.adapters.files.guard_files import guarded
 from aiflow.adapters.files.user_folders import data_home, private_folder
@@ -67,6 +67,7 @@ class StoreFolder:
         self.alive = self.path / "alive"
         self.scratch = self.path / "tmp"
         self._key = self.path / "key"
+        self._next_key = self.path / "key.next"
         self._record = self.path / "state.json"
 
     def make(self) -> None:
@@ -80,11 +81,29 @@ class StoreFolder:
 
     def key(self) -> str | None:
         """Return the access key of our database, None if there is none yet."""
-        try:
-            key = read_regular(self._key, 1000).decode("ascii").strip()
-        except (FileNotFoundError, UnicodeDecodeError):
-            return None
-        return key if key.isalnum() else None
+        return _read_key(self._key)
+
+    def next_key(self) -> str | None:
+        """Return the key that is to take the place of ours as soon as the store is started again."""
+        return _read_key(self._next_key)
+
+    def plan_key(self) -> None:
+        """Make up the next key: somebody else may know the one we have."""
+        if self.next_key() is None:
+            with guarded(self.guard):
+                if self.next_key() is None:
+                    self._next_key.unlink(missing_ok=True)
+                    self._make_key_file(self._next_key)
+
+    def change_key(self) -> None:
+        """Let the next key be ours, once the data has its name."""
+        self._next_key.replace(self._key)
+
+    def rename_data(self, old: str, new: str) -> None:
+        """Give the files of the old key's database the name that the new key finds; done again, nothing happens."""
+        for path in self.data.glob(f"{old}_*"):
+            path.rename(path.with_name(f"{new}{path.name.removeprefix(old)}"))
+        sync_folder(self.data)  # before the key: a power cut must not leave the new one with the old name
 
     def make_key(self) -> str:
         """Return the access key, made up by chance the first time: who does not know it sees another database."""
@@ -95,13 +114,16 @@ class StoreFolder:
             ):  # or two at once each make one, and the first loses what it has begun with its own
                 if self.key() is None:
                     self._key.unlink(missing_ok=True)  # empty or damaged: no database was ever named by it
-                    create_file(self._key, f"{os.urandom(20).hex()}\n".encode(), self.path)
-                    self._key.chmod(0o600)
+                    self._make_key_file(self._key)
             key = self.key()
             assert key is not None
         elif self._key.stat().st_mode & 0o077:
             self._key.chmod(0o600)
         return key
+
+    def _make_key_file(self, path: Path) -> None:
+        create_file(path, f"{os.urandom(20).hex()}\n".encode(), self.path)
+        path.chmod(0o600)
 
     def exposed(self) -> tuple[str, ...]:
         """Return what of it others than the user may read or change."""
@@ -144,3 +166,11 @@ class StoreFolder:
         with contextlib.suppress(FileNotFoundError):
             if self.log.stat().st_size > LARGE_LOG_BYTES:
                 self.log.replace(self.path / "log.1")
+
+
+def _read_key(path: Path) -> str | None:
+    try:
+        key = read_regular(path, 1000).decode("ascii").strip()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
+    return key if key.isalnum() else None

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import http.client
 import json
+from typing import TYPE_CHECKING
 
 from aiflow.adapters.dynamo.client import LOCAL_REGION
 from aiflow.domain.queue.store_obstacles import ObstacleKind, Obstacles
 
+if TYPE_CHECKING:
+    import socket
+
+    from aiflow.adapters.dynamo.local.proof import Prove
+
 HOST = "127.0.0.1"
 
 
-def problem_at(port: int, key: str, seconds: float = 2.0) -> Obstacles | None:
-    """Ask for the tables of our database; returns what is wrong with the answer, None if nothing is."""
+def problem_at(port: int, key: str, prove: Prove, seconds: float = 2.0) -> Obstacles | None:
+    """Ask for the tables of our database; returns what is wrong with the answer, None if nothing is.
+
+    Nothing is asked, and no key told, unless it is proved who listens.
+    """
     # DynamoDB Local reads the key and the region from here, and checks no signature.
     credential = f"Credential={key}/20260101/{LOCAL_REGION}/dynamodb/aws4_request"
     headers = {
@@ -21,7 +30,14 @@ def problem_at(port: int, key: str, seconds: float = 2.0) -> Obstacles | None:
         "Authorization": f"AWS4-HMAC-SHA256 {credential}, SignedHeaders=host, Signature=0",
     }
     connection = http.client.HTTPConnection(HOST, port, timeout=seconds)
+
+    def connect() -> socket.socket:
+        connection.connect()
+        return connection.sock
+
     try:
+        if (problem := prove(connect)) is not None:
+            return problem
         connection.request("POST", "/", b"{}", headers)
         answer = connection.getresponse()
         tables = json.loads(answer.read(1_000_000))
