@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from aiflow.adapters.processes import guard, leftovers, machine, table, with_ps
+from aiflow.adapters.processes import guard, guard_notes, leftovers, machine, table, with_ps
 from aiflow.adapters.processes.launch import GuardedProcesses
 from aiflow.adapters.processes.table import KnownProcess, ProcTable, PsutilTable, Table
 from aiflow.domain.process import Liveness, Process, liveness
@@ -562,8 +562,8 @@ def test_a_guard_does_not_care_for_the_terminal(stage: Stage, number: int) -> No
 def test_a_guard_holds_its_liveness_file_and_nobody_else_does(stage: Stage) -> None:
     thread, _ = stage.in_background(stage.program("sh", "-c", "setsid sleep 30 & echo ready; sleep 30"))
     wait_until(stage.has_said(b"ready"))
-    [path] = leftovers.liveness_files(str(stage.folder), stage.run_id)
-    assert leftovers.liveness_files(str(stage.folder), stage.run_id[:-1]) == []
+    [path] = guard_notes.liveness_files(str(stage.folder), stage.run_id)
+    assert guard_notes.liveness_files(str(stage.folder), stage.run_id[:-1]) == []
     pid, started_at, where = Path(path).read_text().split()
     assert (int(pid), float(started_at)) == (stage.guard_pid(), table.started_at(stage.guard_pid()))
     assert where == machine.pid_namespace()

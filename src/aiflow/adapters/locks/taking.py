@@ -22,7 +22,8 @@ from aiflow.adapters.files.guard_files import guarded
 from aiflow.adapters.locks.holder_life import is_kept
 from aiflow.adapters.locks.lease import LockGuard, LockLease, LockSite, to_bytes
 from aiflow.adapters.locks.lock_files import FOLDER, QUEUE_NAME, TURN_NAME, LockFiles
-from aiflow.adapters.processes.leftovers import are_guards_at_work, end_leftovers, liveness_files
+from aiflow.adapters.processes.guard_notes import liveness_files
+from aiflow.adapters.processes.leftovers import are_guards_at_work, end_leftovers
 from aiflow.adapters.processes.machine import boot_id, host_name, pid_namespace
 from aiflow.adapters.processes.table import facts_of
 from aiflow.domain.lock import Lock, LockStatus, LockType, find_rival, judge, renewed_until

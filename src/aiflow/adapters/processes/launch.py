@@ -18,8 +18,7 @@ from typing import IO, TYPE_CHECKING
 from aiflow.adapters.files.atomic_files import STATE_DIR, state_dir, translated
 from aiflow.adapters.processes import table
 from aiflow.adapters.processes.compiled import ready_to_run
-from aiflow.adapters.processes.leftovers import SUFFIX
-from aiflow.adapters.processes.machine import pid_namespace
+from aiflow.adapters.processes.guard_notes import SUFFIX, note_of, worktree_of
 from aiflow.adapters.processes.watch import GuardAtWork, Watch
 from aiflow.domain.programs import GUARD_MARK, RUN_MARK
 from aiflow.errors import as_problem
@@ -98,7 +97,7 @@ class GuardedProcesses:
             kept.pop_all()
             started_at = table.started_at(process.pid)
             with contextlib.suppress(OSError):  # on a full disk the guard is still known by its mark
-                os.write(alive, f"{process.pid} {started_at!r} {pid_namespace()}\n".encode())
+                os.write(alive, note_of(process.pid, started_at, worktree_of(program)))
         patience = self._grace_seconds + PATIENCE_SECONDS
         return GuardAtWork(process, tell, status, said, liveness, started_at, patience)
 

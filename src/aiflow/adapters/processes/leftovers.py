@@ -1,7 +1,7 @@
 """Ending what a dead runner left behind, before anybody takes its place (LCK-4, AGT-5).
 
 A guard that lives ends everything by itself and then lets go of its liveness file; only where the guard was lost too
-are processes looked for by the mark they carry.
+are processes looked for: by the mark they carry, and by where they work, for one may have emptied its environment.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import contextlib
 import os
 import signal
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.files.atomic_files import translated
 from aiflow.adapters.files.guard_files import is_held
 from aiflow.adapters.processes import table
-from aiflow.adapters.processes.machine import pid_namespace
+from aiflow.adapters.processes.guard_notes import liveness_files, read_note
+from aiflow.domain.process import Seen, is_persons, left_by_call
 from aiflow.domain.programs import GIT_MARK, GUARD_MARK, RUN_MARK
 
 if TYPE_CHECKING:
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 GUARD_SECONDS = 8.0
 GIT_SECONDS = 10.0
 SWEEP_SECONDS = 5.0
-SUFFIX = ".guard"
 
 
 def end_leftovers(guards_folder: str, run_id: str, since: float | None) -> int:
@@ -36,6 +37,8 @@ def end_leftovers(guards_folder: str, run_id: str, since: float | None) -> int:
         if not _wait(lambda: not are_guards_at_work(guards_folder, run_id), GUARD_SECONDS):
             _kill_guards(guards_folder, run_id)
         ended = sweep(RUN_MARK, run_id, since)
+        notes = [read_note(path) for path in liveness_files(guards_folder, run_id) if not is_held(path)]
+        ended += sum(sweep_worktree(note.folder, run_id, note.started_at) for note in notes if note)
         # Git ends by itself soon after its caller; killed in the middle it would leave its own locks behind.
         _wait(lambda: not _targets(GIT_MARK, run_id, since), GIT_SECONDS)
         ended += sweep(GIT_MARK, run_id, since)
@@ -46,27 +49,29 @@ def end_leftovers(guards_folder: str, run_id: str, since: float | None) -> int:
 
 def sweep(mark: str, run_id: str, since: float | None, seconds: float = SWEEP_SECONDS) -> int:
     """Kill every process that carries a mark, and what it started, until none is left; return how many."""
+    return _until_none(lambda: _targets(mark, run_id, since), seconds)
+
+
+def sweep_worktree(folder: str | None, run_id: str, since: float | None) -> int:
+    """Kill what a lost guard's program left running in a run's worktree, marked or not; return how many."""
+    if folder is None or since is None:
+        return 0
+    return _until_none(lambda: _strays(folder, run_id, since), SWEEP_SECONDS)
+
+
+def _until_none(look: Callable[[], dict[int, table.KnownProcess]], seconds: float) -> int:
+    """Kill what is found until nothing is; return how many."""
     ended: set[int] = set()
     quiet = 0
     deadline = time.monotonic() + seconds
     # Once is not enough: somebody may fork between our listing and our look at the parent.
     while quiet < 2 and time.monotonic() < deadline:
-        targets = _targets(mark, run_id, since)
+        targets = look()
         _kill(targets)
         ended |= set(targets)
         quiet = 0 if targets else quiet + 1
         time.sleep(0.005)
     return len(ended)
-
-
-def liveness_files(guards_folder: str, run_id: str) -> list[str]:
-    """Return the liveness files of a run's guards."""
-    try:
-        names = os.listdir(guards_folder)
-    except FileNotFoundError:
-        return []
-    ours = (name for name in names if name.endswith(SUFFIX) and name.removesuffix(SUFFIX).rpartition(".")[0] == run_id)
-    return [os.path.join(guards_folder, name) for name in sorted(ours)]
 
 
 def _targets(mark: str, run_id: str, since: float | None) -> dict[int, table.KnownProcess]:
@@ -78,6 +83,29 @@ def _targets(mark: str, run_id: str, since: float | None) -> dict[int, table.Kno
     spared = table.lineage(processes, os.getpid())
     found = {pid: processes[pid] for pid in {*carrying, *table.below(processes, carrying)} - spared if pid in processes}
     return {pid: one for pid, one in found.items() if not one.is_zombie and (since is None or one.started_at >= since)}
+
+
+def _strays(folder: str, run_id: str, since: float) -> dict[int, table.KnownProcess]:
+    """Return the living processes that a call in a run's worktree left behind (`left_by_call`)."""
+    source = table.table()
+    processes = {pid: one for pid, one in table.everything(source).items() if not one.is_zombie}
+
+    def seen(pid: int, one: table.KnownProcess) -> Seen:
+        basic = Seen(one.parent, one.session, one.started_at, has_terminal=one.has_terminal)
+        folders = source.folders(pid) if one.started_at >= since else ()
+        if not folders:  # older than the call, or somebody else's
+            return replace(basic, is_persons=True)
+        environ = source.environ(pid)
+        return replace(
+            basic,
+            is_inside=any(f"{each}/".startswith(f"{folder}/") for each in folders),
+            is_marked=environ.get(RUN_MARK) == run_id,
+            # Git and guards end by themselves, and are waited for.
+            is_persons=is_persons(environ) or not {GIT_MARK, GUARD_MARK}.isdisjoint(environ),
+        )
+
+    found = {pid: seen(pid, one) for pid, one in processes.items()}
+    return {pid: processes[pid] for pid in left_by_call(found, since, table.lineage(processes, os.getpid()))}
 
 
 def _kill(targets: dict[int, table.KnownProcess]) -> None:
@@ -113,13 +141,8 @@ def _kill_guards(guards_folder: str, run_id: str) -> None:
 
 def _recorded(path: str) -> int | None:
     """Return the guard that a liveness file names, if that is the process of this number still."""
-    try:
-        with open(path, encoding="ascii") as file:
-            pid, started_at, *where = file.read(100).split()
-        is_seen = where in ([], [str(pid_namespace())])  # from another container, its number is somebody else's here
-        return int(pid) if is_seen and table.started_at(int(pid)) == float(started_at) else None
-    except (FileNotFoundError, ValueError):
-        return None
+    note = read_note(path)
+    return note.pid if note and table.started_at(note.pid) == note.started_at else None
 
 
 def _remove_if_free(path: str) -> None:

@@ -25,6 +25,8 @@ class KnownProcess(NamedTuple):
     group: int
     started_at: float
     is_zombie: bool
+    session: int = 0
+    has_terminal: bool = False
 
 
 class Table(Protocol):
@@ -38,6 +40,12 @@ class Table(Protocol):
 
     def carries(self, pid: int, mark: str, value: str) -> bool:
         """Tell whether a process was started with `mark=value` in its environment."""
+
+    def folders(self, pid: int) -> tuple[str, ...]:
+        """Return where a process works: its current folder, and its root; none of somebody else's."""
+
+    def environ(self, pid: int) -> dict[str, str]:
+        """Return what a process was started with in its environment; nothing of somebody else's."""
 
 
 class ProcTable:
@@ -54,11 +62,25 @@ class ProcTable:
         if len(fields) < 20 or fields[0] in (b"X", b"x"):
             return None
         started_at = int(fields[19]) / os.sysconf("SC_CLK_TCK")
-        return KnownProcess(int(fields[1]), int(fields[2]), started_at, is_zombie=fields[0] == b"Z")
+        parent, group, session, terminal = (int(field) for field in fields[1:5])
+        return KnownProcess(parent, group, started_at, fields[0] == b"Z", session, has_terminal=terminal != 0)
 
     def carries(self, pid: int, mark: str, value: str) -> bool:
         """Tell whether a process was started with `mark=value` in its environment."""
         return os.fsencode(f"{mark}={value}") in _read(pid, "environ").split(b"\0")
+
+    def folders(self, pid: int) -> tuple[str, ...]:
+        """Return where a process works: its current folder, and its root; none of somebody else's."""
+        found: list[str] = []
+        with contextlib.suppress(OSError):
+            if os.stat(f"{PROC}/{pid}").st_uid == os.geteuid():
+                # One that was removed is called so.
+                found += (os.readlink(f"{PROC}/{pid}/{name}").removesuffix(" (deleted)") for name in ("cwd", "root"))
+        return tuple(found)
+
+    def environ(self, pid: int) -> dict[str, str]:
+        """Return what a process was started with in its environment; nothing of somebody else's."""
+        return dict(pair.split("=", 1) for pair in os.fsdecode(_read(pid, "environ")).split("\0") if "=" in pair)
 
 
 class PsutilTable:
@@ -77,7 +99,9 @@ class PsutilTable:
         try:
             process = psutil.Process(pid)
             is_zombie = process.status() == psutil.STATUS_ZOMBIE
-            return KnownProcess(process.ppid(), os.getpgid(pid), process.create_time(), is_zombie)
+            group, session = os.getpgid(pid), os.getsid(pid)
+            has_terminal = process.terminal() is not None
+            return KnownProcess(process.ppid(), group, process.create_time(), is_zombie, session, has_terminal)
         except psutil.ZombieProcess:
             return KnownProcess(0, 0, 0.0, is_zombie=True)
         except (psutil.Error, OSError):
@@ -91,6 +115,25 @@ class PsutilTable:
             return psutil.Process(pid).environ().get(mark) == value
         except (psutil.Error, OSError):  # gone, or somebody else's
             return False
+
+    def folders(self, pid: int) -> tuple[str, ...]:
+        """Return where a process works: its current folder; none of somebody else's."""
+        import psutil
+
+        try:
+            process = psutil.Process(pid)
+            return (process.cwd(),) if process.uids().effective == os.geteuid() else ()
+        except (psutil.Error, OSError):
+            return ()
+
+    def environ(self, pid: int) -> dict[str, str]:
+        """Return what a process was started with in its environment; nothing of somebody else's."""
+        import psutil
+
+        try:
+            return dict(psutil.Process(pid).environ())
+        except (psutil.Error, OSError):
+            return {}
 
 
 def table() -> Table:

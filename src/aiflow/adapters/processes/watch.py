@@ -12,7 +12,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.processes.leftovers import sweep
+from aiflow.adapters.processes.guard_notes import worktree_of
+from aiflow.adapters.processes.leftovers import sweep, sweep_worktree
 from aiflow.domain.programs import RUN_MARK, End, Ended
 from aiflow.errors import as_problem
 
@@ -91,6 +92,7 @@ class Watch:
         # Without a subreaper, who forks twice gets away from the guard; without a guard everybody does.
         if self._is_lost or sys.platform != "linux":
             self.swept += sweep(RUN_MARK, self.program.run_id, self.guard.started_at)
+            self.swept += sweep_worktree(worktree_of(self.program), self.program.run_id, self.guard.started_at)
         for fd in self.hear:
             os.set_blocking(fd, False)
             with contextlib.suppress(BlockingIOError):
