@@ -159,6 +159,7 @@ RUN_NOT_RESUMABLE        EXECUTION    409 CONFLICT    NEW_RUN     - -           
 REPLAN_REQUIRED          EXECUTION    409 CONFLICT    REPLAN      - -                      no
 RETRY_LIMIT_EXCEEDED     EXECUTION    409 AGENT       REPLAN      N retry_condition_unmet  no
 STEP_TOO_LARGE           EXECUTION    422 AGENT       REPLAN      N quality_rule_violation no
+FILE_TOO_LARGE           EXECUTION    422 AGENT       RETRY_STEP  N quality_rule_violation yes
 UNIT_TEST_FAILED         EXECUTION    422 TESTS       RETRY_STEP  N quality_rule_violation yes
 E2E_TEST_FAILED          EXECUTION    422 TESTS       RETRY_STEP  N quality_rule_violation yes
 TEST_TIMEOUT             EXECUTION    504 TESTS       RETRY_STEP  N quality_rule_violation yes

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from aiflow.domain.clean.cleaning import Item
     from aiflow.domain.clean.leftovers import Remains, TreeState
     from aiflow.domain.runs.merge import CutOffMove, Merge, Update
-    from aiflow.domain.runs.worktree import Changes, Comparison, Place, RepositoryFacts, Unfinished
+    from aiflow.domain.runs.worktree import Changes, Comparison, LargeFile, Place, RepositoryFacts, Unfinished
 
 
 class Workspaces(Protocol):
@@ -41,7 +41,10 @@ class Workspaces(Protocol):
         """Tell whether one commit leads to another."""
 
     def collect(self, place: Place, since: str) -> Changes:
-        """Take everything a step changed since a commit into the index: own commits folded, refused paths put back."""
+        """Take everything a step changed since a commit into the index: own commits folded, refused paths put back.
+
+        What is too large is not taken, but named.
+        """
 
     def commit(self, place: Place, since: str, message: str, *, amends: bool = False) -> str:
         """Commit what was collected on top of a commit (or in its place: `amends`), and return the new one."""
@@ -73,8 +76,11 @@ class Workspaces(Protocol):
     def restore(self, place: Place, since: str, kept: str) -> None:
         """Lay an unfinished step's kept commit out in the worktree again, behind `since`."""
 
-    def go_back(self, place: Place, commit: str, keep_as: str) -> None:
-        """Set branch and worktree back to a commit; what was there stays reachable under a ref (RUN-6)."""
+    def go_back(self, place: Place, commit: str, keep_as: str) -> tuple[LargeFile, ...]:
+        """Set branch and worktree back to a commit; what was there stays reachable under a ref (RUN-6).
+
+        Return what was too large for that, and is gone.
+        """
 
 
 class Merging(Protocol):

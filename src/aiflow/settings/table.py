@@ -112,6 +112,7 @@ TABLE: tuple[Setting, ...] = (
     Setting("limits.step_retries", 3),
     Setting("limits.step_files", 20, minimum=1),
     Setting("limits.step_lines", 400, minimum=1),
+    Setting("limits.file_mb", 50),
     Setting("limits.issue_retries", 5),
     Setting("limits.quota_wait_hours", 24, maximum=100_000),
     Setting("limits.run_cost_usd", 0.0),

@@ -124,6 +124,7 @@ def build_ports(project: Project, settings: Settings, journal: Journal) -> Ports
     from aiflow.adapters.run_folders.run_store import RunFolders
     from aiflow.adapters.secrets import Masker
     from aiflow.domain.agents.plain_text import plain
+    from aiflow.domain.runs.worktree import MEGABYTE, Bounds
     from aiflow.usecases.engine import Ports
 
     root, environ = project.root, os.environ
@@ -134,7 +135,7 @@ def build_ports(project: Project, settings: Settings, journal: Journal) -> Ports
     calls, caches = f"{state_home(environ)}/calls", f"{state}/caches"
     around = Surroundings(root, f"{state}/results", calls, environ, processes, masker, caches)
     hooks, sign, base_branch = settings.flag("git.hooks"), settings.flag("git.sign"), settings.text("base_branch")
-    requests_dir = settings.requests_dir
+    bounds = Bounds(settings.requests_dir, settings.integer("limits.file_mb") * MEGABYTE)
     return Ports(
         backlog=project.sources,
         source=project.requests,
@@ -142,7 +143,7 @@ def build_ports(project: Project, settings: Settings, journal: Journal) -> Ports
         runs=RunFolders(root, masker, now, workshop.worktree_path, partial(with_base, root, base_branch)),
         locks=LockTaking(root, settings.number("locks.ttl_seconds")),
         control=ControlFiles(root),
-        workspaces=lambda run_id: GitWorkspaces(root, run_id, hooks=hooks, sign=sign, folder=requests_dir),
+        workspaces=partial(GitWorkspaces, root, hooks=hooks, sign=sign, bounds=bounds),
         remote=GitRemote(root, hooks=hooks),
         merging=GitMerging(root, hooks=hooks, sign=sign),
         notifier=CommandNotifier(root, environ, settings, processes, masker),

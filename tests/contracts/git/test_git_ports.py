@@ -19,7 +19,7 @@ from aiflow.adapters.memory.workspaces import MemoryWorkspaces
 from aiflow.domain.clean.cleaning import Item, ItemKind
 from aiflow.domain.clean.leftovers import TreeState
 from aiflow.domain.runs.merge import merge_ref
-from aiflow.domain.runs.worktree import Place, branch_name, retry_ref, wip_ref
+from aiflow.domain.runs.worktree import Bounds, Place, branch_name, retry_ref, wip_ref
 from aiflow.errors import AiflowError
 from aiflow.ports import Housekeeping, Merging, Workspaces
 from git_template import be_ada, git, head_of, make_template
@@ -50,7 +50,7 @@ class GitYard:
         self.housekeeping: Housekeeping = LocalHousekeeping(str(self.root), str(self.state))
 
     def workspaces(self, requests_dir: str = "requests") -> Workspaces:
-        return GitWorkspaces(str(self.root), RUN_ID, folder=requests_dir)
+        return GitWorkspaces(str(self.root), RUN_ID, bounds=Bounds(requests_dir))
 
     @property
     def path(self) -> str:

@@ -31,6 +31,7 @@ ROLE_FAILURES = [
     "WORKTREE_LOST",
     "CHANGES_REFUSED",
     "SUBMODULE_CHANGED",
+    "FILE_TOO_LARGE",
 ]
 STOPS = [code for code, row in CATALOGUE.items() if row.stops_as is not None]
 UNIT, E2E, QA = "UNIT_TEST_FAILED", "E2E_TEST_FAILED", "QA_REJECTED"

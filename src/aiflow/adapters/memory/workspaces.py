@@ -28,7 +28,7 @@ from aiflow.messages.details import words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from aiflow.domain.runs.worktree import Place
+    from aiflow.domain.runs.worktree import LargeFile, Place
 
 VERSION = (2, 43, 0)
 
@@ -199,7 +199,7 @@ class MemoryWorkspaces:
         self._take_back(place, since)
         tree.files, tree.index = self._laid_out(place, self._repository.files_of(kept)), None
 
-    def go_back(self, place: Place, commit: str, keep_as: str) -> None:
+    def go_back(self, place: Place, commit: str, keep_as: str) -> tuple[LargeFile, ...]:
         """Set branch and worktree back to a commit; what was there stays reachable under a ref (RUN-6)."""
         repository, worktree, tip = self._repository, self._enter(place), self.tip(place)
         tree, kept = repository.keep_tree(self._staged(place, tip or commit)), repository.refs.get(keep_as)
@@ -210,6 +210,7 @@ class MemoryWorkspaces:
         repository.refs[f"{HEADS}{place.branch}"] = commit
         worktree.branch, worktree.index = place.branch, None
         worktree.files = self._laid_out(place, repository.files_of(commit))
+        return ()
 
     def _enter(self, place: Place) -> MemoryWorktree:
         tree = self._repository.worktrees.get(place.path)

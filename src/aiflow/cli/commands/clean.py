@@ -11,9 +11,10 @@ from aiflow.cli.options import RequestIdType, complete_request, option
 from aiflow.cli.options import command as make_command
 from aiflow.cli.running import catching_signals, telling_once
 from aiflow.cli.terminal.print_json import print_json
-from aiflow.cli.views.clean import show_failed, show_going, show_kept, show_ways_back, size
+from aiflow.cli.views.clean import show_failed, show_going, show_kept, show_ways_back
 from aiflow.domain.reasons import exit_code
 from aiflow.errors import BadInputError
+from aiflow.messages.sizes import size_text
 from aiflow.usecases.clean.clean_up import Cleaned, CleanWish, clean_up, prepare_clean_up
 from aiflow.usecases.shapes.clean import cleaned_shape
 
@@ -78,7 +79,7 @@ def _sum_up(session: CliSession, cleaned: Cleaned, going: list[Item], *, is_dry_
         click.echo(session.texts("clean.nothing"))
         return
     key = "clean.would_go" if is_dry_run else "clean.gone"
-    freed = size(sum(item.size_bytes or 0 for item in cleaned.removed))
+    freed = size_text(sum(item.size_bytes or 0 for item in cleaned.removed))
     click.echo(session.texts(key, count=len(cleaned.removed), size=freed))
     if not is_dry_run:
         show_ways_back(cleaned.removed, session.texts)

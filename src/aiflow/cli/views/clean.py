@@ -9,6 +9,7 @@ import click
 
 from aiflow.cli.terminal.render import say, table
 from aiflow.domain.clean.cleaning import CleanReason, ItemKind
+from aiflow.messages.sizes import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +27,7 @@ def show_going(items: list[Item], texts: Texts) -> None:
     rows = [
         [
             texts(f"clean.kind.{item.kind}"),
-            size(item.size_bytes) if item.size_bytes else "",
+            size_text(item.size_bytes) if item.size_bytes else "",
             item.run_id if item.kind is ItemKind.WORKTREE else item.name,
             texts(f"clean.goes.{item.why}"),
         ]
@@ -76,13 +77,3 @@ def show_failed(failures: Iterable[CleanFailure], texts: Texts) -> None:
     """Say what could not be taken away."""
     for failure in failures:
         say(texts.say(failure.problem), f"{failure.error.reason_code}: {failure.item.name}: ", err=True)
-
-
-def size(count: int) -> str:
-    """Write a number of bytes in the unit that fits."""
-    amount = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"

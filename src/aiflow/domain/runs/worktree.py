@@ -32,6 +32,17 @@ def is_refused(path: str, folders: tuple[str, ...]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the steps of a run keep to: the folder of the requests is not theirs, no file is larger (0: any size)."""
+
+    requests_dir: str = "requests"
+    most_bytes: int = 0
+
+
+FREE = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
 class FileChange:
     """One changed file of a step; a binary file has no lines."""
 
@@ -41,17 +52,29 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
+class LargeFile:
+    """A file that is too large for a commit (`limits.file_mb`), and its size in bytes."""
+
+    path: str
+    size: int
+
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """What a step changed since the commit before it, and what had to be put right on the way.
 
     `undone` are refused paths that were put back (REQ-8); `notes` says in English what else was found: own commits
-    folded in, a branch switched back. `submodules` were moved, removed, or changed inside.
+    folded in, a branch switched back. `submodules` were moved, removed, or changed inside. `large` were not collected.
     """
 
     files: tuple[FileChange, ...] = ()
     undone: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     submodules: tuple[str, ...] = ()
+    large: tuple[LargeFile, ...] = ()
 
     @property
     def lines(self) -> int:
@@ -106,11 +129,15 @@ class RunDiff:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """What an unfinished step left behind: its tree, the commit that keeps it reachable, and the same as a patch."""
+    """What an unfinished step left behind: its tree, the commit that keeps it reachable, and the same as a patch.
+
+    `left_out` are files too large to be kept, which are nowhere but in the worktree.
+    """
 
     tree: str
     commit: str
     patch: bytes
+    left_out: tuple[LargeFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

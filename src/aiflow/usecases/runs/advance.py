@@ -20,13 +20,14 @@ from aiflow.messages.commands import command_line
 from aiflow.messages.details import recorded, words
 from aiflow.settings import FILE_NAME
 from aiflow.settings.table import LOCAL_STORE
-from aiflow.usecases.runs.call_role import call_role, fail, limit_code
+from aiflow.usecases.runs.call_role import call_role, fail, limit_code, too_large
 from aiflow.usecases.runs.commands import Command, run_command
 from aiflow.usecases.runs.ending import end_run, finish_run
 from aiflow.usecases.runs.work import SECONDS_OVER, LostLockError, Work, failure_for, trailers_of, with_trailers
 
 if TYPE_CHECKING:
     from aiflow.domain.runs.run import Run
+    from aiflow.domain.runs.worktree import Changes
 
 
 WAIT_SECONDS = 0.2
@@ -161,6 +162,9 @@ def _commit(work: Work) -> None:
         commit = work.workspace.find_commit(run.place, run.step_base, trailers)
     if commit is None:
         changes = work.collected if work.collected is not None else work.collect()
+        if changes.large:  # a person's, who let the run go on with their edits
+            _refuse_large(work, changes)
+            return
         if any(file.path == FILE_NAME for file in changes.files):
             run = warned(run, SETTINGS_CHANGED)
         if changes.files:
@@ -172,6 +176,15 @@ def _commit(work: Work) -> None:
     work.engine.runs.write_patch(run, step.id, None)
     work.collected = None
     work.save(step_done(run, commit, work.engine.time.now()))
+
+
+def _refuse_large(work: Work, changes: Changes) -> None:
+    """Commit nothing of a step in which a file is too large: without it, it would not be what was tested."""
+    log = work.open_log("commit")
+    try:
+        fail(work, Role.IMPLEMENTER, work.failure("FILE_TOO_LARGE", too_large(work, changes), log, ""))
+    finally:
+        log.close()
 
 
 def _report(work: Work) -> None:

@@ -17,6 +17,7 @@ from aiflow.domain.runs.retry import NOT_THE_WORK
 from aiflow.domain.untrusted.calls import withheld, without_hidden
 from aiflow.errors import AiflowError
 from aiflow.messages.details import recorded, words
+from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.backlog.hidden_text import hidden_words
 from aiflow.usecases.runs.ending import end_run, record
 from aiflow.usecases.runs.work import SECONDS_OVER
@@ -209,7 +210,9 @@ def _collect(work: Work, log: StepLog) -> Changes:
 
 
 def _refusal(work: Work, changes: Changes) -> tuple[str, str] | None:
-    """Say why a step cannot stand as it is: a submodule was changed, or nothing is left beside what was put back."""
+    """Say why a step cannot stand as it is: a large file, a changed submodule, or nothing but what was put back."""
+    if changes.large:
+        return "FILE_TOO_LARGE", too_large(work, changes)
     if changes.submodules:
         return "SUBMODULE_CHANGED", words("stop.submodule_changed", paths=", ".join(changes.submodules))
     if not changes.undone:
@@ -220,6 +223,12 @@ def _refusal(work: Work, changes: Changes) -> tuple[str, str] | None:
     # The rest stands; whoever is called next should know.
     work.run = replace(work.run, visit=work.run.visit.told(Feedback("CHANGES_REFUSED", recorded(told)[0])))
     return None
+
+
+def too_large(work: Work, changes: Changes) -> str:
+    """Name the files that are too large for a commit, and the limit."""
+    limit = work.engine.settings.integer("limits.file_mb")
+    return words("stop.file_too_large", files=named_with_sizes(changes.large), limit=limit)
 
 
 def _notes(changes: Changes) -> tuple[str, ...]:

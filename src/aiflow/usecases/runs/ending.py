@@ -13,6 +13,7 @@ from aiflow.domain.lifecycle import RunState
 from aiflow.domain.runs.events import left, reported
 from aiflow.domain.runs.worktree import wip_ref
 from aiflow.errors import AiflowError
+from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.runs.report import add_to_report, errors_shape
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def end_run(work: Work, ended: Run) -> None:
             step_id = run.current_step_id if unfinished is not None else None
             patch = store.write_patch(run, step_id, unfinished.patch) if unfinished and step_id else None
             store.write_errors(run, errors_shape(run, texts))
-            add_to_report(work.engine, run, patch)
+            add_to_report(work.engine, run, patch, unfinished.left_out if unfinished else ())
     except AiflowError as error:  # a full disk: that the run stopped is worth more than the words about it
         if error.reason_code == "LOCK_LOST":
             raise
@@ -86,9 +87,13 @@ def keep_unfinished(work: Work, run: Run, trailers: dict[str, str] | None = None
             return None
         if trailers and work.workspace.find_commit(run.place, run.step_base, trailers) is not None:
             return None
-        return work.workspace.keep_unfinished(run.place, run.step_base, wip_ref(run.run_id, step_id))
+        kept = work.workspace.keep_unfinished(run.place, run.step_base, wip_ref(run.run_id, step_id))
     except (AiflowError, OSError):
         return None
+    if kept.left_out:
+        files = named_with_sizes(kept.left_out)
+        work.engine.voice.warn(work.engine.voice.texts("stop.left_out", files=files, path=run.place.path))
+    return kept
 
 
 def _tree(work: Work, run: Run) -> str | None:

@@ -12,6 +12,7 @@ from aiflow.domain.runs.stopped import recommended
 from aiflow.domain.untrusted.calls import HIDDEN_TEXT, counts_of
 from aiflow.messages.commands import command_line
 from aiflow.messages.details import said_again
+from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.backlog.hidden_text import hidden_words
 from aiflow.usecases.runs.find import find_run
 from aiflow.usecases.shapes.usage_words import use_of
@@ -19,6 +20,7 @@ from aiflow.usecases.shapes.usage_words import use_of
 if TYPE_CHECKING:
     from aiflow.domain.request import RequestId
     from aiflow.domain.runs.run import Run, RunError
+    from aiflow.domain.runs.worktree import LargeFile
     from aiflow.messages import Texts
     from aiflow.usecases.engine import Engine
 
@@ -89,13 +91,17 @@ def message_facts(run: Run, why: RunError, texts: Texts) -> dict[str, object]:
     }
 
 
-def add_to_report(engine: Engine, run: Run, patch: str | None) -> None:
-    """Add one section for the end a run has just come to; the same end is never told twice."""
+def add_to_report(engine: Engine, run: Run, patch: str | None, left_out: tuple[LargeFile, ...] = ()) -> None:
+    """Add one section for the end a run has just come to; the same end is never told twice.
+
+    `patch` has what the unfinished step changed, but for files that are too large (`left_out`).
+    """
     number = sum(line.event in _ENDS for line in run.history)
     # A kill may come between the report and `stage.json`: the same end is not told twice, another one is.
     mark = f"<!-- aiflow:end {number} {run.state} {run.error.reason_code if run.error else ''} -->".replace("  ", " ")
     if mark not in (engine.runs.report(run) or "").splitlines():
-        add_lines(engine, run, _section(run, engine.voice.texts, mark, patch))
+        texts = engine.voice.texts
+        add_lines(engine, run, [*_section(run, texts, mark), *_unfinished(run, texts, patch, left_out)])
 
 
 def add_lines(engine: Engine, run: Run, lines: list[str]) -> None:
@@ -114,7 +120,7 @@ def _head(run: Run, texts: Texts) -> list[str]:
     return [*lines, ""]
 
 
-def _section(run: Run, texts: Texts, mark: str, patch: str | None) -> list[str]:
+def _section(run: Run, texts: Texts, mark: str) -> list[str]:
     """Write what came of the run up to this end."""
     when = run.changed_at.isoformat(timespec="seconds")
     why = run.error
@@ -130,9 +136,15 @@ def _section(run: Run, texts: Texts, mark: str, patch: str | None) -> list[str]:
     for code in run.warnings:
         if run.state is RunState.DONE or code == HIDDEN_TEXT:
             lines += ["", _warning(run, code, texts)]
-    if patch:
-        lines += ["", texts("report.patch", path=patch)]
     return [*lines, ""]
+
+
+def _unfinished(run: Run, texts: Texts, patch: str | None, left_out: tuple[LargeFile, ...]) -> list[str]:
+    """Say where the work of an unfinished step is."""
+    lines = [texts("report.patch", path=patch), ""] if patch else []
+    if left_out:
+        lines += [texts("stop.left_out", files=named_with_sizes(left_out), path=run.place.path), ""]
+    return lines
 
 
 def _warning(run: Run, code: str, texts: Texts) -> str:

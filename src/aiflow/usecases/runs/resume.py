@@ -17,6 +17,7 @@ from aiflow.domain.runs.stopped import as_stopped
 from aiflow.domain.runs.worktree import retry_ref
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
 from aiflow.messages.details import words
+from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.health.check_health import require_health
 from aiflow.usecases.runs.claims import require_claim
 from aiflow.usecases.runs.find import newest_run_id
@@ -212,6 +213,7 @@ def _settle_worktree(work: Work, way: GoOn, wish: ResumeWish) -> tuple[Run, GoOn
         workspace.prepare(run.place, run.tip)
         if run.work.kept:  # so that it stays reachable when the step begins anew
             workspace.restore(run.place, run.step_base, run.work.kept)
+        run = replace(run, left_tree=None)  # it is as we have just laid it out, without files too large to be kept
     step_id = way.step_id
     if not way.is_from_start or step_id is None:
         return _adopt(work, run, way, wish)
@@ -219,7 +221,8 @@ def _settle_worktree(work: Work, way: GoOn, wish: ResumeWish) -> tuple[Run, GoOn
     # Kept for this very retry already: a kill came on the way back, and what is there now is half of it.
     if not workspace.is_ancestor(run.place, run.place.base_commit, keep_as):
         run, way = _adopt(work, run, way, wish)
-    workspace.go_back(run.place, run.steps[step_id].base or run.place.base_commit, keep_as)
+    if gone := workspace.go_back(run.place, run.steps[step_id].base or run.place.base_commit, keep_as):
+        work.engine.voice.warn(work.engine.voice.texts("resume.large_gone", files=named_with_sizes(gone)))
     work.engine.runs.write_patch(run, step_id, None)
     return run, way
 

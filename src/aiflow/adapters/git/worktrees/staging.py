@@ -21,12 +21,16 @@ _ANY_FAILURE = (0, 1, 128)
 _LINK_MODE, _SHARED = b"\0\0\xe0\0", b"link"
 
 
-def stage_everything(git: Git, copied: Iterable[str], tracked: Iterable[bytes], links: list[bytes]) -> list[str]:
+def stage_everything(
+    git: Git, copied: Iterable[str], tracked: Iterable[bytes], links: list[bytes], large: Iterable[bytes] = ()
+) -> list[str]:
     """Add all that is not ignored; return the nested repositories that had to be taken in as plain files.
 
-    `copied` are left out, except those that were in git before (`tracked`). So are submodules (`links`): `git add`
-    would start a git in each that heeds its own settings, which an agent may have written, outside of every sandbox.
+    `copied` are left out, except those that were in git before (`tracked`), and `large` files. So are submodules
+    (`links`): `git add` would start a git in each that heeds its own settings, which an agent may have written, outside
+    of every sandbox.
     """
+    copied = (*copied, *map(os.fsdecode, large))
     outside = (name for name in copied if not is_below(os.fsencode(name), links))  # git refuses paths inside of one
     apart = (*outside, *map(os.fsdecode, links))
     add = ("add", "-A", "--sparse", "--", ":/", *(_without(name) for name in apart))
@@ -40,9 +44,9 @@ def stage_everything(git: Git, copied: Iterable[str], tracked: Iterable[bytes], 
         if _has_failed(done := git.run(*again, ok=_ANY_FAILURE)):
             raise git.problem(again, done)
     if links:
-        git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=_joined(links))
-    if paths := list(tracked):
-        git.run("update-index", "--remove", "-z", "--stdin", stdin=_joined(paths))
+        git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=joined(links))
+    if paths := [path for path in tracked if path not in set(large)]:
+        git.run("update-index", "--remove", "-z", "--stdin", stdin=joined(paths))
     return [readable(name) for name in nested]
 
 
@@ -64,7 +68,7 @@ def show_hidden(git: Git) -> None:
     entries = git.run("ls-files", "-v", "-z").items
     hidden = [entry[2:] for entry in entries if entry[:1].islower()]
     if hidden:
-        git.run("update-index", "--no-assume-unchanged", "-z", "--stdin", stdin=_joined(hidden))
+        git.run("update-index", "--no-assume-unchanged", "-z", "--stdin", stdin=joined(hidden))
 
 
 def tracked_among(git: Git, copied: Iterable[str]) -> list[bytes]:
@@ -111,14 +115,14 @@ def _take_in_nested(git: Git, copied: list[bytes]) -> tuple[list[bytes], list[by
     raw = git.run("diff-index", "--cached", "--raw", "-z", "--no-renames", "HEAD").items
     links = [path for facts, path in zip(raw[::2], raw[1::2], strict=True) if _is_new_link(facts)]
     if links:
-        git.run("update-index", "--force-remove", "-z", "--stdin", stdin=_joined(links))
+        git.run("update-index", "--force-remove", "-z", "--stdin", stdin=joined(links))
     others = git.run("ls-files", "-o", "-z", "--exclude-standard").items
     found = [path[:-1] for path in others if path.endswith(b"/") and not is_below(path, [*submodules, *copied])]
     files = {name: list(_files_in(os.fsencode(git.cwd), name, copied)) for name in found}
-    everything = _joined(path for paths in files.values() for path in paths)
+    everything = joined(path for paths in files.values() for path in paths)
     ignored = set(git.run("check-ignore", "-z", "--stdin", stdin=everything, ok=(0, 1)).items) if everything else set()
     wanted = {name: [path for path in paths if path not in ignored] for name, paths in files.items()}
-    staged = _joined(path for paths in wanted.values() for path in paths)
+    staged = joined(path for paths in wanted.values() for path in paths)
     if staged:
         git.run("update-index", "--add", "--remove", "-z", "--stdin", stdin=staged)
     return [name for name in found if wanted[name]], [name for name in found if not wanted[name]]
@@ -162,7 +166,8 @@ def _without(name: str) -> str:
     return f":(top,exclude,literal){name}"
 
 
-def _joined(paths: Iterable[bytes]) -> bytes:
+def joined(paths: Iterable[bytes]) -> bytes:
+    """Write paths as git reads them with `-z --stdin`."""
     return b"".join(path + b"\0" for path in paths)
 
 

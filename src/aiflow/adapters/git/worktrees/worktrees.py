@@ -15,6 +15,8 @@ from aiflow.adapters.git.comparing import compare
 from aiflow.adapters.git.git_cli import Git
 from aiflow.adapters.git.git_files import GitCheckout, Signature, find_checkout
 from aiflow.adapters.git.repository_facts import commit_of, look, readable, tracked_in, version_of
+from aiflow.adapters.git.worktrees.folding import take_back
+from aiflow.adapters.git.worktrees.large_files import as_facts, find_large, tree_with
 from aiflow.adapters.git.worktrees.making_and_removing import branch_ref, make_worktree
 from aiflow.adapters.git.worktrees.staging import (
     back_to_index,
@@ -29,24 +31,25 @@ from aiflow.adapters.git.worktrees.staging import (
     tracked_among,
 )
 from aiflow.adapters.git.worktrees.submodules import changed_inside, changed_submodules, untracked_in
-from aiflow.domain.runs.worktree import Changes, FileChange, Unfinished, refused_folders
+from aiflow.domain.runs.worktree import FREE, Changes, FileChange, Unfinished, refused_folders
 from aiflow.errors import EnvironmentProblemError
 from aiflow.messages.details import words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from aiflow.domain.runs.worktree import Comparison, Place, RepositoryFacts
+    from aiflow.adapters.git.worktrees.large_files import Sizes
+    from aiflow.domain.runs.worktree import Bounds, Comparison, LargeFile, Place, RepositoryFacts
 
 
 class GitWorkspaces:
     """The `Workspaces` port, by the git program."""
 
     def __init__(
-        self, root: str, run_id: str | None = None, *, hooks: bool = False, sign: bool = False, folder: str = "requests"
+        self, root: str, run_id: str | None = None, *, hooks: bool = False, sign: bool = False, bounds: Bounds = FREE
     ) -> None:
         self._git = Git(root, run_id, hooks=hooks, sign=sign)
-        self._refused = refused_folders(folder)
+        self._bounds, self._refused = bounds, refused_folders(bounds.requests_dir)
         # By worktree: the commit its branch stands at; when the index was seen to match it; the index as collected.
         self._tips: dict[str, str] = {}
         self._matching: dict[str, tuple[str, Signature | None]] = {}
@@ -55,6 +58,7 @@ class GitWorkspaces:
         # By worktree: the submodules of the commit that a step began with, and what tests left in them.
         self._links: dict[str, list[bytes]] = {}
         self._left_inside: dict[str, frozenset[bytes]] = {}
+        self._large: dict[str, Sizes] = {}  # by worktree: what was too large to be staged
 
     def facts(self, base_branch: str) -> RepositoryFacts:
         """Look at the user's repository; an empty base branch is the one that is checked out."""
@@ -119,7 +123,8 @@ class GitWorkspaces:
             self._now_at(checkout, since)
         known = (self._left_inside.get(place.path, frozenset()), copied_paths(place.copied))
         submodules = changed_submodules(git, self._links.get(place.path, []), {path for _, _, path in lines}, known)
-        return Changes(files, tuple(readable(path) for path in undone), tuple(notes), submodules)
+        large = as_facts(self._large[place.path])
+        return Changes(files, tuple(readable(path) for path in undone), tuple(notes), submodules, large)
 
     def commit(self, place: Place, since: str, message: str, *, amends: bool = False) -> str:
         """Commit what was collected on top of a commit (or in its place: `amends`), and return the new one."""
@@ -183,7 +188,7 @@ class GitWorkspaces:
         """Return the tree of the worktree as it is, untracked files included."""
         checkout = self._enter(place)
         self._stage(place, checkout)
-        return self._inside(checkout).run("write-tree").word
+        return tree_with(self._inside(checkout), checkout.index, self._large[place.path])
 
     def differing(self, place: Place, old: str, new: str) -> frozenset[str]:
         """Return the paths in which two trees or commits differ."""
@@ -195,12 +200,13 @@ class GitWorkspaces:
         git = self._inside(checkout)
         self._take_back(place, checkout, since)
         self._stage_since(place, checkout, since)
-        tree = git.run("write-tree").word
+        large, tree = self._large[place.path], git.run("write-tree").word
         commit = keep(git, ref, tree, [since])
         options = ("--binary", "--full-index", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
         patch = git.run("diff-tree", "-r", "-p", *options, "--src-prefix=a/", "--dst-prefix=b/", since, tree).out
+        left = tree_with(git, checkout.index, large) if large else tree
         git.run("read-tree", since)  # a person who commits there commits what they add, not half a step
-        return Unfinished(tree, commit, patch)
+        return Unfinished(left, commit, patch, as_facts(large))
 
     def restore(self, place: Place, since: str, kept: str) -> None:
         """Lay an unfinished step's kept commit out in the worktree again, behind `since`."""
@@ -210,8 +216,11 @@ class GitWorkspaces:
         self._inside(checkout).run("read-tree", "--reset", "-u", kept)
         clean_untracked(self._inside(checkout), copied_paths(place.copied))
 
-    def go_back(self, place: Place, commit: str, keep_as: str) -> None:
-        """Set branch and worktree back to a commit; what was there stays reachable under a ref (RUN-6)."""
+    def go_back(self, place: Place, commit: str, keep_as: str) -> tuple[LargeFile, ...]:
+        """Set branch and worktree back to a commit; what was there stays reachable under a ref (RUN-6).
+
+        Return what was too large for that, and is gone.
+        """
         checkout = self._enter(place)
         git = self._inside(checkout)
         self._stage(place, checkout)
@@ -224,6 +233,7 @@ class GitWorkspaces:
             keep(git, keep_as, tree, list(dict.fromkeys(filter(None, (tip, head, kept)))))
         self._take_back(place, checkout, tip or commit)
         self._lay_out(place, checkout, commit)
+        return as_facts(self._large[place.path])
 
     @cached_property
     def _common(self) -> str:
@@ -243,27 +253,9 @@ class GitWorkspaces:
     def _take_back(self, place: Place, checkout: GitCheckout, since: str) -> list[str]:
         """Put HEAD on our branch and the branch at a commit, files and index as they are; say what was found."""
         self._tips[place.path] = since
-        under_way = checkout.under_way()
-        if checkout.head() == branch_ref(place) and self.tip(place) == since and not under_way:
+        if checkout.head() == branch_ref(place) and self.tip(place) == since and not checkout.under_way():
             return []
-        git = self._inside(checkout)
-        head = git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1)).word
-        found = git.run("rev-parse", "-q", "--verify", "HEAD^{commit}", ok=(0, 1, 128)).word
-        notes = []
-        if head != branch_ref(place):
-            at = f"branch {head.removeprefix('refs/heads/')}" if head else "a detached HEAD"
-            notes.append(f"Switched back to the run's branch from {at}")
-            git.run("symbolic-ref", "HEAD", branch_ref(place))
-        if found and found != since:
-            own = git.run("rev-list", "--count", f"{since}..{found}").word
-            folded, moved = f"Folded in the agent's own commits: {own}", f"Put the branch back from {found[:12]}"
-            notes.append(folded if own != "0" else moved)
-        if under_way:
-            notes.append(f"Ended what git had under way: {', '.join(under_way)}")
-            checkout.forget_under_way()
-        if self.tip(place) != since:
-            git.run("update-ref", "--no-deref", branch_ref(place), since)
-        return notes
+        return take_back(self._inside(checkout), checkout, branch_ref(place), since)
 
     def _stage_since(self, place: Place, checkout: GitCheckout, since: str) -> list[str]:
         """Fill the index from a commit and what is in the worktree, whatever was staged before."""
@@ -283,7 +275,8 @@ class GitWorkspaces:
         if (place.path, copied) not in self._tracked:
             self._tracked[place.path, copied] = tracked_among(git, copied)
         links = self._links[place.path] = links_in(git, checkout.index)
-        return stage_everything(git, copied, self._tracked[place.path, copied], links)
+        large = self._large[place.path] = find_large(git, self._bounds.most_bytes, copied, links)
+        return stage_everything(git, copied, self._tracked[place.path, copied], links, large)
 
     def _now_at(self, checkout: GitCheckout, commit: str) -> None:
         """Remember that branch and index are at a commit."""
