@@ -19,6 +19,7 @@ import locks
 import night
 import peer
 import runs
+import shift
 import store
 import waking
 from backlog import MIXES, make_backlog
@@ -169,6 +170,7 @@ def measure_queue(scratch: Path) -> list[Goal]:
         turn = claims.measure_turns(endpoint)
         races = claims.measure_races(endpoint)
         woken = waking.measure(scratch, endpoint)
+        held = shift.measure(scratch, endpoint)
         growth = claims.measure_growth(endpoint)
     cost, looking = growth.cost, growth.looking
     print(f"{growth.filled:,} tasks were put into the store in {growth.fill_seconds:.0f} s.")
@@ -187,6 +189,7 @@ def measure_queue(scratch: Path) -> list[Goal]:
         Goal(f"PRF-3  claim + complete / the same {turn.calls} bare calls", turn.ours, turn.bare, 1 / 0.8),
         Goal("PRF-4  enqueue → claimed by an idle runner / 50 ms, median", woken.own, 0.05, 1.0),
         Goal("PRF-4  the same, of what anybody may take / 50 ms", woken.anybodys, 0.05, 1.0),
+        Goal("QUE-7  a runner's memory at task 1,000 / 200 (1 ms: 1 MB)", held.last / 1e9, held.first / 1e9, 1.05),
         Goal("QUE-5  lost races per claim, 8 runners / 0.5", races.lost / races.claims / 1e3, 0.5 / 1e3, 1.0),
     ]
 

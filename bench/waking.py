@@ -49,22 +49,35 @@ class Runner:
                 return told
         raise RuntimeError(f"the runner ended before it was {event}")
 
+    @property
+    def resident_bytes(self) -> int:
+        """How much memory it holds now."""
+        pages = Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
     def close(self) -> None:
         """Let it leave."""
         self._process.terminate()
         self._process.communicate(timeout=60)
 
 
-def measure(scratch: Path, endpoint: str) -> Waking:
-    """Enqueue tasks at any moment of the runner's poll, and take the time until it says that it has claimed each."""
-    folder, data, key = scratch / "waking", scratch / "data", "waking"
+def make_checkout(scratch: Path, endpoint: str, key: str) -> tuple[Path, dict[str, str]]:
+    """Make a repository of that name, and what a runner there needs to know of the store."""
+    folder = scratch / key
     folder.mkdir()
     runs.make_repository(folder, 10)
     environ = {name: value for name, value in os.environ.items() if not name.startswith("AIFLOW")}
     environ |= {"AIFLOW_QUEUE_STORE": endpoint, "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": key}
-    environ |= {"AWS_REGION": store.REGION, "AIFLOW_NAMESPACE": store.OWN, "XDG_DATA_HOME": str(data)}
-    environ |= {"XDG_STATE_HOME": str(scratch / "state")}
-    database, wake, chance = store.Database(endpoint, key), WakePipes(str(data / "aiflow/wake")), random.Random(4)
+    environ |= {"AWS_REGION": store.REGION, "AIFLOW_NAMESPACE": store.OWN, "XDG_DATA_HOME": str(scratch / "data")}
+    return folder, environ | {"XDG_STATE_HOME": str(scratch / "state")}
+
+
+def measure(scratch: Path, endpoint: str) -> Waking:
+    """Enqueue tasks at any moment of the runner's poll, and take the time until it says that it has claimed each."""
+    key = "waking"
+    folder, environ = make_checkout(scratch, endpoint, key)
+    database, wake = store.Database(endpoint, key), WakePipes(f"{environ['XDG_DATA_HOME']}/aiflow/wake")
+    chance = random.Random(4)
     whose: list[Checkout | None] = [checkout_at(str(folder)), None]
     times: dict[Checkout | None, list[float]] = {each: [] for each in whose}
     runner = Runner(folder, environ)

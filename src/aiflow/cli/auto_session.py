@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.cli.running import Interrupts, catching_signals
+from aiflow.cli.running import Interrupts, catching_signals, expect_to_stay
 from aiflow.cli.terminal.render import say
 from aiflow.cli.views.auto import AutoView
 from aiflow.domain.auto.stopping import StopRequest
@@ -49,6 +49,7 @@ def _work(session: CliSession, view: AutoView, limits: Limits, *, as_json: bool,
         with contextlib.suppress(OSError):  # that nobody reads it does not change how it ended
             view.finish(summary)
 
+    expect_to_stay()
     with catching_signals(heard) as interrupts, view:
         terms = AutoTerms(
             session.project.auto_records,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import signal
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from aiflow.domain.runs.run import Run
     from aiflow.usecases.engine import Engine
 
+# How much garbage a process that stays may pile up, in objects, before Python looks for it. What finished tasks leave
+# is little, so that with the threshold of a short command it would be found after tens of thousands of them.
+STAYING = (10_000, 10, 10)
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -46,6 +50,11 @@ class Interrupts:
         if not self._received:
             return StopRequest.NONE
         return StopRequest.AFTER_RUN if self._received == [signal.SIGINT] else StopRequest.NOW
+
+
+def expect_to_stay() -> None:
+    """Keep the memory flat, however many tasks or requests this process will work on."""
+    gc.set_threshold(*STAYING)
 
 
 @contextlib.contextmanager

@@ -52,7 +52,7 @@ _STAMP = len("updated_at: ")
 _EMPTY_ROW: list[Any] = [None] * len(ROW_KEYS)
 _NOTHING = (_PLACES[""], None)  # what a comment says, or another's key
 _NUL, _CR = 0, 13  # as numbers: Python looks for a byte much faster than for a bytes of one
-_REMEMBERED = 4096
+_REMEMBERED, _LONGEST = 4096, 200  # a process that stays must not fill up with long lines
 
 
 class _NotPlainError(Exception):
@@ -154,7 +154,7 @@ def _take_apart(line: bytes) -> tuple[int, Any]:
         return _DEPENDS_ON, tuple(line[_STAMP + 1 : -1].decode().split(", "))
     else:
         said = _read_line(line.decode())
-    if len(_seen) < _REMEMBERED:
+    if len(_seen) < _REMEMBERED and len(line) <= _LONGEST:
         _seen[line] = said
     return said
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
-from aiflow.cli.running import Interrupts, catching_signals
+from aiflow.cli.running import Interrupts, catching_signals, expect_to_stay
 from aiflow.cli.terminal.store_progress import open_queue_store
 from aiflow.cli.views.runner import RunnerView
 from aiflow.domain.auto.stopping import StopRequest
@@ -28,6 +28,7 @@ def command(session: CliSession, as_json: bool, once: bool) -> None:  # noqa: FB
         for view in views:
             view.asked_to_stop(is_now=interrupts.wish() is StopRequest.NOW)
 
+    expect_to_stay()
     with catching_signals(heard) as interrupts:
         store = open_queue_store(session, is_quiet=as_json)
         desk = build_desk(session.project, session.engine(), store)
