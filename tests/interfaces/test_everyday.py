@@ -227,7 +227,10 @@ def test_a_shell_opens_in_the_worktree_and_what_was_changed_there_goes_on(shop: 
     assert "cannot be started" in aiflow("shell", "RQ-1", code=2, env={"SHELL": "/nonexistent"}).stderr
     aiflow("accept", "RQ-1")
     aiflow("clean", "--now")
-    assert "WORKTREE_LOST" in aiflow("shell", "RQ-1", code=6).stderr
+    refused = aiflow("shell", "RQ-1", code=6).stderr
+    assert "WORKTREE_LOST" in refused
+    assert f"{place['run_id']} is accepted: its work is in main as " in refused
+    assert [line.strip() for line in refused.splitlines() if "→" in line] == [f"→ aiflow diff {place['run_id']}"]
     aiflow("shell", "RQ-9", code=2)
 
 

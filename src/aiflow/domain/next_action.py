@@ -25,6 +25,7 @@ class ActionKind(StrEnum):
     SHOW = "show"
     LOGS = "logs"
     REPORT = "report"
+    DIFF = "diff"
     SET = "set"
     NEW = "new"
     LIST = "list"
@@ -56,7 +57,7 @@ ABOUT_SOMETHING = frozenset(
     {
         *(ActionKind.RUN, ActionKind.RESUME, ActionKind.RETRY_STEP, ActionKind.REPLAN, ActionKind.UPDATE),
         *(ActionKind.ANSWER, ActionKind.CANCEL, ActionKind.ACCEPT, ActionKind.SEND_BACK, ActionKind.WHY),
-        *(ActionKind.SHOW, ActionKind.LOGS, ActionKind.REPORT, ActionKind.SET),
+        *(ActionKind.SHOW, ActionKind.LOGS, ActionKind.REPORT, ActionKind.DIFF, ActionKind.SET),
         *(ActionKind.QUEUE_SHOW, ActionKind.QUEUE_CANCEL),
     }
 )

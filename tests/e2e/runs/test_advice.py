@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from typing import Any
 
 import pytest
@@ -133,3 +134,35 @@ def test_a_run_of_another_request_in_the_way_is_told_as_such(bench: Bench, langu
         assert refused["context"]["request_id"] == "RQ-1"  # who is in the way
         assert refused["context"].get("asked_for") == (None if request_id == "RQ-1" else "RQ-2")
     bench.aiflow("cancel", "RQ-1")
+
+
+@pytest.mark.spec("ERR-1", "CLI")
+def test_a_run_without_a_worktree_says_where_its_work_is_and_how_to_get_one(bench: Bench) -> None:
+    bench.agent.does("implementer", "ask('Which?')")
+    bench.run(code=5)
+    run_id = bench.run_ids()[0]
+    branch, diff = f"aiflow/RQ-1/{run_id}", f"aiflow diff {run_id}"
+    shutil.rmtree(bench.worktree())
+    asked = refuse(bench, "shell", "RQ-1", code=6)
+    assert (asked["reason_code"], branch in asked["context"]["detail"]) == ("WORKTREE_LOST", True)
+    assert asked["actions"] == ['aiflow resume RQ-1 --answer "…"', diff]
+    bench.agent.forget()
+    bench.aiflow("resume", "RQ-1", "--answer", "This.")
+    shutil.rmtree(bench.worktree())
+    assert refuse(bench, "shell", "RQ-1", code=6)["actions"] == ["aiflow accept RQ-1", diff]
+    assert bench.status() == "done"
+    accepted = refuse(bench, "shell", run_id, code=6)
+    assert accepted["actions"] == [diff]
+    assert "is accepted" in accepted["context"]["detail"]
+
+
+@pytest.mark.spec("ERR-1", "CLI", "RUN-8")
+def test_a_stopped_run_without_a_worktree_gets_one_by_its_own_way_on(bench: Bench) -> None:
+    bench.configure(ALWAYS_RED)
+    bench.run(code=7)
+    shutil.rmtree(bench.worktree())
+    first = bench.run_ids()[0]
+    assert refuse(bench, "shell", "RQ-1", code=6)["actions"] == ["aiflow retry-step RQ-1", f"aiflow diff {first}"]
+    bench.aiflow("replan", "RQ-1", code=7)
+    shutil.rmtree(bench.stage(run_id=first)["worktree"]["path"])
+    assert refuse(bench, "shell", first, code=6)["actions"] == [f"aiflow diff {first}"]
