@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,11 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 30.0
 LOOK_SECONDS = 0.1
+
+
+def until_ctrl_c() -> contextlib.AbstractContextManager[None]:
+    """Follow something that has no end of its own: Ctrl-C is how a person ends that, and nothing was broken off."""
+    return contextlib.suppress(KeyboardInterrupt)
 
 
 def wait_until(is_so: Callable[[], bool], seconds: float = WAIT_SECONDS) -> bool:

@@ -69,6 +69,11 @@ def test_a_live_run_is_cancelled_followed_refused_and_resumed(bench: Bench) -> N
     assert bench.aiflow.json("runs")["runs"][0]["state"] == "IMPLEMENTING"
     assert run_id in bench.aiflow("locks").stdout
 
+    impatient = bench.start("logs", "-f", "RQ-1")
+    assert impatient.stdout is not None
+    impatient.stdout.readline()
+    impatient.send_signal(signal.SIGINT)
+    assert (impatient.communicate(timeout=60)[1], impatient.returncode) == ("", 0)
     follower = bench.start("logs", "-f", "RQ-1")
     (bench.agent.folder / "more").touch()
     wait_until(lambda: "two" in bench.log(1))

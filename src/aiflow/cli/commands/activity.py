@@ -10,6 +10,7 @@ from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, target_argument
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.views.activity import show_entry, show_gap
+from aiflow.cli.waiting import until_ctrl_c
 from aiflow.domain.activity import ActivityKind, Actor
 from aiflow.usecases.activity import ActivityFilter, follow_activity, latest_activity
 from aiflow.usecases.runs.find import is_run
@@ -63,5 +64,6 @@ def _filter(session: CliSession, target: RequestId | None, wanted: dict[str, Any
 
 def _follow(session: CliSession, journal: JournalReader, end: str, only: ActivityFilter, *, as_json: bool) -> None:
     """Show what comes, until Ctrl-C."""
-    for entry in follow_activity(journal, end, lambda: False, only):
-        print_json(entry_shape(entry)) if as_json else show_entry(session, entry)
+    with until_ctrl_c():
+        for entry in follow_activity(journal, end, lambda: False, only):
+            print_json(entry_shape(entry)) if as_json else show_entry(session, entry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,11 +11,14 @@ from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, target_argument
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.terminal.render import clean
+from aiflow.cli.waiting import until_ctrl_c
 from aiflow.usecases.runs.find import find_run
 from aiflow.usecases.runs.logs import follow_logs, log_number, read_logs
 from aiflow.usecases.shapes.runs import logs_shape
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from aiflow.cli.session import CliSession
     from aiflow.domain.request import RequestId
 
@@ -40,10 +44,16 @@ def command(
         print_json(logs_shape(run, logs))
         return
     shown = [line for log in logs for line in log.text.splitlines()]
-    for line in shown if how["lines"] is None else shown[max(0, len(shown) - how["lines"]) :]:
-        click.echo(clean(line))
+    wanted = shown if how["lines"] is None else shown[max(0, len(shown) - how["lines"]) :]
     if how["follow"]:
-        for line in follow_logs(engine, run, logs, number):
-            click.echo(clean(line))
-    elif not shown:
+        with until_ctrl_c():
+            _show(chain(wanted, follow_logs(engine, run, logs, number)))
+        return
+    _show(wanted)
+    if not shown:
         click.echo(session.texts("logs.none"))
+
+
+def _show(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(clean(line))

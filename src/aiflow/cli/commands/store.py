@@ -13,6 +13,7 @@ from aiflow.cli.terminal.layout import display_width, pad
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.terminal.render import clean, say
 from aiflow.cli.terminal.store_progress import store_progress
+from aiflow.cli.waiting import until_ctrl_c
 from aiflow.domain.reasons import ExitCode
 from aiflow.errors import BadInputError
 from aiflow.usecases.shapes.store import describe_obstacles, store_shape
@@ -111,8 +112,9 @@ def _show_runners(texts: Texts) -> None:
 def _logs(session: CliSession, store: LocalStore, lines: int, follow: bool, *, as_json: bool) -> None:  # noqa: FBT001
     """Show the end of the log, and what is added if that is wanted."""
     if follow:
-        for line in store.follow(lines):
-            click.echo(clean(line))
+        with until_ctrl_c():
+            for line in store.follow(lines):
+                click.echo(clean(line))
         return
     text = store.log(lines)
     if as_json:
