@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from aiflow.domain.activity import Activity
     from aiflow.domain.backlog.selection import Barrier
-    from aiflow.domain.request import Request, Value
+    from aiflow.domain.request import Request, RequestId, Value
+    from aiflow.domain.run_summary import RunSummary
     from aiflow.domain.runs.run import Run
     from aiflow.ports import Journal, Locks, RequestSource
     from aiflow.settings import Settings
@@ -138,6 +139,16 @@ class CliSession:
             return ()
         engine = self.engine()
         return missing_merges(engine, request, base_now(engine, self.project.auto_records))
+
+    def is_merged(self, request_id: RequestId, run: RunSummary) -> bool:
+        """Tell whether the base has a run's merge though no record says so: an acceptance was killed in between."""
+        if run.merging_as is None:  # git is asked only where an acceptance came that far
+            return False
+        from aiflow.usecases.runs.merge import is_in_base
+
+        engine = self.engine()
+        found = engine.runs.load(request_id, run.run_id)
+        return found is not None and is_in_base(engine, found)
 
     def locks(self) -> Locks:
         """The locks of this checkout, to be judged."""

@@ -33,7 +33,11 @@ class RunRecord(NamedTuple):
 
 
 class RunSummary(NamedTuple):
-    """What selection, `why` and the lists need to know of one run; the record only where runs are listed."""
+    """What selection, `why` and the lists need to know of one run; the record only where runs are listed.
+
+    `merging_as` is the merge that was to be the base's when an acceptance was last at work, while no record says that
+    it became that.
+    """
 
     run_id: str
     state: RunState
@@ -43,6 +47,7 @@ class RunSummary(NamedTuple):
     way_on: str | None = None
     task: TaskRef | None = None
     record: RunRecord | None = None
+    merging_as: str | None = None
 
     @property
     def why(self) -> str | None:

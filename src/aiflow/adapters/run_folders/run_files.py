@@ -106,7 +106,10 @@ def _summary(request_id: str, run_id: str, stage: Any) -> RunSummary:
         return RunSummary(run_id, RunState.FAILED, "RUN_LOST")
     head = read_head(stage, run_id)
     way = None if head.reason_code in (None, FROM_NEWER) else _way_on(stage, head.reason_code, (request_id, run_id))
-    return RunSummary(run_id, head.state, head.reason_code, head.cause, head.changed_at, way, _task(stage.get("task")))
+    task, is_open = _task(stage.get("task")), head.state is RunState.DONE and not stage.get("accepted_as")
+    merging_as = text_or_none(stage.get("merging_as")) if is_open else None
+    known = RunSummary(run_id, head.state, head.reason_code, head.cause, head.changed_at, way, task)
+    return known._replace(merging_as=merging_as) if merging_as else known
 
 
 def _with_record(run: RunSummary, stage: Any) -> RunSummary:

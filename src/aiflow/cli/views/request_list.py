@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from aiflow.cli.session import CliSession
     from aiflow.domain.backlog.selection import Backlog, Barrier, Selection
     from aiflow.domain.request import Request
+    from aiflow.domain.run_summary import RunSummary
     from aiflow.messages import Texts
     from aiflow.usecases.backlog.list import RequestList
 
@@ -83,8 +84,13 @@ def _standing(session: CliSession, request: Request, backlog: Backlog) -> str:
         return _note(lock_barrier(request, lock, backlog), session.texts)
     if request.kept is not None:
         return session.texts(f"note.{request.kept.reason_code}", **dict(request.kept.facts))
-    if request.status is not RequestStatus.BLOCKED or run is None:
-        return ""
+    return _why_blocked(session, request, run) if request.status is RequestStatus.BLOCKED and run is not None else ""
+
+
+def _why_blocked(session: CliSession, request: Request, run: RunSummary) -> str:
+    """Say for what a request's run waits, and since when."""
+    if session.is_merged(request.id, run):
+        return session.texts("note.merged", request_id=request.id)
     reason = run.why or ("AWAITING_ACCEPTANCE" if run.state == "DONE" else "")
     when = f", {ago(run.changed_at, session.now(), session.texts)}" if run.changed_at else ""
     return f"{reason}{when}" if reason else ""

@@ -79,6 +79,8 @@ def _show_stop(session: CliSession, first: Station, width: int) -> None:
         return
     when = f", {ago(run.changed_at, session.now(), session.texts)}" if run.changed_at else ""
     say(session.texts.message(code, {}).title + when, f"  {paint(code.ljust(width), 'yellow')}  ")
+    if session.is_merged(first.request_id, run):
+        say(session.texts("why.merged", commit=(run.merging_as or "")[:12]), "  ")
 
 
 def _show_task(session: CliSession, first: Station) -> None:

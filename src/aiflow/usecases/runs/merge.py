@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from aiflow.domain.runs.merge import Merge
     from aiflow.domain.runs.run import Run, RunError
     from aiflow.domain.runs.worktree import Place
+    from aiflow.usecases.engine import Engine
     from aiflow.usecases.runs.work import Work
 
 # Somebody else may commit to the base branch while the merged tree is tested; then it is merged and tested anew.
@@ -129,9 +130,15 @@ def _for_a_person(run: Run, merge: Merge) -> RunError | None:
 
 def is_moved(work: Work) -> bool:
     """Tell whether the base has the run's merge though no record says so: a kill came between the two."""
-    run, base = work.run, f"refs/heads/{work.run.place.base_branch}"
-    is_open = run.state is RunState.DONE and not run.accepted_as
-    return is_open and bool(run.merging_as) and work.workspace.is_ancestor(run.place, run.merging_as or "", base)
+    return is_in_base(work.engine, work.run)
+
+
+def is_in_base(engine: Engine, run: Run) -> bool:
+    """Tell the same of a run that nobody works on; changes nothing."""
+    if run.state is not RunState.DONE or run.accepted_as or not run.merging_as:
+        return False
+    base = f"refs/heads/{run.place.base_branch}"
+    return engine.workspaces(run.run_id).is_ancestor(run.place, run.merging_as, base)
 
 
 def record_moved(work: Work) -> None:
