@@ -71,6 +71,7 @@ STOPS_AS_NEEDS_INPUT = [
     "RUNNER_LOST",
     "RUNNER_STOPPED",
     "STORE_UNREACHABLE",
+    "AUTO_CUT_OFF",
 ]
 STOPS_AS_FAILED = ["SENT_BACK", "REPLANNED", "TRANSITION_NOT_ALLOWED", "INTERNAL_ERROR"]
 # A run that was sent back or replaced is closed: nothing waits for a person any more.

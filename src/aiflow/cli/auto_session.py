@@ -56,7 +56,7 @@ def _work(session: CliSession, view: AutoView, limits: Limits, *, as_json: bool,
             limits,
             ENGLISH if as_json else session.texts,
             is_watching=watch,
-            asked=interrupts.wish,
+            asked=interrupts.wish_or_cut,
             observe=view.observe_auto,
             finish=finish,
         )

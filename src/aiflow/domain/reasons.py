@@ -224,6 +224,7 @@ AUTO_NOT_RUNNING         EXECUTION    409 CONFLICT    NONE        - -           
 AUTO_NEEDS_INPUT_LIMIT   EXECUTION    200 OK          MEND        - -                      no
 AUTO_FAILED_LIMIT        EXECUTION    200 OK          MEND        - -                      no
 AUTO_STOPPED_BY_PERSON   EXECUTION    200 OK          NONE        - -                      no
+AUTO_CUT_OFF             EXECUTION    503 ENVIRONMENT RESUME      N environment_failure    yes
 AUTO_RUNS_LIMIT          EXECUTION    200 OK          NONE        - resource_exceeded      no
 AUTO_MINUTES_LIMIT       EXECUTION    200 OK          NONE        - resource_exceeded      no
 AUTO_UNTIL_REACHED       EXECUTION    200 OK          NONE        - resource_exceeded      no

@@ -320,7 +320,8 @@ def test_a_session_follows_the_table() -> None:
 
 @pytest.mark.spec("AUT-3", "LCK-8")
 def test_of_several_wishes_the_stronger_one_counts() -> None:
-    none, after_run, now = StopRequest
+    none, after_run, cut_off, now = StopRequest
     assert strongest() is strongest(none, none) is none
     assert strongest(none, after_run) is strongest(after_run, none) is after_run
-    assert strongest(now, after_run) is strongest(after_run, none, now) is now
+    assert strongest(cut_off, after_run) is cut_off
+    assert strongest(now, after_run) is strongest(after_run, none, now) is strongest(cut_off, now) is now

@@ -194,15 +194,33 @@ def test_a_stop_now_from_another_terminal(bench: Bench) -> None:
 
 @pytest.mark.faults
 @pytest.mark.spec("AUT-3", "RUN-12", "LCK-6")
-@pytest.mark.parametrize("signals", [[signal.SIGINT] * 2, [signal.SIGTERM], [signal.SIGHUP]])
-def test_signals_that_mean_now(bench: Bench, signals: list[signal.Signals]) -> None:
+def test_ctrl_c_twice_means_now(bench: Bench) -> None:
     bench.add_request("RQ-2")
     process = begin(bench)
-    for number in signals:
-        process.send_signal(number)
-        if signals.index(number) < len(signals) - 1:
-            wait_until(lambda: json.loads((bench.root / ".aiflow/auto.json").read_text())["state"] == "stopping")
+    process.send_signal(signal.SIGINT)
+    wait_until(lambda: json.loads((bench.root / ".aiflow/auto.json").read_text())["state"] == "stopping")
+    process.send_signal(signal.SIGINT)
     assert_cancelled(bench, end(process))
+
+
+@pytest.mark.faults
+@pytest.mark.spec("AUT-4", "RUN-12", "LCK-6")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_from_outside_means_now_and_the_next_auto_run_continues(bench: Bench, number: signal.Signals) -> None:
+    bench.add_request("RQ-2")
+    process = begin(bench)
+    process.send_signal(number)
+    shape = end(process, 3)
+    assert (shape["state"], shape["reason_code"]) == ("stopped", "AUTO_CUT_OFF")
+    assert [each["reason_code"] for each in shape["results"]] == ["AUTO_CUT_OFF"]
+    assert_tidy(bench)
+    let_go(bench)
+    shape = bench.aiflow.json("auto")
+    assert [(each["request_id"], each["outcome"]) for each in shape["results"]] == [
+        ("RQ-1", "awaiting_acceptance"),
+        ("RQ-2", "awaiting_acceptance"),
+    ]
+    assert len(bench.run_ids()) == 1
 
 
 @pytest.mark.spec("AUT-3", "LCK-6")

@@ -167,7 +167,7 @@ def why_still(status: AutoStatus, texts: Texts) -> str | None:
     if state in (AutoRunState.STOPPED, AutoRunState.COMPLETED):
         return None
     if state is AutoRunState.STOPPING or wish is not StopRequest.NONE:
-        key = "auto.stops_now" if wish is StopRequest.NOW else "auto.stops_after_run"
+        key = "auto.stops_now" if wish in (StopRequest.NOW, StopRequest.CUT_OFF) else "auto.stops_after_run"
         return texts(key if status.running else "run.cancelling")
     return _awaited(status, texts) if state is AutoRunState.WAITING else None
 

@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 MOST_RUNS_EACH = 3
 
 
+# Its terminal was closed, or the machine went down: what it was at is continued by the next one (AUT-4).
+CUT_OFF = "AUTO_CUT_OFF"
 # Nothing is wrong with the request: whatever is started next would meet the same (RUN-13).
 AGENT_UNUSABLE = frozenset({"AGENT_AUTH_REQUIRED", "AGENT_NOT_FOUND", "AGENT_QUOTA", "AGENT_SANDBOX_MISSING"})
 
 
 class StopRequest(StrEnum):
-    """What a person asked of a running auto-run."""
+    """What was asked of a running auto-run, weakest first: by a person, or by whatever ends its process (`CUT_OFF`)."""
 
     NONE = "none"
     AFTER_RUN = "after_run"
+    CUT_OFF = "cut_off"
     NOW = "now"
 
 
@@ -68,6 +71,7 @@ def why_stop(session: AutoSession, limits: Limits, now: datetime, health: Health
     """Return the reason code for which auto-run stops now, before the next selection, or None to go on (AUT-3)."""
     elapsed = session.spent + (now - session.started_at)
     checks = (
+        (session.stop_request is StopRequest.CUT_OFF, CUT_OFF),
         (session.stop_request is not StopRequest.NONE, "AUTO_STOPPED_BY_PERSON"),
         (health is Health.FAIL, "DOCTOR_FAILED"),
         (_unusable(session) is not None, _unusable(session) or ""),

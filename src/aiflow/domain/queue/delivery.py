@@ -10,7 +10,7 @@ from aiflow.domain.lifecycle import RunEvent
 from aiflow.domain.queue.task import TaskAction, first_delivery
 from aiflow.domain.runs.events import noted
 from aiflow.domain.runs.resume import Goal, ResumeMode
-from aiflow.domain.runs.retry import RUNNER_STOPS
+from aiflow.domain.runs.retry import CUT_OFF
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -71,8 +71,8 @@ def way_of(task: Task, run: Run | None, limits: RunLimits, *, is_ready: bool) ->
 
 
 def is_cut(run: Run) -> bool:
-    """Tell whether a run stopped because its runner did."""
-    return run.error is not None and run.error.reason_code in RUNNER_STOPS
+    """Tell whether a run stopped because its runner or its auto-run did, and is continued without a person."""
+    return run.error is not None and run.error.reason_code in CUT_OFF
 
 
 def is_made_by(task: Task, run: Run) -> bool:

@@ -81,9 +81,10 @@ class StepStop:
 BROAD_TARGETS = frozenset({"", ".", "./", "*", "**", "**/*", "/"})
 MIXED_STOPS = 3
 
-# A runner that stopped, was lost or had no store ended the run; another delivery of its task goes on with it (QUE-7).
-RUNNER_STOPS = frozenset({"RUNNER_STOPPED", "RUNNER_LOST", "STORE_UNREACHABLE"})
-FROM_OUTSIDE = RUNNER_STOPS | {"CANCELLED"}
+# A runner that stopped, was lost or had no store ended the run; another delivery of its task continues it (QUE-7). An
+# auto-run whose terminal was closed did; the next auto-run continues it (AUT-4).
+CUT_OFF = frozenset({"RUNNER_STOPPED", "RUNNER_LOST", "STORE_UNREACHABLE", "AUTO_CUT_OFF"})
+FROM_OUTSIDE = CUT_OFF | {"CANCELLED"}
 
 # Nobody's work failed: calling the role again mends nothing, and the plan may well be sound.
 NOT_THE_WORK = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import About, Actor, recovered
 from aiflow.domain.auto.session import AutoSession, RunEnded, Started, Upcoming, carry_on, record_end
+from aiflow.domain.auto.stopping import CUT_OFF
 from aiflow.domain.request import RequestId
 from aiflow.errors import AiflowError
 from aiflow.usecases.auto.attempt import attempt, ended_of, wait_for_lock
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.backlog.selection import Backlog
     from aiflow.domain.run_summary import RunSummary
+    from aiflow.domain.runs.run import Run
     from aiflow.usecases.auto.shift import Shift
 
 
@@ -90,13 +92,13 @@ def _taken_up(shift: Shift, request_id: RequestId, run_id: str) -> Started:
     return Started(request_id, next(older, None))
 
 
-def go_on_with_left(shift: Shift) -> str | None:
-    """Let the runs go on that an earlier delivery had to leave; returns the reason code if auto-run has to stop for it.
+def go_on_with_left(shift: Shift, backlog: Backlog) -> str | None:
+    """Continue the runs that an earlier delivery or auto-run had to leave; returns the reason code if it has to stop.
 
     One that cannot by itself, because a person changed something meanwhile, waits for that person, and nobody with it.
     """
     engine = shift.engine
-    for run in shift.terms.left():
+    for run in (*shift.terms.left(), *_cut_off(shift, backlog)):
         if not run.may_call_again(engine.limits):
             give_up(engine, run)
             continue
@@ -112,6 +114,13 @@ def go_on_with_left(shift: Shift) -> str | None:
         if reason is not None:
             return reason
     return None
+
+
+def _cut_off(shift: Shift, backlog: Backlog) -> list[Run]:
+    """Return the runs that an auto-run was at when its terminal was closed, oldest first (AUT-4)."""
+    cut = sorted((run.run_id, request_id) for request_id, run in backlog.runs.items() if run.reason_code == CUT_OFF)
+    loaded = (shift.engine.runs.load(request_id, run_id) for run_id, request_id in cut)
+    return [run for run in loaded if run is not None]
 
 
 def to_recover(shift: Shift, backlog: Backlog) -> list[RequestId]:

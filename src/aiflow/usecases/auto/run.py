@@ -120,7 +120,7 @@ def _begin(shift: Shift, last: AutoSession | None) -> str | None:
     count_begun(shift, backlog)
     if not shift.is_healthy():
         return "DOCTOR_FAILED"
-    return recover(shift, backlog) or go_on_with_left(shift)
+    return recover(shift, backlog) or go_on_with_left(shift, backlog)
 
 
 def _end(shift: Shift, reason: str) -> None:

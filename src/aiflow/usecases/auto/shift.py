@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.auto.session import AutoStatus, Upcoming, moved
-from aiflow.domain.auto.stopping import StopRequest, minutes_left, strongest, why_stop
+from aiflow.domain.auto.stopping import CUT_OFF, StopRequest, minutes_left, strongest, why_stop
 from aiflow.domain.health import Health
 from aiflow.domain.lifecycle import AutoRunEvent, AutoRunState
 from aiflow.errors import AiflowError, ConflictError
@@ -56,10 +56,12 @@ class Shift:
         self.session: AutoSession = session
         given = engine.charge.ground or Ground()
         self.ground = Ground(session.base_branch or given.base_branch, session.began_clean or given.is_clean)
+        stop_code = engine.charge.stop_code
         self.engine = engine.heard_by(interrupted=self.is_to_end_now, observe=self._observe_run).charged_with(
             session=lambda: (self.session.usage, terms.limits.ceilings),
             minutes_left=lambda: minutes_left(self.session, terms.limits, engine.time.now()),
             ground=self.ground,
+            stop_code=lambda: CUT_OFF if self.session.stop_request is StopRequest.CUT_OFF else stop_code(),
         )
         self._tell_run = engine.voice.observe
         self.terms = terms
@@ -89,7 +91,7 @@ class Shift:
             with contextlib.suppress(AiflowError):  # a full disk is no reason to end a run in the middle
                 self.save()
             self.show()
-        return wish is StopRequest.NOW
+        return wish in (StopRequest.NOW, StopRequest.CUT_OFF)
 
     def _observe_run(self, run: Run) -> None:
         """Tell of a change of the run; while it waits for its agent's quota, auto-run waits with it (RUN-13)."""

@@ -16,7 +16,7 @@ from aiflow.domain.next_action import ActionKind, NextAction
 from aiflow.domain.notes import Note, NoteKind
 from aiflow.domain.reasons import way_to_mend
 from aiflow.domain.request import RequestId, RequestStatus
-from aiflow.domain.runs.retry import RUNNER_STOPS
+from aiflow.domain.runs.retry import CUT_OFF
 from aiflow.domain.runs.stopped import recommended
 from aiflow.errors import AiflowError
 from aiflow.usecases.runs.report import message_facts, words_of
@@ -39,7 +39,7 @@ def tell_waiting(engine: Engine, run: Run, shown: Settled | Dropped | None = Non
 
     `shown` is what its request showed a moment ago, where somebody looked.
     """
-    is_taken_up = run.error is not None and run.error.reason_code in RUNNER_STOPS  # by another delivery of its task
+    is_taken_up = run.error is not None and run.error.reason_code in CUT_OFF  # by another delivery or auto-run
     if run.outcome in _WAITING and not is_taken_up and run.replaced_by is None and not _is_put_away(engine, run, shown):
         _send(engine, waiting_note(run, engine.voice.texts))
 
