@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,11 +39,13 @@ REPLACE = """Return it in capital letters.
 """
 
 
-def write(root: Path, **files: str) -> None:
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+def commit_first(root: Path, branch: str, files: dict[str, str]) -> None:
+    """Make a first commit of these files, be they thousands, and check it out."""
+    author = "Mika <mika@example.com> 1767225600 +0000"
+    lines = [f"commit refs/heads/{branch}\ncommitter {author}\ndata 5\nfirst\n"]
+    lines += [f"M 100644 inline {name}\ndata {len(text.encode())}\n{text}\n" for name, text in files.items()]
+    subprocess.run(["git", "fast-import", "--quiet"], cwd=root, input="".join(lines).encode(), check=True)
+    git(root, "reset", "-q", "--hard")
 
 
 class Shop:
@@ -52,9 +58,7 @@ class Shop:
         git(root, "init", "-q", "-b", branch)
         git(root, "config", "user.name", "Mika")
         git(root, "config", "user.email", "mika@example.com")
-        write(root, **files)
-        git(root, "add", "-A")
-        git(root, "commit", "-qm", "first")
+        commit_first(root, branch, files)
         self.environ = {"XDG_STATE_HOME": str(state), "AIFLOW_LANG": "en", "PYTHONDONTWRITEBYTECODE": "1"}
         self.aiflow = self.inside(".")
 
@@ -73,6 +77,10 @@ class Shop:
         assert self.aiflow.json("show", "DO-1")["status"] == "done"
         merged = git(self.root, "log", "-1", "--format=%s", self.branch)
         assert merged.startswith("Merge DO-1"), merged
+
+    def stage(self) -> Any:
+        """The stage.json of the one run that there is."""
+        return json.loads(next(self.root.glob("runs/*/RUN-*/stage.json")).read_text())
 
     def changed(self) -> list[str]:
         return git(self.root, "status", "--porcelain").splitlines()
@@ -163,3 +171,104 @@ def test_a_folder_of_a_monorepo(make: Make) -> None:
     shop.aiflow = inside
     shop.accept_one(REPLACE.format(path="services/api/app.py"))
     assert "str(url)" in (shop.root / "services/api/app.py").read_text()
+
+
+def django_like() -> dict[str, str]:
+    """7,000 files in nested folders, a test for one of them, and a tracked `.gitignore`."""
+    many = {
+        f"django/contrib/app{number % 40}/locale/lang{number % 7}/module_{number}.py": f"VALUE = {number}\n"
+        for number in range(6_000)
+    }
+    docs = {f"docs/ref/part{number % 25}/page_{number}.txt": "words\n" * 5 for number in range(1_000)}
+    return {**many, **docs, **python_project("django")}
+
+
+@pytest.fixture
+def quick_folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, if there is one with room: some disks take seconds for thousands of files."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or shutil.disk_usage(memory).free < 1_000_000_000:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
+def test_a_repository_of_seven_thousand_files(quick_folder: Path) -> None:
+    shop = Shop(quick_folder / "shop", quick_folder / "state", "main", django_like())
+    assert len(git(shop.root, "ls-files").splitlines()) > 7_000
+    answer = shop.aiflow.json("init", "--agent", "demo")
+    assert answer["settings"]["tests.unit"] == "python3 -m unittest discover -q -s tests"
+    deep = "django/contrib/app7/locale/lang5/module_47.py"
+    body = f"```replace {deep}\nVALUE = 47\n=>\nVALUE = 48\n```\n" + REPLACE.format(path="django/__init__.py")
+    shop.accept_one(body)
+    changed = git(shop.root, "diff", "--name-only", "HEAD~1").splitlines()
+    assert changed == ["django/__init__.py", deep]
+    assert (shop.root / deep).read_text() == "VALUE = 48\n"
+    assert shop.changed() == ["?? aiflow.toml", "?? requests/"]
+
+
+FILL = "git submodule update --init --recursive"
+
+
+@pytest.fixture
+def vendored(make: Make, tmp_path: Path) -> Shop:
+    """A repository whose tests need what is in its submodule."""
+    lib = Shop(tmp_path / "lib", tmp_path / "lib-state", "main", {"lib.txt": "lib\n"})
+    test = UNITTEST.format(package="shop") + (
+        "\n    def test_the_library(self):\n"
+        "        with open('vendor/lib/lib.txt') as file:\n"
+        "            self.assertEqual(file.read(), 'lib\\n')\n"
+    )
+    shop = make(**{**python_project(), "tests/test_it.py": test})
+    # Git refuses a submodule of the same machine unless the user's own settings allow it.
+    settings = tmp_path / "gitconfig"
+    settings.write_text('[protocol "file"]\nallow = always\n')
+    shop.environ["GIT_CONFIG_GLOBAL"] = str(settings)
+    shop.aiflow = shop.inside(".")
+    git(shop.root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(lib.root), "vendor/lib")
+    git(shop.root, "commit", "-qm", "Use the library")
+    return shop
+
+
+def doctor(shop: Shop, *args: str) -> Any:
+    """What the doctor says of the submodules."""
+    answer = shop.aiflow.json(*args, "doctor")
+    return next(check for check in answer["checks"] if check["id"] == "submodules")
+
+
+@pytest.mark.spec("GIT-4", "DOC-1", "RUN-3")
+def test_a_repository_with_a_submodule(vendored: Shop) -> None:
+    shown = vendored.aiflow("init", "--agent", "demo").stdout
+    assert f"Set-up: {FILL}  (from .gitmodules)" in shown
+    assert doctor(vendored)["result"] == "PASS"
+    vendored.accept_one(REPLACE.format(path="shop/__init__.py"))
+    assert "str(url)" in (vendored.root / "shop/__init__.py").read_text()
+    assert vendored.changed() == ["?? aiflow.toml", "?? requests/"]
+    assert not Path(vendored.stage()["worktree"]["path"]).exists()
+
+
+@pytest.mark.spec("GIT-4", "DOC-1")
+def test_a_submodule_that_nothing_fills_is_warned_of_with_the_setting_that_does(vendored: Shop) -> None:
+    vendored.aiflow("init", "--agent", "demo", "--setup", "")
+    warned = doctor(vendored)
+    assert warned["result"] == "WARN"
+    assert f'setup = "{FILL}"' in warned["message"]
+    assert f'setup = "{FILL} && make deps"' in doctor(vendored, "-c", "worktree.setup=make deps")["message"]
+    vendored.aiflow("new", "Do it", "--id", "DO-1", "--ready", "-b", REPLACE.format(path="shop/__init__.py"))
+    assert vendored.aiflow.json("run", "DO-1", code=7)["cause"] == "UNIT_TEST_FAILED"
+
+
+@pytest.mark.spec("RUN-3", "RUN-7")
+def test_a_changed_submodule_stops_the_step_and_a_dirty_one_of_the_users_stops_the_start(vendored: Shop) -> None:
+    vendored.aiflow("init", "--agent", "demo")
+    body = "```append vendor/lib/lib.txt\nmore\n```\n" + REPLACE.format(path="shop/__init__.py")
+    vendored.aiflow("new", "Change it", "--id", "DO-1", "--ready", "-b", body)
+    stopped = vendored.aiflow.json("run", "DO-1", code=6)
+    assert (stopped["cause"] or stopped["reason_code"]) == "SUBMODULE_CHANGED"
+    assert "vendor/lib" in stopped["summary"]
+    assert (vendored.root / "vendor/lib/lib.txt").read_text() == "lib\n"
+    vendored.aiflow("new", "More", "--id", "DO-2", "--ready", "-b", REPLACE.format(path="shop/__init__.py"))
+    (vendored.root / "vendor/lib/lib.txt").write_text("a person's\n")
+    refused = vendored.aiflow.json("run", "DO-2", code=6)["error"]
+    assert (refused["reason_code"], "vendor/lib" in json.dumps(refused)) == ("WORKTREE_DIRTY", True)

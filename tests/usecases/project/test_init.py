@@ -187,3 +187,14 @@ def test_requests_and_what_may_stand_beside_them_are_not_refused(own: str) -> No
 @pytest.mark.spec("REQ-2")
 def test_a_project_that_has_requests_already_keeps_its_folder() -> None:
     assert init(MemoryRepository("aiflow.toml", "requests/RQ-1.md", "requests/shot.png")).kept[-1] == "requests/"
+
+
+@pytest.mark.spec("CFG", "GIT-4")
+def test_submodules_are_filled_before_anything_else_is_set_up() -> None:
+    fill = "git submodule update --init --recursive"
+    alone = init(MemoryRepository(".gitmodules", programs=("git",))).choices
+    assert (alone.values["worktree.setup"], alone.by) == (fill, {"worktree.setup": ".gitmodules"})
+    both = init(MemoryRepository(".gitmodules", "web/package.json", "web/package-lock.json"), "web").choices
+    assert both.values["worktree.setup"] == f"{fill} && cd web && npm ci"
+    assert both.by == {"tests.unit": "web/package.json", "worktree.setup": ".gitmodules, web/package.json"}
+    assert init(MemoryRepository(".gitmodules"), given={"worktree.setup": "x"}).choices.values["worktree.setup"] == "x"

@@ -17,6 +17,8 @@ class Place:
     copied: tuple[str, ...] = ()
 
 
+# Fills a worktree's submodules, which git leaves empty there.
+FILL_SUBMODULES = "git submodule update --init --recursive"
 # What no run may change or bring (REQ-8): changes below these folders are put back.
 OWN_FOLDERS = ("runs", ".aiflow")
 

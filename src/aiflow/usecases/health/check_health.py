@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from aiflow.domain.health import Finding, Health
@@ -72,7 +73,8 @@ def check_quick(engine: Engine, *, asks: bool = False) -> tuple[RepositoryFacts 
     else:
         if not engine.workshop.is_repository_root():
             findings.append(Finding("repository", Health.FAIL, "NOT_A_REPOSITORY", "repository.below"))
-        findings += [*_check_repository(facts), *_check_checkout(engine, facts), *_check_remote(facts)]
+        findings += [*_check_repository(facts), *_check_submodules(engine, facts)]
+        findings += [*_check_checkout(engine, facts), *_check_remote(facts)]
         if engine.charge.ground is not None:
             engine.charge.ground.learn(
                 facts.base_branch, is_clean=not edited_paths(facts, f"{engine.settings.requests_dir}/")
@@ -131,10 +133,20 @@ def _check_repository(facts: RepositoryFacts) -> Iterator[Finding]:
     if facts.is_name_taken:
         fix = shell("git branch -m aiflow aiflow-branch")
         yield Finding("branch", Health.FAIL, "BRANCH_IN_THE_WAY", "branch.fail", fix=fix)
-    if facts.has_submodules:
-        yield Finding("submodules", Health.WARN, None, "submodules.warn")
     if facts.uses_lfs:
         yield Finding("lfs", Health.WARN, None, "lfs.warn")
+
+
+def _check_submodules(engine: Engine, facts: RepositoryFacts) -> Iterator[Finding]:
+    """Warn of submodules that no set-up fills: git leaves them empty in a run's worktree."""
+    from aiflow.domain.runs.worktree import FILL_SUBMODULES
+
+    setup = engine.settings.text("worktree.setup")
+    if facts.has_submodules and "submodule" not in setup:
+        command = " && ".join(filter(None, (FILL_SUBMODULES, setup)))
+        yield Finding("submodules", Health.WARN, None, "submodules.warn", (("setup", json.dumps(command)),))
+    elif facts.has_submodules:
+        yield Finding("submodules", Health.PASS, None, "submodules.pass")
 
 
 def edited_paths(facts: RepositoryFacts, requests: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.agents.programs import choose
 from aiflow.domain.backlog.folder import is_request_file, strangers
 from aiflow.domain.next_action import shell
+from aiflow.domain.runs.worktree import FILL_SUBMODULES
 from aiflow.errors import BadInputError
 from aiflow.settings import BY_NAME, FILE_NAME, TABLE, Setting, Settings, SettingValue, Source
 from aiflow.usecases.project.detect import Look, Toolchain, detect
@@ -145,16 +146,25 @@ def choose_settings(
     if start and not any(each.unit for each in found):
         found = (*_found_in(look, start), *found)
     best = found[0] if found else Toolchain("")
+    setup, setup_by = _set_up(look, best)
     values: dict[str, SettingValue] = {
         "base_branch": look.branch(),
         **(agent_settings(agent) if agent else {}),
         "tests.unit": best.unit,
-        "worktree.setup": best.setup,
+        "worktree.setup": setup,
         **given,
     }
-    by = {name: best.by for name in ("tests.unit", "worktree.setup") if values[name] and name not in given}
+    shown_by = {"tests.unit": best.by, "worktree.setup": setup_by}
+    by = {name: file for name, file in shown_by.items() if values[name] and name not in given}
     others = tuple(each for each in found[1:] if each.unit and "tests.unit" in by)
     return Choices(values, by, others, _missing(look, [str(values[name]) for name in by]))
+
+
+def _set_up(look: RepositoryLook, best: Toolchain) -> tuple[str, str]:
+    """Return the command that prepares a worktree and the files that show it; submodules, empty there, come first."""
+    parts = [(FILL_SUBMODULES, ".gitmodules")] if ".gitmodules" in look.files("") else []
+    parts += [(best.setup, best.by)] if best.setup else []
+    return " && ".join(command for command, _ in parts), ", ".join(file for _, file in parts)
 
 
 def _found_in(look: RepositoryLook, folder: str) -> tuple[Toolchain, ...]:
