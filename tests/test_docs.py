@@ -225,10 +225,43 @@ def test_examples_print_what_the_page_shows(
             here = (here / moved[1]).resolve(strict=True)
             continue
         done = type_in(here, environ, reader.typed(action.command))
-        if action.is_hidden:
-            assert done.returncode == 0, f"$ {action.command}\n{done.stdout}"
-        else:
-            assert reader.sees(action.shown, done.stdout), f"$ {action.command}\n{done.stdout}"
+        is_well = done.returncode == 0 or not (action.is_hidden or name in INIT_PAGES)
+        is_shown = action.is_hidden or reader.sees(action.shown, done.stdout)
+        assert is_well and is_shown, f"$ {action.command}\n{done.stdout}"
+    if name in INIT_PAGES:
+        check_untouched(checkout, environ)
+
+
+def check_untouched(checkout: Path, environ: dict[str, str]) -> None:
+    """Nothing of the reader's is changed but requests: `.gitignore` is tracked and as it was."""
+    tracked, *changed = type_in(
+        checkout, environ, "git ls-files .gitignore; git status --porcelain"
+    ).stdout.splitlines()
+    assert tracked == ".gitignore"
+    assert [line for line in changed if "requests/" not in line and line != "?? try-it/"] == []
+
+
+def commands_of(name: str) -> list[str]:
+    """Everything that is typed on a page in a repository of the reader's own, what is not shown too."""
+    typed = [action.command for action in actions(read(name)) if isinstance(action, Example)]
+    return typed[typed.index("aiflow init") :]
+
+
+@pytest.mark.parametrize("name", INIT_PAGES)
+def test_the_first_five_minutes_are_typed_as_they_are_shown_from_init_to_accept(name: str) -> None:
+    assert name in RUN_PAGES
+    shown = "\n".join(fenced(read(name), "console"))
+    assert [command for command in commands_of(name) if f"$ {command}\n" not in shown] == []
+    wanted = ("aiflow init", "git add", "aiflow new", "aiflow -c agent.kind=demo run", "aiflow accept")
+    assert [each for each in wanted if not any(command.startswith(each) for command in commands_of(name))] == []
+
+
+def test_both_readmes_type_the_same_commands() -> None:
+    assert len(commands_of("README.md")) == len(commands_of("README.ja.md"))
+    first_words = [
+        [command.split(" -b ")[0].split('"')[0] for command in commands_of(name)] for name in READMES.values()
+    ]
+    assert first_words[0] == first_words[1]
 
 
 def test_the_readme_shows_the_demo_as_the_quickstart_does() -> None:
