@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from aiflow.adapters.locks.lease import LockLease
+from aiflow.adapters.locks.taking import LockTaking
 from aiflow.cli.terminal.layout import display_width
+from aiflow.domain.request import RequestId
 from builders import write_request
 from conftest import Program
 from e2e.scripted_agents import Agent
@@ -174,6 +177,20 @@ def test_everything_that_waits_is_accepted_and_what_cannot_be_stops_no_other(sho
     assert {each["request_id"] for each in aiflow.json("list", "-s", "done")["requests"]} == {"RQ-1", "RQ-2"}
     again = aiflow.json("accept", "--all", code=6)
     assert (again["accepted"], [each["request_id"] for each in again["results"]]) == ([], ["RQ-3"])
+
+
+@pytest.mark.spec("REQ-6", "LCK-7")
+def test_one_that_somebody_works_on_is_named_and_the_others_are_accepted(shop: Shop, aiflow: Program) -> None:
+    finished(shop, aiflow, 1, 2)
+    lease = LockTaking(str(shop.root), 1800.0).acquire_request(RequestId("RQ-1"), "RUN-somebody-s")
+    assert isinstance(lease, LockLease)
+    try:
+        shape = aiflow.json("accept", "--all", code=4)
+    finally:
+        lease.release()
+    assert [each["request_id"] for each in shape["results"]] == ["RQ-1", "RQ-2"]
+    assert shape["results"][0]["error"]["reason_code"] == "RUN_IN_PROGRESS"
+    assert shape["accepted"] == ["RQ-2"]
 
 
 @pytest.mark.spec("GIT-3")

@@ -715,7 +715,12 @@ def test_a_damaged_lock_is_stale_once_older_than_the_ttl(tmp_path: Path, data: b
 
 
 def _huge(path: Path) -> None:
-    path.write_bytes(b" " * 70_000)
+    """A lock that is right in all but its size."""
+    locks = LockTaking(str(path.parents[2] / "other"), TTL)
+    lease = locks.acquire_request(RQ, RUN)
+    assert isinstance(lease, LockLease)
+    path.write_bytes(lock_path(path.parents[2] / "other").read_bytes() + b" " * 70_000)
+    lease.release()
 
 
 def _folder(path: Path) -> None:

@@ -248,6 +248,21 @@ def test_a_repository_with_a_submodule(vendored: Shop) -> None:
     assert not Path(vendored.stage()["worktree"]["path"]).exists()
 
 
+@pytest.mark.spec("GIT-3", "GIT-4")
+def test_a_merge_is_tested_with_the_submodule_that_it_has(vendored: Shop, tmp_path: Path) -> None:
+    vendored.aiflow("init", "--agent", "demo")
+    vendored.aiflow("new", "Do it", "--id", "DO-1", "--ready", "-b", REPLACE.format(path="shop/__init__.py"))
+    vendored.aiflow("run", "DO-1")
+    (tmp_path / "lib/lib.txt").write_text("newer\n")
+    git(tmp_path / "lib", "commit", "-qam", "newer")
+    git(vendored.root / "vendor/lib", "pull", "-q")
+    test = vendored.root / "tests/test_it.py"
+    test.write_text(test.read_text().replace("'lib\\n'", "'newer\\n'"))
+    git(vendored.root, "commit", "-qm", "Use the newer library", "vendor/lib", "tests")
+    vendored.aiflow("accept", "DO-1")
+    assert vendored.aiflow.json("show", "DO-1")["status"] == "done"
+
+
 @pytest.mark.spec("GIT-4", "DOC-1")
 def test_a_submodule_that_nothing_fills_is_warned_of_with_the_setting_that_does(vendored: Shop) -> None:
     vendored.aiflow("init", "--agent", "demo", "--setup", "")
