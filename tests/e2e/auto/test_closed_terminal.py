@@ -146,7 +146,7 @@ def test_a_person_who_pressed_ctrl_c_twice_cancelled_the_run_whatever_became_of_
         record = bench.root / ".aiflow/auto.json"
         wait_until(lambda: json.loads(record.read_text())["stop_request"] == "after_run")
         os.kill(pid, signal.SIGINT)
-        wait_until(lambda: json.loads(record.read_text())["stop_request"] == "now")
+        wait_until(lambda: json.loads(record.read_text())["stop_request"] != "after_run")
         terminal.close()
         wait_until(lambda: not is_alive(pid))
     assert bench.errors()["reason_code"] == "CANCELLED"

@@ -71,6 +71,18 @@ def test_a_request_that_says_running_though_nobody_works_on_it(bench: Bench) -> 
     assert bench.status() == "blocked"
 
 
+@pytest.mark.spec("REQ-5", "RUN-1")
+def test_what_is_left_of_a_lost_run_says_so_itself_and_no_second_one_is_made(bench: Bench) -> None:
+    path = bench.root / "requests/RQ-1.md"
+    path.write_text(path.read_text().replace("status: ready", "status: running"))
+    left = bench.root / "runs/RQ-1/RUN-20260101-000000-0a0a0a"
+    left.mkdir(parents=True)
+    (left / "stage.json").write_text("{")
+    bench.aiflow.json("auto")
+    assert (bench.status(), bench.run_ids()) == ("blocked", [left.name])
+    assert "RUN_LOST" in bench.aiflow("why", "RQ-1").stdout
+
+
 @pytest.mark.spec("AUT-3", "REQ-5", "SEL-5", "SEL-7")
 @pytest.mark.parametrize("by", [("auto",), ("run", "RQ-1"), ("queue", "add", "RQ-1"), ("doctor", "--full")])
 def test_why_says_the_same_of_a_lost_run_before_and_after_and_its_advice_works(
