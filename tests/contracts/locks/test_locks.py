@@ -532,6 +532,7 @@ def test_the_guard_is_kept_while_something_is_written(tmp_path: Path, take: Call
 
 @pytest.mark.spec("LCK-3", "LCK-6")
 def test_a_thread_inside_the_guard_may_enter_it_again(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
     locks = LockTaking(str(tmp_path), 0.2)
     queue, lease = locks.acquire_queue(), locks.acquire_request(RQ, RUN)
     assert isinstance(queue, LockLease)
@@ -542,7 +543,7 @@ def test_a_thread_inside_the_guard_may_enter_it_again(tmp_path: Path) -> None:
         lease.release()
         assert not lock_path(tmp_path).exists()
     queue.release()
-    wait_until(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("heartbeat")])
+    wait_until(lambda: not set(threading.enumerate()) - before)
     assert left_in(tmp_path) == PERMANENT
 
 
