@@ -564,7 +564,7 @@ def test_a_guard_holds_its_liveness_file_and_nobody_else_does(stage: Stage) -> N
     wait_until(stage.has_said(b"ready"))
     [path] = guard_notes.liveness_files(str(stage.folder), stage.run_id)
     assert guard_notes.liveness_files(str(stage.folder), stage.run_id[:-1]) == []
-    pid, started_at, where = Path(path).read_text().split()
+    pid, started_at, where = Path(path).read_text().splitlines()[0].split()
     assert (int(pid), float(started_at)) == (stage.guard_pid(), table.started_at(stage.guard_pid()))
     assert where == machine.pid_namespace()
     inode = str(os.stat(path).st_ino)
