@@ -11,13 +11,12 @@ import pytest
 from aiflow.errors import SettingsError
 from aiflow.messages import Texts
 from aiflow.usecases.engine import Charge, Engine, Voice
-from aiflow.wiring import project_at
 from aiflow.wiring.live import LivePorts
 
 
 @pytest.fixture
 def live(repository: Path) -> LivePorts:
-    return LivePorts(project_at(str(repository)), ("agent.kind=demo",))
+    return LivePorts(str(repository), ("agent.kind=demo",))
 
 
 def write(repository: Path, text: str) -> None:

@@ -62,19 +62,21 @@ class ActivityLog:
         self,
         root: Path,
         *,
+        person: str = "",
         max_file_bytes: int = MAX_FILE_BYTES,
         max_files: int = MAX_FILES,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         self._root = root
         self._folder = root / STATE_DIR / FOLDER
+        self._person = person
         self._max_file_bytes = max_file_bytes
         self._max_files = max_files
         self._wait = wait
 
     def append(self, activity: Activity) -> None:
         """Add one entry; it is on disk when this returns."""
-        line = _encode(activity)
+        line = _encode(activity, self._person)
         with translated(self._folder):
             folder = state_dir(self._root, FOLDER)
             with guarded(folder / "guard"):
@@ -242,10 +244,11 @@ def _end_of_lines(file: BinaryIO) -> int:
     return 0
 
 
-def _encode(activity: Activity) -> bytes:
+def _encode(activity: Activity, person: str) -> bytes:
     fields = entry_fields(activity)
     data = fields.pop("data", None)
-    kept = {**fields, "pid": os.getpid()} | ({"data": data} if data else {})
+    named = {"by": person} if person else {}
+    kept = {**fields, "pid": os.getpid(), **named} | ({"data": data} if data else {})
     return json.dumps(kept, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace") + b"\n"
 
 

@@ -32,13 +32,13 @@ COMMANDS = (
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
     *("runs", "logs", "report", "diff", "shell", "activity"),
     *("queue", "runner", "runners", "namespaces"),
+    *("up",),
     *("doctor", "agents", "locks", "store", "clean", "settings", "completion"),
 )
 
 # Commands of the specification that come with later versions: whoever types one is told so.
 LATER_COMMANDS = frozenset(
     [
-        "up",
         "issues",
         "service",
         "mcp",

@@ -233,6 +233,21 @@ AUTO_TOKENS_LIMIT        EXECUTION    200 OK          NONE        - resource_exc
 AUTO_CALLS_LIMIT         EXECUTION    200 OK          NONE        - resource_exceeded      no
 AUTO_NOTHING_RUNNABLE    EXECUTION    200 OK          NONE        - -                      no
 
+AUTH_REQUIRED            INPUT        401 BAD_INPUT   MEND        - -                      no
+CODE_REFUSED             INPUT        401 BAD_INPUT   MEND        - -                      no
+ORIGIN_REFUSED           INPUT        403 BAD_INPUT   MEND        - -                      no
+HOST_REFUSED             INPUT        421 BAD_INPUT   MEND        - -                      no
+BODY_TOO_LARGE           INPUT        413 BAD_INPUT   MEND        - -                      no
+BODY_TOO_SLOW            INPUT        408 BAD_INPUT   MEND        - -                      yes
+CONTENT_TYPE_REFUSED     INPUT        415 BAD_INPUT   MEND        - -                      no
+ROUTE_NOT_FOUND          INPUT        404 BAD_INPUT   MEND        - -                      no
+METHOD_NOT_ALLOWED       INPUT        405 BAD_INPUT   MEND        - -                      no
+SESSION_NOT_FOUND        INPUT        404 BAD_INPUT   MEND        - -                      no
+START_UNCONFIRMED        ENVIRONMENT  504 ENVIRONMENT WAIT        - -                      yes
+SERVER_RUNNING           ENVIRONMENT  409 CONFLICT    NONE        - -                      no
+SERVER_NOT_RUNNING       ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
+PORT_IN_USE              ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
+
 TRANSITION_NOT_ALLOWED   INTERNAL     500 INTERNAL    NEW_RUN     F environment_failure    no
 INTERNAL_ERROR           INTERNAL     500 INTERNAL    NEW_RUN     F environment_failure    no
 """

@@ -49,6 +49,7 @@ _OPTIONS: Mapping[str, str] = {
     "check": "--check",
     "once": "--once",
     "help": "--help",
+    "port": "--port",
     "requests_dir": "--requests-dir",
 }
 # Options that are said by their value alone.

@@ -58,6 +58,10 @@ if TYPE_CHECKING:
     from aiflow.usecases.runner.desk import RunnerDesk
 
 
+# On whose behalf a process works that the server started: the journal records it.
+PERSON_VARIABLE = "AIFLOW_PERSON"
+
+
 class Project(NamedTuple):
     """One checkout with everything that reads it."""
 
@@ -89,10 +93,14 @@ class Project(NamedTuple):
 
     @property
     def journal(self) -> ActivityLog:
-        """The journal of this checkout, to add to and to read."""
+        """The journal of this checkout, to add to and to read, for whoever this process works for."""
+        return self.journal_of(os.environ.get(PERSON_VARIABLE, ""))
+
+    def journal_of(self, person: str) -> ActivityLog:
+        """The journal of this checkout, in which everything that is added has a person's name."""
         from aiflow.adapters.journal import ActivityLog
 
-        return ActivityLog(self.path)
+        return ActivityLog(self.path, person=person)
 
     @property
     def auto_records(self) -> AutoRecords:

@@ -4,41 +4,90 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from aiflow.domain.backlog.metadata import commit_message
 from aiflow.settings import FILE_NAME
-from aiflow.wiring import build_ports, project_at, read_settings
+from aiflow.wiring import build_ports, commit_request, project_at, read_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from aiflow.adapters.markdown_requests.store import Written
+    from aiflow.domain.request import Value
+    from aiflow.ports import RequestSource
+    from aiflow.settings import Settings
     from aiflow.usecases.engine import Charge, Engine, Ports, Voice
     from aiflow.wiring import Project
+
+
+class _Known(NamedTuple):
+    """What was put together, and from which version of the settings."""
+
+    version: object
+    project: Project
+    ports: Ports
 
 
 class LivePorts:
     """Gives engines to any number of callers and threads, each with the settings as they are at that moment.
 
-    What an engine was given stays as it is: a run that is at work ends with the settings it began with.
+    What an engine was given stays as it is: a run that is at work ends with the settings it began with. `left` hears of
+    request files that could not be committed (REQ-8): their path, and why.
     """
 
-    def __init__(self, project: Project, flags: tuple[str, ...] = ()) -> None:
-        self._project = project
+    def __init__(
+        self,
+        root: str,
+        flags: tuple[str, ...] = (),
+        more: Sequence[RequestSource] = (),
+        left: Callable[[str, str], None] = lambda _path, _why: None,
+    ) -> None:
+        self._root = root
         self._flags = flags
+        self._more = more
+        self._left = left
         self._guard = threading.Lock()
-        self._known: tuple[object, Ports] | None = None
+        self._known: _Known | None = None
+
+    def project(self) -> Project:
+        """Return the checkout; a mistake in the settings is raised, and nothing older is used in their place."""
+        return self._now().project
 
     def ports(self) -> Ports:
-        """Return the ports; a mistake in the settings is raised, and nothing older is used in their place."""
-        with self._guard:
-            version = _version(f"{self._project.root}/{FILE_NAME}")
-            if self._known is None or self._known[0] != version:
-                settings = read_settings(self._project.root, self._flags)
-                project = project_at(self._project.root, self._project.more, settings.requests_dir)
-                self._known = version, build_ports(project, settings, project.journal)
-            return self._known[1]
+        """Return its ports."""
+        return self._now().ports
+
+    def settings(self) -> Settings:
+        """Return the settings as they are now."""
+        return self._now().ports.settings
 
     def engine(self, voice: Voice, charge: Charge | None = None) -> Engine:
         """Give an engine to one caller."""
         return self.ports().engine(voice, charge)
+
+    def _now(self) -> _Known:
+        with self._guard:
+            version = _version(f"{self._root}/{FILE_NAME}")
+            if self._known is None or self._known.version != version:
+                settings = read_settings(self._root, self._flags)
+                written = _committing(self._root, settings, self._left)
+                project = project_at(self._root, self._more, settings.requests_dir, written)
+                self._known = _Known(version, project, build_ports(project, settings, project.journal))
+            return self._known
+
+
+def _committing(root: str, settings: Settings, left: Callable[[str, str], None]) -> Written | None:
+    """Return what commits each request file that is changed or made, where the settings say so (REQ-8)."""
+    if not settings.flag("commit_requests"):
+        return None
+
+    def written(path: str, request_id: str, changed: Mapping[str, tuple[Value, Value]] | None) -> None:
+        why = commit_request(root, settings, path, commit_message(request_id, changed))
+        if why is not None:
+            left(path, why)
+
+    return written
 
 
 def _version(path: str) -> object:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from aiflow.ports.journal import JournalEntry
     from aiflow.usecases.activity import ActivityPage
 
-_FIELDS = ("at", "kind", "actor", "request_id", "run_id", "reason_code", "pid", "data")
+_FIELDS = ("at", "kind", "actor", "request_id", "run_id", "reason_code", "pid", "by", "data")
 
 
 def activity_shape(page: ActivityPage) -> dict[str, Any]:

@@ -1,0 +1,94 @@
+"""Workers of the server (API-1): aiflow's own commands, each in a session of its own, their output in files.
+
+Never a pipe: a worker outlives the server that started it, and the next server finds it by its lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, BinaryIO
+
+from aiflow.adapters.files.atomic_files import read_own, state_dir, translated
+from aiflow.ports.server import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+FOLDER = "workers"
+KEPT = 20
+MOST_BYTES = 20_000_000
+TAIL_BYTES = 4000
+
+
+class WorkerProcesses:
+    """Starts and looks after workers of one server; `variable` tells each on whose behalf it works."""
+
+    def __init__(self, root: Path, environ: Mapping[str, str], variable: str) -> None:
+        self._root = root
+        self._environ = environ
+        self._variable = variable
+        self._started: dict[str, subprocess.Popen[bytes]] = {}
+        self._guard = threading.Lock()
+
+    def start(self, argv: Sequence[str], person: str = "") -> Worker:
+        """Start a command, on behalf of a person."""
+        worker_id = os.urandom(6).hex()
+        with translated(self._root):
+            folder = state_dir(self._root, FOLDER)
+            _tidy(folder)
+            with _new_file(folder / f"{worker_id}.out") as out, _new_file(folder / f"{worker_id}.err") as err:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "aiflow", *argv],
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    cwd=self._root,
+                    env={**self._environ, self._variable: person},
+                    start_new_session=True,
+                )
+        with self._guard:
+            self._started[worker_id] = process
+        return Worker(process.pid, worker_id, tuple(argv))
+
+    def exit_code(self, worker: Worker) -> int | None:
+        """Return how a worker of this server ended, or None while it works."""
+        with self._guard:
+            process = self._started.get(worker.worker_id)
+        return process.poll() if process is not None else None
+
+    def answer(self, worker: Worker) -> dict[str, object] | None:
+        """Return what an ended worker printed as its answer; None if that is nothing that can be read."""
+        try:
+            told = json.loads(read_own(self._path(worker, "out"), MOST_BYTES))
+        except (OSError, ValueError, RecursionError):
+            return None
+        return told if isinstance(told, dict) else None
+
+    def said(self, worker: Worker) -> str:
+        """Return the end of what a worker said besides."""
+        try:
+            return read_own(self._path(worker, "err"), MOST_BYTES)[-TAIL_BYTES:].decode("utf-8", "replace").strip()
+        except OSError:
+            return ""
+
+    def _path(self, worker: Worker, end: str) -> Path:
+        return self._root / ".aiflow" / FOLDER / f"{worker.worker_id}.{end}"
+
+
+def _new_file(path: Path) -> BinaryIO:
+    """Make a file that only the user may read."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    return os.fdopen(fd, "wb")
+
+
+def _tidy(folder: Path) -> None:
+    """Keep the output of the last few workers."""
+    found = sorted(folder.glob("*.out"), key=lambda path: path.stat().st_mtime)
+    for old in found[: -KEPT or None]:
+        for path in (old, old.with_suffix(".err")):
+            path.unlink(missing_ok=True)

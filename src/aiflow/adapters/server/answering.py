@@ -1,0 +1,25 @@
+"""Find servers that are at work: what is written down is believed only if the server answers with the same id."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from urllib.parse import urlsplit
+
+ANSWER_SECONDS = 2.0
+MOST_BYTES = 10_000
+
+
+def answering(url: str) -> str | None:
+    """Return the instance id of the aiflow server that answers at an address; None if none does."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=ANSWER_SECONDS)
+    try:
+        connection.request("GET", "/api/health")
+        told = json.loads(connection.getresponse().read(MOST_BYTES))
+    except (OSError, ValueError, http.client.HTTPException, RecursionError):
+        return None
+    finally:
+        connection.close()
+    found = told.get("instance_id") if isinstance(told, dict) else None
+    return found if isinstance(found, str) else None

@@ -1,0 +1,57 @@
+"""What the server answers: plain data with an ETag, and errors as ERR-2 in the caller's language."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from starlette.responses import Response
+
+from aiflow.domain.reasons import reason_for
+from aiflow.usecases.shapes.errors import error_shape
+
+if TYPE_CHECKING:
+    from starlette.requests import Request as HttpRequest
+
+    from aiflow.errors import AiflowError
+    from aiflow.messages import Texts
+
+
+def encoded(shape: Any) -> bytes:
+    """Write plain data as every answer has it."""
+    return json.dumps(shape, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "backslashreplace")
+
+
+def answer(http: HttpRequest, shape: Any, *, version: str = "") -> Response:
+    """Answer a question; who has the answer already is told so (304). `version` is what an edit is checked against."""
+    body = encoded(shape)
+    etag = f'"{version}-{hashlib.sha256(body).hexdigest()[:16]}"'
+    headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
+    known = [each.strip().removeprefix("W/") for each in http.headers.get("if-none-match", "").split(",")]
+    if etag in known:
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type="application/json", headers=headers)
+
+
+def done(shape: Any, status: int = 200, *, location: str | None = None) -> Response:
+    """Answer a call that changed something."""
+    headers = {"Cache-Control": "no-store"} | ({"Location": location} if location else {})
+    return Response(encoded(shape), status, headers, "application/json")
+
+
+def error_answer(error: AiflowError, texts: Texts) -> Response:
+    """Answer with a reason; a conflict names the holder's run and where it is (ERR-2)."""
+    shape = error_shape(error, texts)
+    context = shape["error"]["context"]
+    if context.get("request_id") and context.get("run_id"):
+        context |= run_links(str(context["request_id"]), str(context["run_id"]))
+    status = reason_for(error.reason_code).http_status
+    return done(shape, status if status >= 400 else 409)
+
+
+def run_links(request_id: str, run_id: str) -> dict[str, str]:
+    """Return where a run is: its page, and its place in the API."""
+    page = f"/requests/{quote(request_id, safe='')}/runs/{quote(run_id, safe='')}"
+    return {"url": page, "api_url": f"/api{page}"}

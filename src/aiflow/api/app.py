@@ -1,0 +1,62 @@
+"""The application: every route behind the one guard, every error with a reason code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from aiflow import __version__
+from aiflow.api.answers import error_answer
+from aiflow.api.context import texts_for
+from aiflow.api.guard import Guard
+from aiflow.api.routes import health, requests
+from aiflow.errors import AiflowError, BadInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fastapi import APIRouter
+    from starlette.requests import Request as HttpRequest
+    from starlette.responses import Response
+    from starlette.types import ASGIApp
+
+    from aiflow.api.context import Server
+
+ROOMS = (health, requests)
+
+
+def make_app(server: Server, pages: Iterable[APIRouter] = ()) -> ASGIApp:
+    """Put the application together: the API, and the pages beside it."""
+    app = FastAPI(title="aiflow", version=__version__, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
+    for room in ROOMS:
+        app.include_router(room.routes(server))
+    for page in pages:
+        app.include_router(page, include_in_schema=False)
+    _answer_errors(app, server)
+    return Guard(app, server)
+
+
+def _answer_errors(app: FastAPI, server: Server) -> None:
+    """Give every error a reason code; what aiflow did not foresee is its own defect, and no traceback is shown."""
+
+    def known(http: HttpRequest, error: AiflowError) -> Response:
+        return error_answer(error, texts_for(http, server.language))
+
+    def unfit(http: HttpRequest, error: RequestValidationError) -> Response:
+        wrong = [f"{'.'.join(str(part) for part in each['loc'])}: {each['msg']}" for each in error.errors()]
+        return known(http, BadInputError(detail="\n".join(wrong)))
+
+    def unknown_route(http: HttpRequest, error: HTTPException) -> Response:
+        code = {404: "ROUTE_NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "INPUT_INVALID")
+        return known(http, AiflowError(reason_code=code, method=http.method, path=http.url.path))
+
+    def defect(http: HttpRequest, error: Exception) -> Response:
+        return known(http, AiflowError(detail=type(error).__name__))
+
+    app.exception_handler(AiflowError)(known)
+    app.exception_handler(RequestValidationError)(unfit)
+    app.exception_handler(HTTPException)(unknown_route)
+    app.exception_handler(Exception)(defect)

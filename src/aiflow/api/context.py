@@ -1,0 +1,89 @@
+"""What every route has at hand: the checkout as it is now, and who calls in which language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request as HttpRequest
+
+from aiflow.messages import LANGUAGES, Texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from aiflow.domain.server.guard import Addresses
+    from aiflow.ports.server import ServerRecord, ServerRecords
+    from aiflow.usecases.engine import Engine
+    from aiflow.usecases.server.sign_in import Caller, SignIn
+    from aiflow.usecases.server.start_work import WorkStarter
+    from aiflow.wiring import Project
+    from aiflow.wiring.live import LivePorts
+
+CALLER = "caller"
+
+
+@dataclass(slots=True)
+class Server:
+    """One server at work: made once, used by every route from any thread."""
+
+    live: LivePorts
+    sign_in: SignIn
+    work: WorkStarter
+    record: ServerRecord
+    records: ServerRecords
+    addresses: Addresses
+    is_unguarded: bool
+    port: int
+    language: str
+    now: Callable[[], datetime]
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def cookie(self) -> str:
+        """The name of the session's cookie: another server of the same host has another one."""
+        return f"aiflow_{self.port}"
+
+    def call(self, http: HttpRequest) -> CallContext:
+        """Give a route what it needs for one call."""
+        return CallContext(self, texts_for(http, self.language), http.scope.get(CALLER))
+
+    @property
+    def project(self) -> Project:
+        """The checkout, with the settings as they are now."""
+        return self.live.project()
+
+
+@dataclass(slots=True)
+class CallContext:
+    """One call: the words of its language, and who made it."""
+
+    server: Server
+    texts: Texts
+    caller: Caller | None
+
+    @property
+    def person(self) -> str:
+        """The name that the journal records."""
+        return self.caller.name if self.caller else ""
+
+    @property
+    def engine(self) -> Engine:
+        """The engine in the hands of this caller."""
+        from aiflow.usecases.engine import Voice
+
+        engine = self.server.live.engine(Voice(self.texts, warn=self.server.warnings.append))
+        return replace(engine, journal=self.server.project.journal_of(self.person))
+
+
+def texts_for(http: HttpRequest, default: str) -> Texts:
+    """Choose the language of an answer: the page's own choice, then what the browser or program asks for."""
+    chosen = http.cookies.get("aiflow_lang")
+    if chosen in LANGUAGES:
+        return Texts(chosen)
+    for part in http.headers.get("accept-language", "").split(","):
+        wanted = part.split(";")[0].strip().lower().partition("-")[0]
+        if wanted in LANGUAGES:
+            return Texts(wanted)
+    return Texts(default)

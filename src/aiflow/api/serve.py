@@ -1,0 +1,98 @@
+"""The HTTP server itself: one process, one port, ended in order."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import socket
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from aiflow.errors import EnvironmentProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from starlette.types import ASGIApp
+
+STOP_SECONDS = 2
+MAX_HEADER_BYTES = 32_768
+PORTS_TRIED = 20
+
+
+class HttpServer(uvicorn.Server):
+    """A server that leaves signals to whoever started it, and says when it answers."""
+
+    def __init__(self, app: ASGIApp, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                lifespan="off",
+                ws="none",
+                http="h11",
+                h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=STOP_SECONDS,
+                limit_concurrency=500,
+            )
+        )
+        self._ready = ready
+        self._stopping = stopping
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, then say so."""
+        await super().startup(sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams first: they would be waited for."""
+        self._stopping()
+        await super().shutdown(sockets)
+
+    def work(self, listening: socket.socket) -> None:
+        """Answer calls until asked to stop."""
+        asyncio.run(self.serve([listening]))
+
+
+def listen(host: str, port: int, *, is_ours: Callable[[str, int], bool]) -> socket.socket:
+    """Listen on a port; one that another checkout's server has is left to it, and the next free one taken.
+
+    `is_ours` tells whether it is aiflow that answers there.
+    """
+    for tried in range(port, port + PORTS_TRIED if port else 1):
+        try:
+            return _listen(host, tried)
+        except OSError as error:
+            is_taken = error.errno == errno.EADDRINUSE
+            if not is_taken or not is_ours(host, tried):
+                problem = error.strerror or str(error)
+                code = "PORT_IN_USE" if is_taken else None
+                raise EnvironmentProblemError(
+                    reason_code=code, path=f"{host}:{tried}", port=tried, problem=problem
+                ) from error
+    raise EnvironmentProblemError(reason_code="PORT_IN_USE", port=port, path=f"{host}:{port}", problem="")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    made = socket.socket(family, kind, protocol)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(256)
+    except OSError:
+        made.close()
+        raise
+    made.setblocking(False)  # noqa: FBT003
+    return made

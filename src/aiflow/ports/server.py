@@ -1,0 +1,83 @@
+"""What the server needs of the outside: who may call it, where it is said to be, and the processes it starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+    from datetime import datetime
+
+    from aiflow.domain.server.sessions import Session
+
+
+class Access(Protocol):
+    """The user's token, and the sessions of one checkout's server."""
+
+    @property
+    def token_file(self) -> str:
+        """Where the token is."""
+
+    def token(self) -> str:
+        """Return the user's token, made if there is none."""
+
+    def sessions(self) -> tuple[Session, ...]:
+        """Return the sessions as they are kept."""
+
+    def change(self, rule: Callable[[tuple[Session, ...]], tuple[Session, ...]]) -> tuple[Session, ...]:
+        """Change the sessions in one step, and return them."""
+
+
+class ServerRecord(NamedTuple):
+    """A server that is, or was, at work for a checkout."""
+
+    instance_id: str
+    url: str
+    pid: int
+    root: str
+    started_at: datetime
+    version: str
+
+
+class ServerRecords(Protocol):
+    """Where the server of a checkout says that it is there, and the user's other servers."""
+
+    def holding(self) -> AbstractContextManager[bool]:
+        """Be the one server of this checkout while the block lasts; False if there is another."""
+
+    def write(self, record: ServerRecord) -> None:
+        """Say where this server is."""
+
+    def read(self) -> ServerRecord | None:
+        """Return what this checkout's server said last; it may have died since."""
+
+    def others(self) -> Sequence[ServerRecord]:
+        """Return what the servers of all checkouts said last."""
+
+    def remove(self, instance_id: str) -> None:
+        """Take back what a server said."""
+
+
+class Worker(NamedTuple):
+    """A process of aiflow's own that the server started, in a session of its own."""
+
+    pid: int
+    worker_id: str
+    argv: tuple[str, ...]
+
+
+class Workers(Protocol):
+    """Starts aiflow's own commands as processes that outlive the server; what they say is in files."""
+
+    def start(self, argv: Sequence[str], person: str = "") -> Worker:
+        """Start a command, on behalf of a person."""
+
+    def exit_code(self, worker: Worker) -> int | None:
+        """Return how a worker of this server ended, or None while it works."""
+
+    def answer(self, worker: Worker) -> dict[str, object] | None:
+        """Return what an ended worker printed as its answer (`--json`); None if that is nothing that can be read."""
+
+    def said(self, worker: Worker) -> str:
+        """Return the end of what a worker said besides."""

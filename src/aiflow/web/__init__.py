@@ -1,0 +1,1 @@
+"""The pages: parse → one use case → render. Only `aiflow up` imports them."""

@@ -1,0 +1,81 @@
+"""Putting a server together (API-1): its door, its workers, and what says that it is there."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+from typing import TYPE_CHECKING
+
+from aiflow.wiring import PERSON_VARIABLE, system_time
+
+if TYPE_CHECKING:
+    from aiflow.ports.server import Access, ServerRecords
+    from aiflow.usecases.server.sign_in import SignIn
+    from aiflow.usecases.server.start_work import WorkStarter
+    from aiflow.wiring.live import LivePorts
+
+
+def server_records(root: str) -> ServerRecords:
+    """Give the place where the server of a checkout says that it is there."""
+    from pathlib import Path
+
+    from aiflow.adapters.server.record_files import RecordFiles
+
+    return RecordFiles(Path(root), os.environ)
+
+
+def access_of(root: str) -> Access:
+    """Give the user's token and the sessions of a checkout."""
+    from pathlib import Path
+
+    from aiflow.adapters.server.access_files import AccessFiles
+
+    return AccessFiles(Path(root), os.environ)
+
+
+def door_of(root: str, session_days: float) -> SignIn:
+    """Give the door of a checkout's server."""
+    from aiflow.usecases.server.sign_in import SignIn
+
+    return SignIn(
+        access_of(root), system_time(), lambda: secrets.token_urlsafe(32), new_code, user_name(), session_days
+    )
+
+
+def work_starter(root: str, live: LivePorts) -> WorkStarter:
+    """Give what starts work in a checkout."""
+    from pathlib import Path
+
+    from aiflow.adapters.processes.workers import WorkerProcesses
+    from aiflow.usecases.server.start_work import WorkStarter
+
+    workers = WorkerProcesses(Path(root), os.environ, PERSON_VARIABLE)
+    time = system_time()
+    return WorkStarter(workers, live.project().journal, live.ports().locks, time, time.mutex())
+
+
+def new_code() -> str:
+    """Make a code that can be typed from a screen: ten characters that are hard to mistake, 50 bits of chance."""
+    letters = "".join(secrets.choice("ABCDEFGHJKLMNPQRSTUVWXYZ23456789") for _ in range(10))
+    return f"{letters[:5]}-{letters[5:]}"
+
+
+def answering(url: str) -> str | None:
+    """Return the instance id of the aiflow server that answers at an address; None if none does."""
+    from aiflow.adapters.server.answering import answering as ask
+
+    return ask(url)
+
+
+def user_name() -> str:
+    """Return the name of the operating system's user; a container may have none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+def new_instance_id() -> str:
+    """Make the id of one start of a server."""
+    return secrets.token_hex(8)
