@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from aiflow.adapters.notifications import MAX_LINE, MAX_TEXT, CommandNotifier
+from aiflow.adapters.notifications.notifier import MAX_LINE, MAX_TEXT, ProgramNotifier
 from aiflow.adapters.processes import table
 from aiflow.adapters.processes.launch import GuardedProcesses
 from aiflow.adapters.secrets import Masker
@@ -47,9 +47,9 @@ class Place:
         self.environ = {"PATH": os.environ["PATH"], "DISPLAY": ":7", "SLACK_TOKEN": SECRET}
         self.processes: Processes = GuardedProcesses(str(root / ".aiflow/guards"), grace_seconds=0.2)
 
-    def notifier(self, command: str, timeout: int = 30) -> CommandNotifier:
+    def notifier(self, command: str, timeout: int = 30) -> ProgramNotifier:
         settings = settle({Source.FILE: {"notify.command": command, "notify.timeout_seconds": timeout}})
-        return CommandNotifier(str(self.root), self.environ, settings, self.processes, Masker(self.environ))
+        return ProgramNotifier(str(self.root), self.environ, settings, self.processes, Masker(self.environ))
 
     def send(self, command: str, note: Note = NOTE, timeout: int = 30) -> str | None:
         notifier: Notifier = self.notifier(command, timeout)
@@ -85,6 +85,7 @@ def test_the_command_gets_the_note_on_its_standard_input_and_as_variables(place:
         "command": 'aiflow resume RQ-1 --answer "…"',
         "request_id": "RQ-1",
         "run_id": "RUN-1",
+        "link": None,
     }
     assert place.words() == [NOTE.title, NOTE.text, 'aiflow resume RQ-1 --answer "…"']
     variables = dict(line.split("=", 1) for line in (place.root / "env").read_text().splitlines() if "=" in line)

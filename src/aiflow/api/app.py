@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from aiflow import __version__
 from aiflow.api.answers import error_answer
 from aiflow.api.context import texts_for
-from aiflow.api.guard import Guard
+from aiflow.api.guard import AccessGuard
 from aiflow.api.routes import health, requests
 from aiflow.errors import AiflowError, BadInputError
 
@@ -36,7 +36,7 @@ def make_app(server: Server, pages: Iterable[APIRouter] = ()) -> ASGIApp:
     for page in pages:
         app.include_router(page, include_in_schema=False)
     _answer_errors(app, server)
-    return Guard(app, server)
+    return AccessGuard(app, server)
 
 
 def _answer_errors(app: FastAPI, server: Server) -> None:

@@ -35,7 +35,7 @@ HEADERS = {
 }
 
 
-class Guard:
+class AccessGuard:
     """Lets through who may call, with their body read; refuses everybody else with a reason."""
 
     def __init__(self, app: ASGIApp, server: Server) -> None:

@@ -244,7 +244,7 @@ ROUTE_NOT_FOUND          INPUT        404 BAD_INPUT   MEND        - -           
 METHOD_NOT_ALLOWED       INPUT        405 BAD_INPUT   MEND        - -                      no
 SESSION_NOT_FOUND        INPUT        404 BAD_INPUT   MEND        - -                      no
 START_UNCONFIRMED        ENVIRONMENT  504 ENVIRONMENT WAIT        - -                      yes
-SERVER_RUNNING           ENVIRONMENT  409 CONFLICT    NONE        - -                      no
+SERVER_RUNNING           EXECUTION    409 CONFLICT    NONE        - -                      no
 SERVER_NOT_RUNNING       ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
 PORT_IN_USE              ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
 

@@ -197,6 +197,9 @@ class Notifier(Protocol):
     def send(self, note: Note, interrupted: Callable[[], bool] = lambda: False) -> str | None:
         """Send one message; return what went wrong, None if nothing did. Never raises."""
 
+    def lack(self) -> str | None:
+        """Say what is missing to send by addresses (`notify.urls_env`): the variable, apprise, or nothing (None)."""
+
 
 class AutoRecords(Protocol):
     """The auto-run session of this checkout, kept through a crash (AUT-4)."""

@@ -129,6 +129,7 @@ TABLE: tuple[Setting, ...] = (
     Setting("clean.after_days", 7),
     Setting("clean.runs_after_days", 0),
     Setting("notify.command", ""),
+    Setting("notify.urls_env", ""),
     Setting("notify.timeout_seconds", 30, minimum=1),
     Setting("locks.ttl_seconds", 1800, minimum=1),
     Setting("queue.store", LOCAL_STORE, form="store"),

@@ -50,12 +50,10 @@ if TYPE_CHECKING:
     from aiflow.domain.queue.runner import Runner
     from aiflow.domain.queue.task import Checkout
     from aiflow.ports import AgentPrograms, AutoRecords, Journal, RequestEditor, RequestSource, Time
-    from aiflow.ports.tasks import QueueStore
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine, Ports, Voice
     from aiflow.usecases.project.init import Site
     from aiflow.usecases.project.try_agent import TrialGround
-    from aiflow.usecases.runner.desk import RunnerDesk
 
 
 # On whose behalf a process works that the server started: the journal records it.
@@ -127,13 +125,14 @@ def build_ports(project: Project, settings: Settings, journal: Journal) -> Ports
     from aiflow.adapters.locks.control_files import ControlFiles
     from aiflow.adapters.locks.taking import LockTaking
     from aiflow.adapters.machine import LocalWorkshop, checkout_folder, state_home
-    from aiflow.adapters.notifications import CommandNotifier
+    from aiflow.adapters.notifications.notifier import ProgramNotifier
     from aiflow.adapters.processes.launch import GuardedProcesses
     from aiflow.adapters.run_folders.run_store import RunFolders
     from aiflow.adapters.secrets import Masker
     from aiflow.domain.agents.plain_text import plain
     from aiflow.domain.runs.worktree import MEGABYTE, Bounds
     from aiflow.usecases.engine import Ports
+    from aiflow.wiring.server import page_address
 
     root, environ = project.root, os.environ
     masker = Masker(environ)
@@ -154,7 +153,7 @@ def build_ports(project: Project, settings: Settings, journal: Journal) -> Ports
         workspaces=partial(GitWorkspaces, root, hooks=hooks, sign=sign, bounds=bounds),
         remote=GitRemote(root, hooks=hooks),
         merging=GitMerging(root, hooks=hooks, sign=sign),
-        notifier=CommandNotifier(root, environ, settings, processes, masker),
+        notifier=ProgramNotifier(root, environ, settings, processes, masker, partial(page_address, root, settings)),
         housekeeping=LocalHousekeeping(root, state),
         agents=ChosenAgents(settings, around),
         workshop=workshop,
@@ -284,23 +283,3 @@ def checkout_of(project: Project) -> Checkout:
     from aiflow.adapters.processes.runner_process import checkout_at
 
     return checkout_at(project.root)
-
-
-def build_desk(project: Project, engine: Engine, store: QueueStore) -> RunnerDesk:
-    """Put a runner's place of work together, to be woken there; who works there says what it hears and tells."""
-    from aiflow.adapters.processes.runner_process import make_task_id, new_runner
-    from aiflow.usecases.runner.desk import pace_of, sit_down
-
-    namespace = namespace_of(project, engine.settings)
-    runner = new_runner(project.root, namespace, now())
-    return sit_down(
-        engine,
-        runner,
-        pace_of(engine.settings),
-        queue=store.queue(namespace),
-        runners=store.runners(namespace),
-        wake=open_wake(os.environ, namespace, runner.runner_id),
-        auto_records=project.auto_records,
-        new_task_id=make_task_id,
-        is_gone=is_runner_gone,
-    )

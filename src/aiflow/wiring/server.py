@@ -11,6 +11,7 @@ from aiflow.wiring import PERSON_VARIABLE, system_time
 
 if TYPE_CHECKING:
     from aiflow.ports.server import Access, ServerRecords
+    from aiflow.settings import Settings
     from aiflow.usecases.server.sign_in import SignIn
     from aiflow.usecases.server.start_work import WorkStarter
     from aiflow.wiring.live import LivePorts
@@ -59,6 +60,14 @@ def new_code() -> str:
     """Make a code that can be typed from a screen: ten characters that are hard to mistake, 50 bits of chance."""
     letters = "".join(secrets.choice("ABCDEFGHJKLMNPQRSTUVWXYZ23456789") for _ in range(10))
     return f"{letters[:5]}-{letters[5:]}"
+
+
+def page_address(root: str, settings: Settings) -> str:
+    """Return the address that notes link to: as the settings say, else where this checkout's server says that it is."""
+    if settings.text("server.url"):
+        return settings.text("server.url")
+    known = server_records(root).read()
+    return known.url if known else ""
 
 
 def answering(url: str) -> str | None:

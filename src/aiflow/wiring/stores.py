@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from aiflow.ports.tasks import LocalStore, QueueStore, Wake
     from aiflow.settings import Settings
     from aiflow.usecases.doctor.check_store import StoreLook
+    from aiflow.usecases.engine import Engine
     from aiflow.usecases.queue.desk import StoreView
+    from aiflow.usecases.runner.desk import RunnerDesk
     from aiflow.wiring import Project
 
 
@@ -130,3 +132,24 @@ def open_wake(environ: Mapping[str, str], namespace: str | None = None, runner_i
         with contextlib.suppress(OSError):  # then the poll has to do
             private_folder(data_home(environ))
     return WakePipes(str(data_home(environ) / "wake"), namespace, runner_id)
+
+
+def build_desk(project: Project, engine: Engine, store: QueueStore) -> RunnerDesk:
+    """Put a runner's place of work together, to be woken there; who works there says what it hears and tells."""
+    from aiflow.adapters.processes.runner_process import make_task_id, new_runner
+    from aiflow.usecases.runner.desk import pace_of, sit_down
+    from aiflow.wiring import is_runner_gone, now
+
+    namespace = namespace_of(project, engine.settings)
+    runner = new_runner(project.root, namespace, now())
+    return sit_down(
+        engine,
+        runner,
+        pace_of(engine.settings),
+        queue=store.queue(namespace),
+        runners=store.runners(namespace),
+        wake=open_wake(os.environ, namespace, runner.runner_id),
+        auto_records=project.auto_records,
+        new_task_id=make_task_id,
+        is_gone=is_runner_gone,
+    )

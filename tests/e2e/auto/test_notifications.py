@@ -62,6 +62,7 @@ def test_every_start_of_waiting_is_told_once_and_nothing_else_is(bench: Bench, m
             "command": 'aiflow resume RQ-1 --answer "…"',
             "request_id": "RQ-1",
             "run_id": first["run_id"],
+            "link": None,
         }
     ]
     # What it tells of is settled: the request waits, and nobody holds a lock while the command runs.

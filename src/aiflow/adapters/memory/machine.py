@@ -80,6 +80,10 @@ class MemoryNotifier:
         self.notes.append(note)
         return None
 
+    def lack(self) -> str | None:
+        """Say what is missing to send by addresses."""
+        return None
+
 
 @dataclass
 class MemoryRemote:

@@ -13,7 +13,7 @@ from aiflow.api.context import Server
 from aiflow.domain.request import Priority, RequestId, RequestStatus
 from aiflow.usecases.backlog.list import RequestFilter, list_requests, open_unless
 from aiflow.usecases.backlog.show import show_request
-from aiflow.usecases.server.start_work import Order, command, entered
+from aiflow.usecases.server.start_work import WorkOrder, command, entered
 from aiflow.usecases.shapes.backlog import request_list, shown_shape
 from aiflow.usecases.shapes.pages import with_page
 
@@ -51,7 +51,7 @@ def routes(server: Server) -> APIRouter:
     def run(http: HttpRequest, request_id: str) -> Response:
         """Start a run; answered once the run exists."""
         call = server.call(http)
-        order = Order(command("run", request_id), call.person, entered(request_id))
+        order = WorkOrder(command("run", request_id), call.person, entered(request_id))
         begun = server.work.start(order)
         links = run_links(str(begun.request_id), str(begun.run_id))
         return done({"request_id": begun.request_id, "run_id": begun.run_id, **links}, 202, location=links["api_url"])

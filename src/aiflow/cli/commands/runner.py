@@ -12,7 +12,7 @@ from aiflow.cli.terminal.store_progress import open_queue_store
 from aiflow.cli.views.runner import RunnerView
 from aiflow.domain.auto.stopping import StopRequest
 from aiflow.usecases.runner.work_tasks import work_tasks
-from aiflow.wiring import build_desk
+from aiflow.wiring.stores import build_desk
 
 if TYPE_CHECKING:
     from aiflow.cli.session import CliSession

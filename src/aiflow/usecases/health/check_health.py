@@ -208,10 +208,16 @@ def _check_notify(engine: Engine) -> Iterator[Finding]:
         health = Health.WARN if missing else Health.PASS
         told, fix = (("program", missing or ""),), NextAction(ActionKind.SETTINGS)
         yield Finding("notify", health, None, f"notify.{health.lower()}", told, fix=fix)
+    variable = engine.settings.text("notify.urls_env")
+    if variable:
+        lack = engine.notifier.lack()
+        message = f"notify_urls.{lack or 'pass'}"
+        health = Health.WARN if lack else Health.PASS
+        yield Finding("notify", health, None, message, (("variable", variable),), fix=NextAction(ActionKind.SETTINGS))
 
 
 # Settings of the specification that later versions will heed: who sets one is told that it does nothing yet.
-_LATER = ("server.", "github.", "limits.issue_retries")
+_LATER = ("github.", "limits.issue_retries")
 
 
 COST_CEILINGS = ("limits.run_cost_usd", "limits.session_cost_usd")

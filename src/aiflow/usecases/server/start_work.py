@@ -23,7 +23,7 @@ PATIENCE_SECONDS = 30.0
 LOOK_SECONDS = 0.05
 
 
-class Order(NamedTuple):
+class WorkOrder(NamedTuple):
     """What a worker is to do, as it is typed, for whom, and what says that it has begun.
 
     `is_begun` is asked of every journal entry that the worker writes.
@@ -53,14 +53,14 @@ class WorkStarter:
     turn: AbstractContextManager[object]
     current: Worker | None = field(default=None)
 
-    def start(self, order: Order) -> Begun:
+    def start(self, order: WorkOrder) -> Begun:
         """Start a worker and wait until what it is to do has begun, or it is refused."""
         with self.turn:
             cursor = self.journal.end()
             self.current = worker = self.workers.start(("--json", *order.argv), order.person)
             return self._confirmed(worker, order, cursor)
 
-    def _confirmed(self, worker: Worker, order: Order, cursor: str) -> Begun:
+    def _confirmed(self, worker: Worker, order: WorkOrder, cursor: str) -> Begun:
         until = self.time.monotonic() + PATIENCE_SECONDS
         while self.time.monotonic() < until:
             is_over = self.workers.exit_code(worker) is not None  # asked first: what it wrote before is read, too
