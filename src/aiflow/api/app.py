@@ -12,7 +12,7 @@ from aiflow import __version__
 from aiflow.api.answers import error_answer
 from aiflow.api.context import texts_for
 from aiflow.api.guard import AccessGuard
-from aiflow.api.routes import health, requests
+from aiflow.api.routes import health, metrics, requests
 from aiflow.errors import AiflowError, BadInputError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from aiflow.api.context import Server
 
-ROOMS = (health, requests)
+ROOMS = (health, metrics, requests)
 
 
 def make_app(server: Server, pages: Iterable[APIRouter] = ()) -> ASGIApp:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RUN_TRANSITIONS, RunState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 # The format of `stage.json`. A newer one, or a state or step that is not known here, only a newer aiflow can follow.
 STAGE_VERSION = "1.0"
@@ -79,13 +79,17 @@ _RESTING = frozenset(event.value for _, event in RUN_TRANSITIONS) - frozenset(
 )
 
 
-def worked_seconds(created_at: datetime, history: Iterable[tuple[datetime, str]]) -> float:
-    """Return how long a run was worked on by its history: the time in which it waited for a person does not count."""
-    seconds, before, is_resting = 0.0, created_at, False
+def working_times(created_at: datetime, history: Iterable[tuple[datetime, str]]) -> Iterator[float]:
+    """Yield for each line of a history the seconds of work before it: while a run waits for a person there are none."""
+    before, is_resting = created_at, False
     for at, event in history:
-        seconds += 0.0 if is_resting else max(0.0, (at - before).total_seconds())
+        yield 0.0 if is_resting else max(0.0, (at - before).total_seconds())
         before, is_resting = at, event in _RESTING
-    return round(seconds, 3)
+
+
+def worked_seconds(created_at: datetime, history: Iterable[tuple[datetime, str]]) -> float:
+    """Return how long a run was worked on by its history."""
+    return round(sum(working_times(created_at, history)), 3)
 
 
 class RunList(NamedTuple):
