@@ -12,7 +12,7 @@ from aiflow import __version__
 from aiflow.api.answers import error_answer
 from aiflow.api.context import texts_for
 from aiflow.api.guard import AccessGuard
-from aiflow.api.routes import health, metrics, requests
+from aiflow.api.routes import events, health, metrics, requests
 from aiflow.errors import AiflowError, BadInputError
 
 if TYPE_CHECKING:
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
     from fastapi import APIRouter
     from starlette.requests import Request as HttpRequest
     from starlette.responses import Response
-    from starlette.types import ASGIApp
 
     from aiflow.api.context import Server
 
-ROOMS = (health, metrics, requests)
+ROOMS = (health, metrics, requests, events)
 
 
-def make_app(server: Server, pages: Iterable[APIRouter] = ()) -> ASGIApp:
+def make_app(server: Server, pages: Iterable[APIRouter] = ()) -> AccessGuard:
     """Put the application together: the API, and the pages beside it."""
     app = FastAPI(title="aiflow", version=__version__, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
     for room in ROOMS:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from starlette.requests import Request as HttpRequest
 
+from aiflow.api.connection import CallerLimits
+from aiflow.api.events import EventHub
 from aiflow.messages import LANGUAGES, Texts
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from aiflow.usecases.engine import Engine
     from aiflow.usecases.server.sign_in import Caller, SignIn
     from aiflow.usecases.server.start_work import WorkStarter
+    from aiflow.usecases.server.watch import CheckoutWatch
     from aiflow.wiring import Project
     from aiflow.wiring.live import LivePorts
 
@@ -38,7 +41,13 @@ class Server:
     port: int
     language: str
     now: Callable[[], datetime]
+    watch: CheckoutWatch
     warnings: list[str] = field(default_factory=list)
+    patience: CallerLimits = field(default_factory=CallerLimits)
+    events: EventHub = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.events = EventHub(self.watch, self.record)
 
     @property
     def cookie(self) -> str:
@@ -48,6 +57,10 @@ class Server:
     def call(self, http: HttpRequest) -> CallContext:
         """Give a route what it needs for one call."""
         return CallContext(self, texts_for(http, self.language), http.scope.get(CALLER))
+
+    def who(self, http: HttpRequest) -> Caller | None:
+        """Return who brought a token or a session's cookie with a call."""
+        return self.sign_in.who(bearer_of(http), http.cookies.get(self.cookie))
 
     @property
     def project(self) -> Project:
@@ -75,6 +88,12 @@ class CallContext:
 
         engine = self.server.live.engine(Voice(self.texts, warn=self.server.warnings.append))
         return replace(engine, journal=self.server.project.journal_of(self.person))
+
+
+def bearer_of(http: HttpRequest) -> str | None:
+    """Return the token that a program brought; an empty one is one that is wrong, another scheme none."""
+    scheme, _, token = http.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def texts_for(http: HttpRequest, default: str) -> Texts:

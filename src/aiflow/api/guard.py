@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request as HttpRequest
 from starlette.responses import RedirectResponse
 
 from aiflow.api.answers import error_answer
-from aiflow.api.context import CALLER, texts_for
-from aiflow.domain.server.guard import MAX_BODY_BYTES, Call, refuse
+from aiflow.api.context import CALLER, bearer_of, texts_for
+from aiflow.domain.server.guard import MAX_BODY_BYTES, MAX_OPEN_BODY_BYTES, SINGLE_HEADERS, Call, is_open, refuse
 from aiflow.errors import AiflowError
+from aiflow.usecases.server.sign_in import Caller
 
 if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from aiflow.api.context import Server
-    from aiflow.usecases.server.sign_in import Caller
 
-# A caller that sends its body slower than this is not waited for.
-BODY_SECONDS = 20.0
+# Who it is is asked beside the calls at work: those may all wait for something.
+ASKED_AT_ONCE = 8
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; "
     "object-src 'none'",
@@ -32,6 +32,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
 }
 
 
@@ -39,52 +40,49 @@ class AccessGuard:
     """Lets through who may call, with their body read; refuses everybody else with a reason."""
 
     def __init__(self, app: ASGIApp, server: Server) -> None:
-        self._app = app
+        self.app = app
         self._server = server
+        self._asking: CapacityLimiter | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Judge one call."""
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         if scope["type"] != "http":  # there are no others; what is not known is closed
             await send({"type": "websocket.close", "code": 1008})
             return
-        http = HttpRequest(scope, receive)
-        sending = _hardened(send)
-        caller = await run_in_threadpool(self._who, http)
-        code = refuse(
-            _call_of(http),
-            self._server.addresses,
-            is_known=caller is not None,
-            is_unguarded=self._server.is_unguarded,
-        )
-        if code is not None:
-            await self._refusal(http, code)(scope, receive, sending)
-            return
-        scope[CALLER] = caller
+        http, sending = HttpRequest(scope, receive), _hardened(send)
         try:
-            body = await asyncio.wait_for(_read_body(http, receive), BODY_SECONDS)
-        except TimeoutError:
-            await self._refusal(http, "BODY_TOO_SLOW")(scope, receive, sending)
+            scope[CALLER] = caller = await self._let_in(http)
+            most = MAX_BODY_BYTES if caller is not None else MAX_OPEN_BODY_BYTES
+            body = await _read_body(http, receive, most, self._server.patience.body_seconds)
+        except AiflowError as error:
+            await self._refusal(http, error)(scope, receive, sending)
             return
-        if body is None:
-            await self._refusal(http, "BODY_TOO_LARGE")(scope, receive, sending)
-            return
-        await self._app(scope, _given_again(body, receive), sending)
+        await self.app(scope, _given_again(body, receive), sending)
 
-    def _who(self, http: HttpRequest) -> Caller | None:
-        return self._server.sign_in.who(_bearer(http), http.cookies.get(self._server.cookie))
+    async def _let_in(self, http: HttpRequest) -> Caller | None:
+        """Return who calls, nobody where that needs nobody; raise why they may not."""
+        call, is_unguarded = _call_of(http), self._server.is_unguarded
+        code = refuse(call, self._server.addresses, is_unguarded=is_unguarded)
+        if code is not None:
+            raise AiflowError(reason_code=code, method=call.method, path=call.path[:200])
+        self._asking = self._asking or CapacityLimiter(ASKED_AT_ONCE)
+        caller = await to_thread.run_sync(self._server.who, http, limiter=self._asking)
+        if caller is None and is_unguarded:
+            return Caller(self._server.sign_in.user)
+        if caller is None and not is_open(call.method, call.path):
+            raise AiflowError(reason_code="AUTH_REQUIRED")
+        return caller
 
-    def _refusal(self, http: HttpRequest, code: str) -> Response:
+    def _refusal(self, http: HttpRequest, error: AiflowError) -> Response:
         """Answer in the form of the route that was called: a page sends a browser to the sign-in."""
-        path = http.url.path
-        if code == "AUTH_REQUIRED" and http.method == "GET" and not path.startswith(("/api/", "/metrics", "/openapi")):
+        path, needs_name = http.scope["path"], error.reason_code == "AUTH_REQUIRED"
+        if needs_name and http.method == "GET" and not path.startswith(("/api/", "/metrics", "/openapi")):
             return RedirectResponse("/sign-in", 303)
-        answer = error_answer(
-            AiflowError(reason_code=code, limit=MAX_BODY_BYTES), texts_for(http, self._server.language)
-        )
-        if code == "AUTH_REQUIRED":
+        answer = error_answer(error, texts_for(http, self._server.language))
+        if needs_name:
             answer.headers["WWW-Authenticate"] = 'Bearer realm="aiflow"'
         answer.headers["Connection"] = "close"  # what else it sends is not read
         return answer
@@ -92,41 +90,42 @@ class AccessGuard:
 
 def _call_of(http: HttpRequest) -> Call:
     headers = http.headers
-    names = [name for name, _ in http.scope["headers"]]
+    names = [name.decode("latin-1").lower() for name, _ in http.scope["headers"]]
     return Call(
         method=http.method,
         path=http.scope["path"],
         host=headers.get("host"),
+        raw_path=http.scope.get("raw_path", b"").decode("latin-1"),
         origin=headers.get("origin"),
         content_type=headers.get("content-type"),
         has_body=headers.get("content-length", "0") != "0" or "transfer-encoding" in headers,
-        has_bearer=_bearer(http) is not None,
-        is_from_page=any(name.startswith(b"sec-fetch-") for name in names),
-        repeats=frozenset(name.decode("latin-1") for name in set(names) if names.count(name) > 1),
+        has_bearer=bearer_of(http) is not None,
+        is_from_browser=any(name.startswith("sec-fetch-") for name in names),
+        site=headers.get("sec-fetch-site"),
+        mode=headers.get("sec-fetch-mode"),
+        repeats=frozenset(name for name in SINGLE_HEADERS if names.count(name) > 1),
     )
 
 
-def _bearer(http: HttpRequest) -> str | None:
-    """Return the token that a program brought; what is no token is none, and still counts as one that is wrong."""
-    scheme, _, token = http.headers.get("authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else None
-
-
-async def _read_body(http: HttpRequest, receive: Receive) -> bytes | None:
-    """Read a body, or return None as soon as it is too large."""
+async def _read_body(http: HttpRequest, receive: Receive, most: int, seconds: float) -> bytes:
+    """Read a body; one that is too large or comes too slowly is refused as soon as that is known."""
     told = http.headers.get("content-length", "")
-    if told.isdigit() and int(told) > MAX_BODY_BYTES:
-        return None
+    if told.isdecimal() and int(told[:20]) > most:
+        raise AiflowError(reason_code="BODY_TOO_LARGE", limit=most)
     parts, size, has_more = [], 0, True
-    while has_more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            break
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > MAX_BODY_BYTES:
-            return None
-        has_more = message.get("more_body", False)
+    try:
+        async with asyncio.timeout(seconds):
+            while has_more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    break
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > most:
+                    raise AiflowError(reason_code="BODY_TOO_LARGE", limit=most)
+                has_more = message.get("more_body", False)
+    except TimeoutError:
+        raise AiflowError(reason_code="BODY_TOO_SLOW") from None
     return b"".join(parts)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from aiflow.api.connection import CallerLimits, connection_class
 from aiflow.errors import EnvironmentProblemError
 
 if TYPE_CHECKING:
@@ -25,21 +26,27 @@ PORTS_TRIED = 20
 class HttpServer(uvicorn.Server):
     """A server that leaves signals to whoever started it, and says when it answers."""
 
-    def __init__(self, app: ASGIApp, ready: Callable[[], None], stopping: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        ready: Callable[[], None],
+        stopping: Callable[[], None],
+        patience: CallerLimits = CallerLimits(),  # noqa: B008 - a value that nobody changes
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 log_config=None,
+                log_level="error",
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
                 lifespan="off",
                 ws="none",
-                http="h11",
+                http=connection_class(patience),
                 h11_max_incomplete_event_size=MAX_HEADER_BYTES,
                 timeout_keep_alive=30,
                 timeout_graceful_shutdown=STOP_SECONDS,
-                limit_concurrency=500,
             )
         )
         self._ready = ready

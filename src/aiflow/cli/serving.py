@@ -17,7 +17,7 @@ from aiflow.errors import BadInputError, ConflictError
 from aiflow.ports.server import ServerRecord
 from aiflow.web.app import make_app
 from aiflow.wiring.live import LivePorts
-from aiflow.wiring.server import answering, door_of, new_instance_id, server_records, work_starter
+from aiflow.wiring.server import answering, door_of, new_instance_id, server_records, watch_of, work_starter
 
 if TYPE_CHECKING:
     from aiflow.cli.session import CliSession
@@ -56,13 +56,14 @@ def serve(session: CliSession, *, as_json: bool, is_port_wanted: bool, **wishes:
             port=port,
             language=session.texts.language,
             now=session.now,
+            watch=watch_of(root, live),
         )
 
         def ready() -> None:
             records.write(record)
             _say_ready(session, server, as_json=as_json)
 
-        http = HttpServer(make_app(server), ready, lambda: None)
+        http = HttpServer(make_app(server), ready, server.events.stop)
 
         def stop(_number: int, _frame: object) -> None:
             http.should_exit = True

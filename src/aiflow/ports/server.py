@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
 
+    from aiflow.domain.server.facts import Sight
     from aiflow.domain.server.sessions import Session
 
 
@@ -81,3 +82,10 @@ class Workers(Protocol):
 
     def said(self, worker: Worker) -> str:
         """Return the end of what a worker said besides."""
+
+
+class CheckoutEyes(Protocol):
+    """Looks at a checkout's files without reading more of them than changed."""
+
+    def look(self, named: Iterable[tuple[str, str]] = ()) -> Sight:
+        """Return how it is now, of these runs, too; what cannot be looked at is as if it were not there."""

@@ -8,11 +8,10 @@ from aiflow.api.app import make_app as make_api
 from aiflow.web import pages
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
-
     from aiflow.api.context import Server
+    from aiflow.api.guard import AccessGuard
 
 
-def make_app(server: Server) -> ASGIApp:
+def make_app(server: Server) -> AccessGuard:
     """Put the application together."""
     return make_api(server, (pages.routes(server),))

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 from aiflow.wiring import PERSON_VARIABLE, system_time
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from aiflow.domain.lock import LockStatus
     from aiflow.ports.server import Access, ServerRecords
     from aiflow.settings import Settings
     from aiflow.usecases.server.sign_in import SignIn
     from aiflow.usecases.server.start_work import WorkStarter
+    from aiflow.usecases.server.watch import CheckoutWatch
     from aiflow.wiring.live import LivePorts
 
 
@@ -54,6 +58,18 @@ def work_starter(root: str, live: LivePorts) -> WorkStarter:
     workers = WorkerProcesses(Path(root), os.environ, PERSON_VARIABLE)
     time = system_time()
     return WorkStarter(workers, live.project().journal, live.ports().locks, time, time.mutex())
+
+
+def watch_of(root: str, live: LivePorts) -> CheckoutWatch:
+    """Give what watches a checkout."""
+    from aiflow.adapters.server.eyes import CheckoutFiles
+    from aiflow.usecases.server.watch import CheckoutWatch
+
+    def survey() -> Sequence[LockStatus]:
+        return live.ports().locks.survey()
+
+    eyes = CheckoutFiles(root, lambda: live.settings().requests_dir, survey)
+    return CheckoutWatch(eyes, live.project().journal, system_time())
 
 
 def new_code() -> str:

@@ -78,8 +78,7 @@ class AccessFiles:
     def change(self, rule: Callable[[tuple[Session, ...]], tuple[Session, ...]]) -> tuple[Session, ...]:
         """Change the sessions in one step, and return them."""
         with translated(self._path):
-            folder = state_dir(self._root, FOLDER)
-            folder.chmod(0o700)
+            folder = private_folder(state_dir(self._root, FOLDER))
             with guarded(folder / "guard"):
                 before = self.sessions()
                 after = rule(before)

@@ -38,7 +38,7 @@ class RecordFiles:
     def holding(self) -> Iterator[bool]:
         """Be the one server of this checkout while the block lasts; False if there is another."""
         with translated(self._root):
-            folder = state_dir(self._root, FOLDER)
+            folder = private_folder(state_dir(self._root, FOLDER))
             fd = os.open(folder / "up", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             try:

@@ -1,24 +1,30 @@
 """Who may call the server (SEC): one decision for every call, deny by default, before any route is looked up.
 
-Host from a list → Origin equal to ours on every call that changes something → content type → who it is. The size of a
-body is counted while it is read. No answer depends on what the caller claims about itself, but on these lists.
+Host from a list → a path and a method that a route can have → Origin equal to ours on every call that changes something
+→ content type → who it is. The size of a body is counted while it is read. No answer depends on what the caller claims
+about itself, but on these lists.
 """
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
-LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+READING = frozenset({"GET", "HEAD"})
+METHODS = READING | {"POST", "PUT", "PATCH", "DELETE"}
 JSON_TYPE, FORM_TYPE = "application/json", "application/x-www-form-urlencoded"
-# What anybody who reaches the server may have: the way to sign in, what the pages are drawn with, whether it is up.
+# What anybody who reaches the server may read: the way to sign in, what the pages are drawn with, whether it is up.
 OPEN_PATHS = frozenset({"/sign-in", "/api/health", "/favicon.ico", "/favicon.svg"})
 OPEN_FOLDERS = ("/static/",)
-# The one call that makes a session of a one-time code, as JSON.
-SIGN_IN_CALL = ("POST", "/api/sessions")
+# The calls that make a session of a one-time code: a form's, and the same as JSON.
+OPEN_CALLS = frozenset({("POST", "/sign-in"), ("POST", "/api/sessions")})
+# What a header may say once only: of two, a proxy may believe one and we the other.
+SINGLE_HEADERS = ("host", "origin", "content-type", "content-length", "authorization")
+MAX_PATH = 2000
 MAX_BODY_BYTES = 1_000_000
+# So much is read from somebody of whom nothing is known yet.
+MAX_OPEN_BODY_BYTES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +36,24 @@ class Addresses:
 
 
 class Call(NamedTuple):
-    """What a caller sent, as far as the decision needs it; a header that is missing is None."""
+    """What a caller sent, as far as the decision needs it; a header that is missing is None.
+
+    `raw_path` is the path before it was decoded. `site` and `mode` are what a browser says of the page behind the call
+    (`Sec-Fetch-Site`, `Sec-Fetch-Mode`); `repeats` are headers that came more than once.
+    """
 
     method: str
     path: str
     host: str | None
+    raw_path: str = ""
     origin: str | None = None
     content_type: str | None = None
     has_body: bool = False
     has_bearer: bool = False
-    is_from_page: bool = False  # a browser says `Sec-Fetch-…` with every call
-    repeats: frozenset[str] = frozenset()  # headers that came more than once
+    is_from_browser: bool = False
+    site: str | None = None
+    mode: str | None = None
+    repeats: frozenset[str] = frozenset()
 
 
 def addresses(host: str, port: int, further: tuple[str, ...] = ()) -> Addresses:
@@ -49,15 +62,16 @@ def addresses(host: str, port: int, further: tuple[str, ...] = ()) -> Addresses:
     A further name is a host, a host with its port, or an address with its scheme, as behind a proxy that ends TLS.
     """
     hosts, origins = set[str](), set[str]()
-    for name in dict.fromkeys((*LOOPBACK_HOSTS, _bracketed(host))):
+    for name in _own_names(host):
         hosts.add(f"{name}:{port}")
         origins.add(f"http://{name}:{port}")
         if port == 80:
             hosts.add(name)
             origins.add(f"http://{name}")
     for name in further:
-        scheme, netloc = _parts(name.strip().lower().rstrip("/"))
-        has_port = urlsplit(f"//{netloc}").port is not None
+        scheme, _, rest = name.strip().lower().rstrip("/").rpartition("://")
+        netloc = _bracketed(rest)
+        has_port = netloc.rpartition(":")[2].isdecimal()
         names = (netloc,) if has_port or scheme else (netloc, f"{netloc}:{port}")
         hosts.update(names)
         origins.update(f"{each}://{at}" for at in names for each in ((scheme,) if scheme else ("http", "https")))
@@ -66,29 +80,45 @@ def addresses(host: str, port: int, further: tuple[str, ...] = ()) -> Addresses:
 
 def is_loopback(host: str) -> bool:
     """Tell whether an address to listen on is this machine's alone."""
-    return host in ("127.0.0.1", "::1", "[::1]", "localhost")
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def is_open(method: str, path: str) -> bool:
     """Tell whether a call needs nobody to be signed in."""
-    return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS) or (method, path) == SIGN_IN_CALL
+    if method in READING:
+        return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
+    return (method, path) in OPEN_CALLS
 
 
-def refuse(call: Call, ours: Addresses, *, is_known: bool, is_unguarded: bool = False) -> str | None:
-    """Return the reason code for which a call is refused, or None to let it through.
+def refuse(call: Call, ours: Addresses, *, is_unguarded: bool = False) -> str | None:
+    """Return the reason code for which a call is refused whoever makes it, or None to ask who it is.
 
-    `is_known` says that it brought the token or a session. `is_unguarded` is a server that asks nobody who they are
-    (`auth = "none"`, on loopback alone).
+    `is_unguarded` is a server that asks nobody who they are (`auth = "none"`, on loopback alone).
     """
-    if call.repeats & {"host"} or call.host is None or call.host.lower() not in ours.hosts:
+    if "host" in call.repeats or call.host is None or call.host.lower() not in ours.hosts:
         return "HOST_REFUSED"
+    if not is_plain_path(call.path, call.raw_path):
+        return "ROUTE_NOT_FOUND"
+    if call.method not in METHODS:
+        return "METHOD_NOT_ALLOWED"
     if not _is_origin_right(call, ours, is_unguarded=is_unguarded):
         return "ORIGIN_REFUSED"
     if not _is_type_right(call):
         return "CONTENT_TYPE_REFUSED"
-    if is_known or is_unguarded or is_open(call.method, call.path):
-        return None
-    return "AUTH_REQUIRED"
+    return "INPUT_INVALID" if call.repeats else None
+
+
+def is_plain_path(path: str, raw_path: str = "") -> bool:
+    """Tell whether a path means the same to everybody: no dots that lead up, no slash in disguise, no whole address."""
+    if not path.startswith("/") or len(path) > MAX_PATH or len(raw_path) > 3 * MAX_PATH:
+        return False
+    if "\\" in path or not path.isprintable() or any(each in raw_path.lower() for each in ("%2f", "%5c")):
+        return False
+    inner = path[1:].removesuffix("/").split("/")
+    return path == "/" or not any(part in ("", ".", "..") for part in inner)
 
 
 def _is_origin_right(call: Call, ours: Addresses, *, is_unguarded: bool) -> bool:
@@ -97,28 +127,32 @@ def _is_origin_right(call: Call, ours: Addresses, *, is_unguarded: bool) -> bool
         return False
     if call.origin is not None:
         return call.origin.lower() in ours.origins
-    if call.method in SAFE_METHODS:
-        return True
+    if call.method in READING:
+        # Whoever follows a link from another page may read; a page that reads by itself may not.
+        return call.site in (None, "same-origin", "none") or call.mode == "navigate"
     # A browser names the page behind every call that changes something: who names none is a program with the token, or,
     # where nobody is asked who they are, at least no browser.
-    return not call.is_from_page if is_unguarded else call.has_bearer
+    return not call.is_from_browser if is_unguarded else call.has_bearer
 
 
 def _is_type_right(call: Call) -> bool:
     """Tell whether a body is of the one kind that its route takes; a form that a foreign page posts is never JSON."""
     if "content-type" in call.repeats:
         return False
-    if call.method in SAFE_METHODS or not (call.has_body or call.content_type):
+    if call.method in READING or not (call.has_body or call.content_type):
         return True
     kind = (call.content_type or "").partition(";")[0].strip().lower()
     return kind == (JSON_TYPE if call.path.startswith("/api/") else FORM_TYPE)
 
 
+def _own_names(host: str) -> tuple[str, ...]:
+    """Return the names of an address to listen on; a name of loopback that another program may have is none of them."""
+    name = _bracketed(host.lower())
+    if name == "localhost" or name in ("0.0.0.0", "[::]"):  # noqa: S104 - compared, not listened on
+        return (name, "localhost", "127.0.0.1", "[::1]")
+    return (name, "localhost") if is_loopback(host) else (name,)
+
+
 def _bracketed(host: str) -> str:
     """Write an IPv6 address as a URL has it."""
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
-
-
-def _parts(name: str) -> tuple[str, str]:
-    scheme, separator, rest = name.partition("://")
-    return (scheme, rest) if separator else ("", name)
+    return f"[{host}]" if host.count(":") > 1 and not host.startswith("[") else host

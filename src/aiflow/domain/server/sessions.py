@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 CODE_SECONDS = 60
+# After so many wrong ones all codes that were given out are void: nobody gets to try them out.
+MOST_TRIES = 100
 MAX_NAME = 80
 MAX_SESSIONS = 200
 # A session's last use is written down at most this often: every call would be a write.

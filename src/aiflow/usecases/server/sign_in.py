@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiflow.domain.server.sessions import CODE_SECONDS, Code, Session, clean_name, remaining
+from aiflow.domain.server.sessions import CODE_SECONDS, MOST_TRIES, Code, Session, clean_name, remaining
 from aiflow.errors import AiflowError, NotFoundError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class SignIn:
     user: str
     days: float
     _codes: list[Code] = field(default_factory=list)
+    _tries: int = 0
     _guard: AbstractContextManager[object] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -59,6 +60,9 @@ class SignIn:
         with self._guard:
             used = [each for each in self._open_codes() if hmac.compare_digest(each.key, key)]
             self._codes = [each for each in self._codes if each not in used]
+            self._tries = 0 if used else self._tries + 1
+            if self._tries >= MOST_TRIES:
+                self._codes, self._tries = [], 0
         if not used:
             raise AiflowError(reason_code="CODE_REFUSED")
         secret, now = self.new_secret(), self.time.now()
