@@ -223,20 +223,27 @@ def project_at(
     more: Sequence[RequestSource] = (),
     requests_dir: str = "requests",
     written: Written | None = None,
+    *,
+    stays: bool = False,
 ) -> Project:
     """Put a project together at a known root; its requests are its files, and those of `more` sources.
 
-    `written` hears of each request file that is changed or made.
+    `written` hears of each request file that is changed or made. A process that `stays` reads again only what changed.
     """
     refuse_linked_state(root)
-    files = MarkdownRequests(root, requests_dir, written)
+    files, runs = MarkdownRequests(root, requests_dir, written), RunFiles(root)
+    if stays:
+        from aiflow.adapters.markdown_requests.remembered import RememberedRequests
+        from aiflow.adapters.run_folders.remembered_runs import RememberedRuns
+
+        files, runs = RememberedRequests(root, requests_dir, written), RememberedRuns(root)
     source: RequestSource = FileSource(files)
     editor: RequestEditor = files
     if more:
         from aiflow.adapters.several_sources import FilesAmongOthers, SeveralSources
 
         source, editor = SeveralSources(source, more), FilesAmongOthers(files, more)
-    return Project(root, source, editor, RunFiles(root), LockFiles(root), more)
+    return Project(root, source, editor, runs, LockFiles(root), more)
 
 
 def commit_request(root: str, settings: Settings, path: str, message: str) -> str | None:

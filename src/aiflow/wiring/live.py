@@ -72,7 +72,7 @@ class LivePorts:
             if self._known is None or self._known.version != version:
                 settings = read_settings(self._root, self._flags)
                 written = _committing(self._root, settings, self._left)
-                project = project_at(self._root, self._more, settings.requests_dir, written)
+                project = project_at(self._root, self._more, settings.requests_dir, written, stays=True)
                 self._known = _Known(version, project, build_ports(project, settings, project.journal))
             return self._known
 

@@ -61,7 +61,7 @@ class MarkdownRequests:
             for name in os.listdir(folder_fd):
                 if not is_request_file(name):
                     continue
-                data = _read_plain_file(name, folder_fd)
+                data = read_plain_file(name, folder_fd)
                 if data and name.isprintable():
                     results.append(read_request(name[:-3], f"{self._name}/{name}", data))
                 else:
@@ -70,7 +70,7 @@ class MarkdownRequests:
             os.close(folder_fd)
         valid = [result for result in results if isinstance(result, Request)]
         broken = [result for result in results if isinstance(result, InvalidRequest)]
-        return _separate_duplicates(valid, sorted(broken, key=lambda file: file.where))
+        return separate_duplicates(valid, sorted(broken, key=lambda file: file.where))
 
     def read(self, request_id: RequestId) -> Request | InvalidRequest:
         """Read one request as it is now, without looking at the others."""
@@ -241,7 +241,7 @@ def misspelt_in(text: str) -> list[Problem]:
     return [Problem(kind, line, (("key", name), ("meant", key))) for name, key, line in meant if key]
 
 
-def _read_plain_file(name: str, folder_fd: int) -> bytes | None:
+def read_plain_file(name: str, folder_fd: int) -> bytes | None:
     """Read an entry as the plain file it most often is; None or nothing if it needs a closer look."""
     try:
         fd = os.open(name, _READ_FLAGS, dir_fd=folder_fd)
@@ -267,7 +267,7 @@ def _read_rest(fd: int, data: bytes) -> bytes:
     return b"".join(chunks)
 
 
-def _separate_duplicates(
+def separate_duplicates(
     valid: list[Request], broken: list[InvalidRequest]
 ) -> tuple[list[Request], list[InvalidRequest]]:
     """Exclude every file that shares its id with another: nobody can know which one is meant."""

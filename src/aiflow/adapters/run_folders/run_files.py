@@ -77,7 +77,10 @@ class RunFiles:
         for run_id in self._names(folder):
             if not run_id.startswith(RUN_PREFIX):  # a stray file is no run
                 continue
-            yield _summary(request_id, run_id, _read_stage(f"{folder}/{run_id}/{STAGE}"))
+            yield self._summed_up(request_id, run_id)
+
+    def _summed_up(self, request_id: str, run_id: str) -> RunSummary:
+        return _summary(request_id, run_id, _read_stage(f"{self._folder}/{request_id}/{run_id}/{STAGE}"))
 
     @staticmethod
     def _names(folder: str) -> list[str]:
