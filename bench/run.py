@@ -19,6 +19,7 @@ import locks
 import night
 import peer
 import runs
+import serving
 import shift
 import store
 import waking
@@ -97,6 +98,7 @@ def measure(scratch: Path, rounds: int) -> list[Goal]:
         *measure_backlog(scratch, rounds),
         *measure_runs(scratch, rounds),
         *measure_night(scratch),
+        *measure_server(scratch),
         *measure_queue(scratch),
     ]
 
@@ -161,6 +163,24 @@ def measure_night(scratch: Path) -> list[Goal]:
         Goal(f"AUT-2  request {night.REQUESTS} / request 1 of an auto-run, CPU", busy.last, busy.first, 1.15),
         Goal("       the same by the clock", took.last, took.first, None),
         Goal("AUT-2  its memory then (1 ms: 1 MB)", held.last / 1e9, held.first / 1e9, 1.15),
+    ]
+
+
+def measure_server(scratch: Path) -> list[Goal]:
+    """Measure a server: its streams, its stop, its start and its calls."""
+    seen = serving.measure(scratch)
+    streams = serving.STREAMS
+    print(f"An idle server used {seen.idle_share:.1%} of a processor.")
+    return [
+        Goal(f"PRF-8  p95 of a call, {streams} streams and a growing log / idle", seen.p95_busy, seen.p95_idle, 4.0),
+        Goal(
+            "PRF-8  its memory then (1 ms: 1 MB) / at the beginning", seen.held_after / 1e9, seen.held_before / 1e9, 1.1
+        ),
+        Goal(f"PRF-8  a stop with {streams} streams open / 3 s", seen.stop, 3.0, 1.0),
+        Goal(f"PRF-8  streams ({streams}) / those that were live", streams / 1e3, max(seen.live, 1) / 1e3, 1.0),
+        Goal("PRF-7  list of 10,000, a page of 100 rows / of 100 (preview)", seen.list_large, seen.list_small, None),
+        Goal("       a call for 100 rows / the same in process", seen.call, seen.in_process, None),
+        Goal("       start of `up` / of an empty FastAPI application", seen.start, seen.empty_start, None),
     ]
 
 
