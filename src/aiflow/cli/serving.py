@@ -42,9 +42,10 @@ def serve(session: CliSession, *, as_json: bool, is_port_wanted: bool, **wishes:
         port = listening.getsockname()[1]
         door = door_of(root, settings.number("server.session_days"))
         door.access.token()  # made now, for who waits for the line that names its file
-        url = f"http://{host}:{port}"
-        record = ServerRecord(new_instance_id(), url, os.getpid(), root, session.now(), __version__)
-        live = LivePorts(root, session.flags, session.more_sources)
+        record, live = (
+            _record(root, f"http://{host}:{port}", session),
+            LivePorts(root, session.flags, session.more_sources),
+        )
         server = Server(
             live=live,
             sign_in=door,
@@ -75,6 +76,11 @@ def serve(session: CliSession, *, as_json: bool, is_port_wanted: bool, **wishes:
             records.remove(record.instance_id)
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _record(root: str, url: str, session: CliSession) -> ServerRecord:
+    """Say which server this is."""
+    return ServerRecord(new_instance_id(), url, os.getpid(), root, session.now(), __version__)
 
 
 def _say_ready(session: CliSession, server: Server, *, as_json: bool) -> None:
