@@ -14,7 +14,6 @@ NOT_BUILT_YET = {
     "ISS-1", "ISS-3", "ISS-4", "ISS-6", "ISS-8", "ISS-10",
     "WEB-1", "WEB-2", "WEB-3",
     "PRF-7",
-    "API-1", "API-2",
 }  # fmt: skip
 MEASURED_BY_BENCH = {"PRF-1", "PRF-2", "PRF-3", "PRF-4", "PRF-5", "PRF-6", "PRF-8"}
 

@@ -117,5 +117,6 @@ def test_its_shape_has_always_the_same_keys() -> None:
         "run_id": None,
         "reason_code": None,
         "pid": 1,
+        "by": None,
         "data": None,
     }

@@ -91,11 +91,15 @@ class FilesAmongOthers:
         self._others = tuple(others)
 
     def edit(
-        self, request_id: RequestId, changes: Mapping[str, Change], body: tuple[str, str] | None = None
+        self,
+        request_id: RequestId,
+        changes: Mapping[str, Change],
+        body: tuple[str, str] | None = None,
+        before: str | None = None,
     ) -> dict[str, tuple[Value, Value]]:
         """Change a file; refuse what is none, and name the place where it is edited."""
         self._require_editable(request_id)
-        return self._files.edit(request_id, changes, body)
+        return self._files.edit(request_id, changes, body, before)
 
     def whole_text(self, request_id: RequestId) -> str:
         """Return a file's text; refuse what is none."""

@@ -15,8 +15,10 @@ from aiflow.usecases.shapes.errors import error_shape
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
 
+    from aiflow.api.context import Server
     from aiflow.errors import AiflowError
     from aiflow.messages import Texts
+    from aiflow.usecases.server.start_work import Begun
 
 
 def encoded(shape: Any) -> bytes:
@@ -41,6 +43,21 @@ def done(shape: Any, status: int = 200, *, location: str | None = None) -> Respo
     return Response(encoded(shape), status, headers, "application/json")
 
 
+def started(begun: Begun) -> Response:
+    """Answer a start: what began, and where it is (API-2)."""
+    links = run_links(begun.request_id, begun.run_id) if begun.request_id and begun.run_id else {}
+    shape = {"request_id": begun.request_id, "run_id": begun.run_id, "url": None, "api_url": None, **links}
+    return done(shape, 202, location=links.get("api_url"))
+
+
+def matched_versions(if_match: str | None) -> list[str] | None:
+    """Return the versions that a change may replace, out of the ETags of answers; None for any."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    tags = (each.strip().removeprefix("W/").strip('"') for each in if_match.split(","))
+    return [tag.partition("-")[0] for tag in tags]
+
+
 def error_answer(error: AiflowError, texts: Texts) -> Response:
     """Answer with a reason; a conflict names the holder's run and where it is (ERR-2)."""
     shape = error_shape(error, texts)
@@ -55,3 +72,10 @@ def run_links(request_id: str, run_id: str) -> dict[str, str]:
     """Return where a run is: its page, and its place in the API."""
     page = f"/requests/{quote(request_id, safe='')}/runs/{quote(run_id, safe='')}"
     return {"url": page, "api_url": f"/api{page}"}
+
+
+def keep_session(answer: Response, server: Server, secret: str) -> None:
+    """Let a browser keep a session's secret where no script and no other site can read it."""
+    answer.set_cookie(
+        server.cookie, secret, max_age=int(server.sign_in.days * 86400), httponly=True, samesite="lax", path="/"
+    )

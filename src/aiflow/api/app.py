@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -11,8 +11,21 @@ from starlette.exceptions import HTTPException
 from aiflow import __version__
 from aiflow.api.answers import error_answer
 from aiflow.api.context import texts_for
+from aiflow.api.documents import describe_access, operation_id
 from aiflow.api.guard import AccessGuard
-from aiflow.api.routes import events, health, metrics, requests
+from aiflow.api.routes import (
+    activity,
+    doctor,
+    events,
+    health,
+    locks,
+    metrics,
+    queue,
+    requests,
+    runs,
+    sessions,
+    tasks,
+)
 from aiflow.errors import AiflowError, BadInputError
 
 if TYPE_CHECKING:
@@ -24,18 +37,36 @@ if TYPE_CHECKING:
 
     from aiflow.api.context import Server
 
-ROOMS = (health, metrics, requests, events)
+ROOMS = (health, metrics, requests, runs, queue, tasks, doctor, locks, activity, sessions, events)
 
 
 def make_app(server: Server, pages: Iterable[APIRouter] = ()) -> AccessGuard:
     """Put the application together: the API, and the pages beside it."""
-    app = FastAPI(title="aiflow", version=__version__, docs_url=None, redoc_url=None, openapi_url="/openapi.json")
-    for room in ROOMS:
-        app.include_router(room.routes(server))
+    app = _application(server)
     for page in pages:
         app.include_router(page, include_in_schema=False)
     _answer_errors(app, server)
     return AccessGuard(app, server)
+
+
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document, as `/openapi.json` answers it; no checkout is needed for that."""
+    return _application(cast("Server", None)).openapi()
+
+
+def _application(server: Server) -> FastAPI:
+    app = FastAPI(
+        title="aiflow",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/openapi.json",
+        generate_unique_id_function=operation_id,
+    )
+    describe_access(app)
+    for room in ROOMS:
+        app.include_router(room.routes(server))
+    return app
 
 
 def _answer_errors(app: FastAPI, server: Server) -> None:
@@ -50,7 +81,9 @@ def _answer_errors(app: FastAPI, server: Server) -> None:
 
     def unknown_route(http: HttpRequest, error: HTTPException) -> Response:
         code = {404: "ROUTE_NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "INPUT_INVALID")
-        return known(http, AiflowError(reason_code=code, method=http.method, path=http.url.path))
+        answer = known(http, AiflowError(reason_code=code, method=http.method, path=http.url.path))
+        answer.headers.update(error.headers or {})
+        return answer
 
     def defect(http: HttpRequest, error: Exception) -> Response:
         return known(http, AiflowError(detail=type(error).__name__))

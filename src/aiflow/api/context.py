@@ -10,19 +10,25 @@ from starlette.requests import Request as HttpRequest
 from aiflow.api.connection import CallerLimits
 from aiflow.api.events import EventHub
 from aiflow.messages import LANGUAGES, Texts
+from aiflow.usecases.backlog.missing_merges import base_now, missing_merges
+from aiflow.usecases.engine import Voice
+from aiflow.wiring.live import LivePorts
+from aiflow.wiring.server import StoreDoor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from aiflow.domain.backlog.selection import Barrier
+    from aiflow.domain.request import Request
     from aiflow.domain.server.guard import Addresses
     from aiflow.ports.server import ServerRecord, ServerRecords
     from aiflow.usecases.engine import Engine
+    from aiflow.usecases.queue.desk import StoreView
     from aiflow.usecases.server.sign_in import Caller, SignIn
     from aiflow.usecases.server.start_work import WorkStarter
     from aiflow.usecases.server.watch import CheckoutWatch
     from aiflow.wiring import Project
-    from aiflow.wiring.live import LivePorts
 
 CALLER = "caller"
 
@@ -45,9 +51,11 @@ class Server:
     warnings: list[str] = field(default_factory=list)
     patience: CallerLimits = field(default_factory=CallerLimits)
     events: EventHub = field(init=False)
+    store: StoreDoor = field(init=False)
 
     def __post_init__(self) -> None:
         self.events = EventHub(self.watch, self.record)
+        self.store = StoreDoor(self.live)
 
     @property
     def cookie(self) -> str:
@@ -82,12 +90,31 @@ class CallContext:
         return self.caller.name if self.caller else ""
 
     @property
+    def session_id(self) -> str | None:
+        """The caller's session, if they signed in; programs have none."""
+        return self.caller.session_id if self.caller else None
+
+    @property
     def engine(self) -> Engine:
         """The engine in the hands of this caller."""
-        from aiflow.usecases.engine import Voice
-
         engine = self.server.live.engine(Voice(self.texts, warn=self.server.warnings.append))
         return replace(engine, journal=self.server.project.journal_of(self.person))
+
+    def engine_at(self, root: str) -> Engine:
+        """Give the engine of another checkout of this machine."""
+        return LivePorts(root).engine(Voice(self.texts, warn=self.server.warnings.append))
+
+    def view(self, namespace: str | None = None, *, is_to_write: bool = False) -> StoreView:
+        """Give the queue store; for a question none is started."""
+        journal = self.server.project.journal_of(self.person)
+        return self.server.store.view(journal, namespace, is_to_write=is_to_write)
+
+    def missing_merges(self, request: Request) -> tuple[Barrier, ...]:
+        """Name the done dependencies whose merge is not in the base branch of what runs next."""
+        if not request.depends_on:  # most have none, and then git is not asked
+            return ()
+        engine = self.engine
+        return missing_merges(engine, request, base_now(engine, self.server.project.auto_records))
 
 
 def bearer_of(http: HttpRequest) -> str | None:

@@ -80,6 +80,9 @@ class RunStore(RunHistory, Protocol):
     def write_errors(self, run: Run, errors: Mapping[str, object] | None) -> None:
         """Write `errors.json`, or remove it."""
 
+    def errors(self, run: Run) -> Mapping[str, object] | None:
+        """Read `errors.json`."""
+
     def report(self, run: Run) -> str | None:
         """Read `report.md`."""
 

@@ -63,9 +63,16 @@ class RequestEditor(Protocol):
     """Requests that aiflow itself can write: files. What is kept elsewhere is edited there, as a refusal says."""
 
     def edit(
-        self, request_id: RequestId, changes: Mapping[str, Change], body: tuple[str, str] | None = None
+        self,
+        request_id: RequestId,
+        changes: Mapping[str, Change],
+        body: tuple[str, str] | None = None,
+        before: str | None = None,
     ) -> dict[str, tuple[Value, Value]]:
-        """Change keys (and the body), return key -> (old, new) of what really changed."""
+        """Change keys (and the body), return key -> (old, new) of what really changed.
+
+        With `before`, only if the whole text is still that.
+        """
 
     def create(self, propose: Callable[[frozenset[str]], RequestId], text: str, values: Mapping[str, Value]) -> str:
         """Create a request under an id that is free, from a text and values for its keys; return where it is."""

@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request as HttpRequest
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
+from aiflow.api.answers import keep_session
 from aiflow.api.context import CallContext, Server
 from aiflow.errors import AiflowError, NotFoundError
 from aiflow.usecases.auto.standing import look_around
@@ -69,10 +70,3 @@ def page(call: CallContext, template: str, *, status: int = 200, **facts: object
     """Draw a page in the caller's language."""
     text = _TEMPLATES.get_template(template).render(t=call.texts, server=call.server.record, **facts)
     return HTMLResponse(text, status, {"Cache-Control": "no-store"})
-
-
-def keep_session(answer: Response, server: Server, secret: str) -> None:
-    """Let a browser keep a session's secret where no script and no other site can read it."""
-    answer.set_cookie(
-        server.cookie, secret, max_age=int(server.sign_in.days * 86400), httponly=True, samesite="lax", path="/"
-    )

@@ -5,16 +5,25 @@ from __future__ import annotations
 import getpass
 import os
 import secrets
+import threading
 from typing import TYPE_CHECKING
 
+from aiflow.domain.next_action import ActionKind, NextAction
+from aiflow.errors import EnvironmentProblemError
+from aiflow.messages.details import words
+from aiflow.settings.table import LOCAL_STORE
 from aiflow.wiring import PERSON_VARIABLE, system_time
+from aiflow.wiring.stores import local_store, namespace_of, open_store, queue_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from aiflow.domain.lock import LockStatus
+    from aiflow.ports import Journal
     from aiflow.ports.server import Access, ServerRecords
+    from aiflow.ports.tasks import QueueStore
     from aiflow.settings import Settings
+    from aiflow.usecases.queue.desk import StoreView
     from aiflow.usecases.server.sign_in import SignIn
     from aiflow.usecases.server.start_work import WorkStarter
     from aiflow.usecases.server.watch import CheckoutWatch
@@ -70,6 +79,57 @@ def watch_of(root: str, live: LivePorts) -> CheckoutWatch:
 
     eyes = CheckoutFiles(root, lambda: live.settings().requests_dir, survey)
     return CheckoutWatch(eyes, live.project().journal, system_time())
+
+
+class StoreDoor:
+    """The queue store of a process that stays: opened once, and one of this machine started only by who writes.
+
+    `live` gives the settings as they are now; the one that they name is the one that is used.
+    """
+
+    def __init__(self, live: LivePorts) -> None:
+        self._live = live
+        self._guard = threading.Lock()
+        self._opened: dict[tuple[str, bool], QueueStore] = {}
+
+    def view(self, journal: Journal, namespace: str | None = None, *, is_to_write: bool = False) -> StoreView:
+        """Give the store as it is seen from the checkout, or say what keeps it from answering."""
+        from aiflow.domain.queue.namespace import check_namespace
+
+        settings, project = self._live.settings(), self._live.project()
+        namespace_of(project, settings)  # a name that is none is said before a store is started
+        if namespace is not None:
+            check_namespace(namespace)
+        return queue_view(project, settings, journal, self._store(settings, is_to_write=is_to_write), namespace)
+
+    def _store(self, settings: Settings, *, is_to_write: bool) -> QueueStore:
+        name = settings.text("queue.store")
+        if name == LOCAL_STORE and not is_to_write:
+            self._require_running()
+        with self._guard:
+            known = self._opened.get((name, is_to_write))
+            if known is None:
+                known = open_store(settings, os.environ, lambda _step, _part: None, is_to_write=is_to_write)
+                self._opened = {(name, is_to_write): known, **self._opened}
+            elif is_to_write:
+                known.prepare()  # it may have been emptied, or stopped, since
+            return known
+
+    @staticmethod
+    def _require_running() -> None:
+        store = local_store(os.environ)
+        status = store.status()
+        if status.is_running:
+            return
+        lack = store.lack()
+        if lack is not None:
+            raise EnvironmentProblemError(reason_code="STORE_NOT_INSTALLED", problem=lack)
+        raise EnvironmentProblemError(
+            reason_code="STORE_UNREACHABLE",
+            endpoint=LOCAL_STORE,
+            problem=status.problem or words("store_problem.not_running"),
+            start=NextAction(ActionKind.STORE_START),
+        )
 
 
 def new_code() -> str:

@@ -243,10 +243,14 @@ class Hasty(MemoryRequests):
         self.act = act
 
     def edit(
-        self, request_id: RequestId, changes: Mapping[str, Change], body: tuple[str, str] | None = None
+        self,
+        request_id: RequestId,
+        changes: Mapping[str, Change],
+        body: tuple[str, str] | None = None,
+        before: str | None = None,
     ) -> dict[str, tuple[Value, Value]]:
         self.act(self)
-        return super().edit(request_id, changes, body)
+        return super().edit(request_id, changes, body, before)
 
     def status(self) -> str:
         request = self.read(A)

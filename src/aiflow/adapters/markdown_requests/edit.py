@@ -27,12 +27,16 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What to change in one file: keys, and the body as (expected, new); `where` is its path, for messages."""
+    """What to change in one file: keys, and the body as (expected, new); `where` is its path, for messages.
+
+    With `before`, only if the whole text is still that.
+    """
 
     request_id: RequestId
     changes: Mapping[str, Change]
     body: tuple[str, str] | None = None
     where: str = ""
+    before: str | None = None
 
 
 class Rewriting(NamedTuple):
@@ -60,6 +64,8 @@ def edit_file(root: Path, path: Path, edit: Edit) -> dict[str, tuple[Value, Valu
 
 def apply_edit(text: str, edit: Edit) -> tuple[str, dict[str, tuple[Value, Value]]]:
     """Return the new text and what changes; a key that says something unexpected is a conflict."""
+    if edit.before not in (None, text):
+        raise ConflictError(request_id=edit.request_id, path=edit.where, key="text", found="…")
     changed: dict[str, tuple[Value, Value]] = {}
     for key, change in edit.changes.items():
         old = current_value(text, key)

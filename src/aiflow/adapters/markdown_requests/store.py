@@ -122,7 +122,11 @@ class MarkdownRequests:
         rewrite_file(Path(self._root), found.resolve(), rewriting)
 
     def edit(
-        self, request_id: RequestId, changes: Mapping[str, Change], body: tuple[str, str] | None = None
+        self,
+        request_id: RequestId,
+        changes: Mapping[str, Change],
+        body: tuple[str, str] | None = None,
+        before: str | None = None,
     ) -> dict[str, tuple[Value, Value]]:
         """Change keys, and the body if given as (expected, new); return what changed as key -> (old, new)."""
         from pathlib import Path
@@ -131,7 +135,8 @@ class MarkdownRequests:
 
         found = self.find(request_id)
         path = found.resolve()
-        changed = edit_file(Path(self._root), path, Edit(request_id, changes, body, f"{self._name}/{found.name}"))
+        edit = Edit(request_id, changes, body, f"{self._name}/{found.name}", before)
+        changed = edit_file(Path(self._root), path, edit)
         if self._written is not None and (changed or body is not None):
             self._written(os.path.relpath(path, os.path.realpath(self._root)), request_id, changed)
         return changed

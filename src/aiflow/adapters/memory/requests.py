@@ -45,10 +45,14 @@ class MemoryRequests:
         return text[body_start(text) :]
 
     def edit(
-        self, request_id: RequestId, changes: Mapping[str, Change], body: tuple[str, str] | None = None
+        self,
+        request_id: RequestId,
+        changes: Mapping[str, Change],
+        body: tuple[str, str] | None = None,
+        before: str | None = None,
     ) -> dict[str, tuple[Value, Value]]:
         """Change keys (and the body), return key -> (old, new) of what really changed."""
-        edit = Edit(request_id, changes, body, f"requests/{request_id}.md")
+        edit = Edit(request_id, changes, body, f"requests/{request_id}.md", before)
         self.texts[request_id], changed = apply_edit(self._text(request_id), edit)
         return changed
 

@@ -1,4 +1,4 @@
-"""Whether the server is up, and how the checkout stands."""
+"""Whether the server is up, how the checkout stands, and what its settings and agents are."""
 
 from __future__ import annotations
 
@@ -8,24 +8,43 @@ from starlette.responses import Response
 
 from aiflow.api.answers import answer
 from aiflow.api.context import Server
+from aiflow.api.documents import reads
+from aiflow.api.models.doctor import AgentsAnswer, SettingsAnswer
+from aiflow.api.models.server import HealthAnswer, StatusAnswer
 from aiflow.usecases.auto.standing import look_around
+from aiflow.usecases.project.list_agents import list_agents
+from aiflow.usecases.project.settings import list_settings
 from aiflow.usecases.shapes.backlog import ENGLISH
+from aiflow.usecases.shapes.project import agents_shape, settings_shape
 from aiflow.usecases.shapes.status import standing_shape
+from aiflow.wiring import find_agents
 
 
 def routes(server: Server) -> APIRouter:
     """Return the routes about the server itself."""
     router = APIRouter(prefix="/api", tags=["server"])
 
-    @router.get("/health")
+    @router.get("/health", **reads(HealthAnswer, is_open=True))
     def health(http: HttpRequest) -> Response:
         """Say which server this is; the only call that needs nobody to be signed in."""
         return answer(http, {"instance_id": server.record.instance_id, "version": server.record.version})
 
-    @router.get("/status")
+    @router.get("/status", **reads(StatusAnswer))
     def status(http: HttpRequest) -> Response:
         """Say what runs, what waits for a person, what is next, and how auto-run stands."""
         engine = server.call(http).engine
         return answer(http, standing_shape(look_around(engine, server.project.auto_records, ENGLISH)))
+
+    @router.get("/settings", **reads(SettingsAnswer))
+    def settings(http: HttpRequest) -> Response:
+        """List the settings as they are now."""
+        return answer(http, settings_shape(list_settings(server.live.settings())))
+
+    @router.get("/agents", **reads(AgentsAnswer))
+    def agents(http: HttpRequest) -> Response:
+        """List the agents of this machine, and which of them the roles use; their programs are asked."""
+        settings = server.live.settings()
+        programs = find_agents(settings, server.record.root)
+        return answer(http, agents_shape(list_agents(programs, settings, is_project=True)))
 
     return router

@@ -30,7 +30,7 @@ def routes(server: Server) -> APIRouter:
     router = APIRouter(tags=["server"])
     figures = _Figures(server)
 
-    @router.get("/metrics")
+    @router.get("/metrics", include_in_schema=False)
     def metrics(http: HttpRequest) -> Response:
         """Give runs, time, tokens, cost, queue depth and recoveries, in Prometheus' text format."""
         registry = CollectorRegistry()

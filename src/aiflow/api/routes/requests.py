@@ -1,4 +1,4 @@
-"""Requests: list and show them, and start their runs."""
+"""Requests: list, show, make and change them; start, accept and send back their runs."""
 
 from __future__ import annotations
 
@@ -8,31 +8,59 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
-from aiflow.api.answers import answer, done, run_links
+from aiflow.api.answers import answer, done, matched_versions, run_links, started
 from aiflow.api.context import Server
-from aiflow.domain.request import Priority, RequestId, RequestStatus
+from aiflow.api.documents import PAGE, Cursor, IfMatch, Limit, RequestPath, changes, reads
+from aiflow.api.models.errors import STARTING
+from aiflow.api.models.requests import (
+    BrokenRequestAnswer,
+    CreateBody,
+    CreatedAnswer,
+    PatchBody,
+    RequestsAnswer,
+    SendBackBody,
+    ShownRequestAnswer,
+    WhyRequestAnswer,
+)
+from aiflow.api.models.runs import AcceptingAnswer, RunResultAnswer, StartedAnswer
+from aiflow.domain.request import Priority, RequestId, RequestStatus, normalize_id
+from aiflow.usecases.backlog.create import NewRequest, create_checked
 from aiflow.usecases.backlog.list import RequestFilter, list_requests, open_unless
+from aiflow.usecases.backlog.patch import Patch, patch_request, text_version
 from aiflow.usecases.backlog.show import show_request
-from aiflow.usecases.server.start_work import WorkOrder, command, entered
-from aiflow.usecases.shapes.backlog import request_list, shown_shape
+from aiflow.usecases.backlog.why import explain_request
+from aiflow.usecases.runs.accept import LineComment, send_back, whole_comment
+from aiflow.usecases.runs.find import find_newest_run
+from aiflow.usecases.server.accept import accept
+from aiflow.usecases.server.orders import run_order
+from aiflow.usecases.shapes.backlog import created_shape, request_list, shown_shape, why_result
 from aiflow.usecases.shapes.pages import with_page
+from aiflow.usecases.shapes.runs import run_result
 
-PAGE = 100
-MOST_A_PAGE = 500
+ACCEPTING = (
+    *("REQUEST_NOT_FOUND", "RUN_NOT_FOUND", "RUN_NOT_ACCEPTABLE", "RUN_IN_PROGRESS", "MERGE_CONFLICT", "RUN_LOST"),
+    *("MERGE_TESTS_FAILED", "CHECKOUT_IN_THE_WAY", "WORKTREE_DIRTY", "REQUEST_INVALID", "NOT_A_REPOSITORY"),
+)
 
 
 def routes(server: Server) -> APIRouter:
     """Return the routes about requests."""
     router = APIRouter(prefix="/api/requests", tags=["requests"])
+    _reading(router, server)
+    _writing(router, server)
+    _working(router, server)
+    return router
 
-    @router.get("")
+
+def _reading(router: APIRouter, server: Server) -> None:
+    @router.get("", **reads(RequestsAnswer))
     def list_(
         http: HttpRequest,
         status: Annotated[list[RequestStatus] | None, Query()] = None,
         priority: Annotated[list[Priority] | None, Query()] = None,
         label: Annotated[list[str] | None, Query()] = None,
-        limit: Annotated[int, Query(ge=1, le=MOST_A_PAGE)] = PAGE,
-        after: str | None = None,
+        limit: Limit = PAGE,
+        after: Cursor = None,
         all: bool = False,  # noqa: A002, FBT001, FBT002
     ) -> Response:
         """List requests in selection order; what is done or archived only if it is asked for."""
@@ -41,19 +69,94 @@ def routes(server: Server) -> APIRouter:
         found = list_requests(engine.backlog, lambda: engine.locks, only, limit=limit, after=after)
         return answer(http, with_page(request_list(found), found))
 
-    @router.get("/{request_id}")
-    def show(http: HttpRequest, request_id: str) -> Response:
-        """Show one request with its text and its runs."""
-        engine = server.call(http).engine
-        return answer(http, shown_shape(show_request(engine.backlog, RequestId(request_id), lambda: engine.locks)))
+    @router.get("/{request_id}", **reads(ShownRequestAnswer | BrokenRequestAnswer, "REQUEST_NOT_FOUND"))
+    def show(http: HttpRequest, request_id: RequestPath) -> Response:
+        """Show one request with its text and its runs; the ETag is what a change is checked against."""
+        return _shown(http, server, normalize_id(request_id))
 
-    @router.post("/{request_id}/run", status_code=202)
-    def run(http: HttpRequest, request_id: str) -> Response:
-        """Start a run; answered once the run exists."""
+    @router.get("/{request_id}/why", **reads(WhyRequestAnswer, "REQUEST_NOT_FOUND"))
+    def why(http: HttpRequest, request_id: RequestPath) -> Response:
+        """Explain why a request is not running, down to the roots, and how to fix it."""
         call = server.call(http)
-        order = WorkOrder(command("run", request_id), call.person, entered(request_id))
-        begun = server.work.start(order)
-        links = run_links(str(begun.request_id), str(begun.run_id))
-        return done({"request_id": begun.request_id, "run_id": begun.run_id, **links}, 202, location=links["api_url"])
+        engine = call.engine
+        found = explain_request(engine.backlog, engine.locks, normalize_id(request_id), call.missing_merges)
+        return answer(http, why_result(found.stations, found.warnings))
 
-    return router
+
+def _writing(router: APIRouter, server: Server) -> None:
+    @router.post("", **changes(CreatedAnswer, "REQUEST_EXISTS", "REQUESTS_DIR_MISSING", status=201))
+    def create(http: HttpRequest, body: CreateBody) -> Response:
+        """Make a request."""
+        call = server.call(http)
+        engine = call.engine
+        new = NewRequest(
+            " ".join(body.title.split()),
+            body.body or call.texts("new.body"),
+            Priority(body.priority),
+            RequestStatus(body.status),
+            tuple(body.depends_on),
+            tuple(body.labels),
+            body.request_id,
+        )
+        request_id, path = create_checked(new, engine.editor, engine.journal, engine.time.now)
+        return done(created_shape(new, request_id, path), 201, location=request_link(request_id))
+
+    @router.patch(
+        "/{request_id}",
+        **changes(
+            ShownRequestAnswer | BrokenRequestAnswer,
+            *("REQUEST_NOT_FOUND", "EDIT_CONFLICT", "EDITED_ELSEWHERE", "REQUEST_INVALID", "STATUS_NOT_ALLOWED"),
+        ),
+    )
+    def change(http: HttpRequest, request_id: RequestPath, body: PatchBody, if_match: IfMatch = None) -> Response:
+        """Change keys and text of a request, all at once; nobody's change is lost."""
+        engine, named = server.call(http).engine, normalize_id(request_id)
+        given = body.model_dump(exclude_none=True)
+        text = given.pop("body", None)
+        values = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+        patch = Patch(values, text, matched_versions(if_match))
+        patch_request(named, patch, engine.source, engine.editor, (engine.journal, engine.time.now))
+        return _shown(http, server, named)
+
+
+def _working(router: APIRouter, server: Server) -> None:
+    @router.post("/{request_id}/run", **changes(StartedAnswer, *STARTING, status=202))
+    def run(http: HttpRequest, request_id: RequestPath) -> Response:
+        """Start a run; answered once the run exists."""
+        return started(server.work.start(run_order(request_id, server.call(http).person)))
+
+    @router.post(
+        "/{request_id}/accept",
+        **changes(RunResultAnswer, *ACCEPTING, status=200, more={202: AcceptingAnswer}),
+    )
+    def accept_(http: HttpRequest, request_id: RequestPath) -> Response:
+        """Merge a finished run and set its request done; 202 if testing the merge takes longer than a moment."""
+        call = server.call(http)
+        run, result = accept(call.engine, server.work, normalize_id(request_id), call.person)
+        links = run_links(run.request_id, run.run_id)
+        if result is not None:
+            return done(result)
+        shape = {"request_id": run.request_id, "run_id": run.run_id, **links}
+        return done(shape, 202, location=links["api_url"])
+
+    @router.post(
+        "/{request_id}/send-back",
+        **changes(RunResultAnswer, *("REQUEST_NOT_FOUND", "RUN_NOT_FOUND", "RUN_NOT_ACCEPTABLE", "RUN_IN_PROGRESS")),
+    )
+    def send_back_(http: HttpRequest, request_id: RequestPath, body: SendBackBody) -> Response:
+        """Send a run back with a comment: its request is ready again, and the next run is told."""
+        engine = server.call(http).engine
+        comment = whole_comment(body.comment, [LineComment(each.path, each.line, each.text) for each in body.lines])
+        return done(run_result(send_back(engine, find_newest_run(engine, normalize_id(request_id)), comment)))
+
+
+def request_link(request_id: str) -> str:
+    """Return a request's place in the API."""
+    return run_links(request_id, "")["api_url"].removesuffix("/runs/")
+
+
+def _shown(http: HttpRequest, server: Server, request_id: RequestId) -> Response:
+    engine = server.call(http).engine
+    version = text_version(engine.editor, request_id)  # first: what is shown is that or newer, and never older
+    shown = show_request(engine.backlog, request_id, lambda: engine.locks)
+    return answer(http, shown_shape(shown), version=version)

@@ -15,7 +15,7 @@ from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.warnings import warn_of_dependencies
 from aiflow.domain.request import Priority, Request, RequestStatus
 from aiflow.errors import BadInputError
-from aiflow.usecases.backlog.create import NewRequest, check_new, create_request, render_request
+from aiflow.usecases.backlog.create import NewRequest, create_request, require_usable
 from aiflow.usecases.shapes.backlog import created_shape
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def command(session: CliSession, as_json: bool, **given: object) -> None:  # noq
             new = draft.edit(has_body=has_body)
             request_id, path = create_request(new, project.editor, session.journal, session.now)
     else:
-        _require_usable(session, new)
+        require_usable(new, project.editor, session.now())
         request_id, path = create_request(new, project.editor, session.journal, session.now)
     _require_valid(session, new, request_id, path)
     if as_json:
@@ -89,14 +89,6 @@ def _whole_request(session: CliSession, text: str, given: dict[str, object]) -> 
     if not isinstance(read, Request):
         return NewRequest(str(given["title"]) or "-", "", request_id=request_id, text=text)
     return NewRequest(read.title, "", read.priority, read.status, request_id=request_id, text=text)
-
-
-def _require_usable(session: CliSession, new: NewRequest) -> None:
-    """Refuse a body that would make an invalid request before anything is written."""
-    check_new(new)
-    read = session.project.editor.check_text(new.text if new.text is not None else render_request(new, session.now()))
-    if not isinstance(read, Request):
-        raise BadInputError(problem=read.problems[0])
 
 
 def _read_body(name: str) -> str:

@@ -10,6 +10,7 @@ from aiflow.cli.options import command as make_command
 from aiflow.cli.options import target_argument
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.terminal.render import clean
+from aiflow.usecases.runs.find import find_run
 from aiflow.usecases.runs.report import read_report
 from aiflow.usecases.shapes.runs import report_shape
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 @target_argument()
 def command(session: CliSession, as_json: bool, target: RequestId) -> None:  # noqa: FBT001
     """Show the report of a run."""
-    run, text = read_report(session.engine(), target)
+    engine = session.engine()
+    run, text = read_report(engine, find_run(engine, target))
     if as_json:
         print_json(report_shape(run, text))
     elif text is None:

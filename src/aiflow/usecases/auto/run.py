@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.auto.session import Started, Upcoming
 from aiflow.domain.auto.stopping import Limits, worn_out
-from aiflow.domain.backlog.selection import describe_holder, digest, select_next
+from aiflow.domain.backlog.selection import digest, select_next
 from aiflow.domain.lifecycle import AutoRunEvent
 from aiflow.domain.lock import Lock
-from aiflow.domain.next_action import ActionKind, NextAction
-from aiflow.errors import AiflowError, ConflictError, as_problem
+from aiflow.errors import AiflowError, as_problem
 from aiflow.messages.details import as_text
 from aiflow.usecases.auto.attempt import attempt, gave_way, wait_for_lock
 from aiflow.usecases.auto.recovery import count_begun, find_interrupted, go_on_with_left, recover, take_up, to_recover
 from aiflow.usecases.auto.shift import AutoTerms, Shift
+from aiflow.usecases.auto.stop import queue_in_progress, run_of
 from aiflow.usecases.auto.summary import summarize, summarize_alone
 from aiflow.usecases.clean.clean_up import retention
 from aiflow.usecases.read_backlog import read_backlog, with_interrupted
@@ -65,8 +65,7 @@ def auto_run(engine: Engine, terms: AutoTerms) -> Summary:
     reclaim_locks(engine)
     lease = engine.locks.acquire_queue()
     if isinstance(lease, Lock):
-        told = {"pid": lease.pid, "host": lease.host, "detail": describe_holder(lease)}
-        raise ConflictError(reason_code="QUEUE_IN_PROGRESS", hint=NextAction(ActionKind.STOP), **told)
+        raise queue_in_progress(lease, run_of(engine, lease))
     try:
         give_back_turn(engine)
         engine.control.clear_stop(before=lease.lock.created_at)  # what was asked of an earlier one
@@ -116,10 +115,10 @@ def _begin(shift: Shift, last: AutoSession | None) -> str | None:
     shift.move(AutoRunEvent.STARTED, interrupted=shift.interrupted)
     base = shift.session.base_branch
     told = {"event": AutoRunEvent.STARTED.value, "is_watching": shift.terms.is_watching, "base_branch": base}
-    _record(shift, ActivityKind.TRANSITION, told)
     count_begun(shift, backlog)
     if not shift.is_healthy():
         return "DOCTOR_FAILED"
+    _record(shift, ActivityKind.TRANSITION, told)  # not before: whoever has it started is told that it works (API-2)
     return recover(shift, backlog) or go_on_with_left(shift, backlog)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import About, Actor, decided
+from aiflow.domain.backlog.selection import describe_holder
 from aiflow.domain.lock import LockType
+from aiflow.domain.next_action import ActionKind, NextAction
 from aiflow.errors import ConflictError
 
 if TYPE_CHECKING:
@@ -44,6 +46,13 @@ def run_of(engine: Engine, auto: Lock) -> Lock | None:
     """Return the lock of the run that an auto-run is at, if it is at one."""
     held = engine.locks.held()[0].values()
     return next((lock for lock in held if lock.holder == auto.holder), None)
+
+
+def queue_in_progress(auto: Lock, run: Lock | None) -> ConflictError:
+    """Name the auto-run that is at work, and the run it is at if it is at one (AUT-1, ERR-2)."""
+    told = {"pid": auto.pid, "host": auto.host, "detail": describe_holder(auto)}
+    at = {} if run is None else {"request_id": run.request_id, "run_id": run.run_id}
+    return ConflictError(reason_code="QUEUE_IN_PROGRESS", hint=NextAction(ActionKind.STOP), **told, **at)
 
 
 def working_auto(engine: Engine) -> Lock | None:

@@ -10,7 +10,17 @@ from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.backlog.metadata import READERS, MistakeError, check_text, check_title
 from aiflow.domain.lifecycle import PERSON_EVENTS
 from aiflow.domain.queue.task import first_delivery, old_prompt_request_id, prompt_request_id
-from aiflow.domain.request import UNCLEAN, MetadataKey, Priority, Problem, RequestId, RequestStatus, Value, normalize_id
+from aiflow.domain.request import (
+    UNCLEAN,
+    InvalidRequest,
+    MetadataKey,
+    Priority,
+    Problem,
+    RequestId,
+    RequestStatus,
+    Value,
+    normalize_id,
+)
 from aiflow.errors import BadInputError, ConflictError
 
 if TYPE_CHECKING:
@@ -59,6 +69,7 @@ def create_request(new: NewRequest, editor: RequestEditor, journal: Journal, clo
 def check_new(new: NewRequest) -> None:
     """Refuse what would not make a valid request."""
     try:
+        check_text(new.body)
         check_title(new.title)
         if new.request_id:
             READERS[MetadataKey.ID](new.request_id)
@@ -70,6 +81,21 @@ def check_new(new: NewRequest) -> None:
         raise BadInputError(
             reason_code="STATUS_NOT_ALLOWED", status=new.status.value, request_id=new.request_id or "ID"
         )
+
+
+def create_checked(new: NewRequest, editor: RequestEditor, journal: Journal, clock: Clock) -> tuple[RequestId, str]:
+    """Create a request that can be used as it is, or refuse before anything is written."""
+    editor.require_free(new.request_id)
+    require_usable(new, editor, clock())
+    return create_request(new, editor, journal, clock)
+
+
+def require_usable(new: NewRequest, editor: RequestEditor, now: datetime) -> None:
+    """Refuse a body that would make an invalid request."""
+    check_new(new)
+    read = editor.check_text(new.text if new.text is not None else render_request(new, now))
+    if isinstance(read, InvalidRequest):
+        raise BadInputError(problem=read.problems[0])
 
 
 def next_id(now: datetime, taken: frozenset[str]) -> RequestId:

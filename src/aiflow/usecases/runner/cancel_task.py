@@ -35,6 +35,19 @@ def cancel_task(desk: Desk, engine: Engine, task_id: str, who: str) -> Task:
     return task
 
 
+def cancel_at_once(
+    desk: Desk, task_id: str, who: str, here: Callable[[], Engine], engine_at: Callable[[str], Engine]
+) -> tuple[Task, bool]:
+    """Cancel a task without waiting for its runner; tells whether that has let it go already."""
+    before = live_delivery(desk, find_task(desk.queue, task_id))
+    desk, engine = at_the_runs(desk, before, here, engine_at)
+    task = cancel_task(desk, engine, task_id, who)
+    is_released = before.status is not TaskStatus.RUNNING or holder_of(desk, task) is None
+    if is_released:
+        stop_runs(desk, engine, task)
+    return task, is_released
+
+
 def at_the_runs(
     desk: Desk, task: Task, here: Callable[[], Engine], engine_at: Callable[[str], Engine]
 ) -> tuple[Desk, Engine]:

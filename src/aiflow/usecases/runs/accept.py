@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import Actor, decided
+from aiflow.domain.backlog.metadata import MistakeError, check_text
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.next_action import OPEN, ActionKind, NextAction, shell
 from aiflow.domain.reasons import way_to_mend
@@ -23,7 +24,7 @@ from aiflow.usecases.runs.settle import settle_run
 from aiflow.usecases.runs.work import holding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from aiflow.domain.runs.run import Run
     from aiflow.usecases.engine import Engine
@@ -99,6 +100,25 @@ def send_back(engine: Engine, run: Run, comment: str) -> Run:
                 _close(work, comment.strip())
             claims.send_back(engine, request_id, run.run_id, comment.strip())
     return work.run
+
+
+class LineComment(NamedTuple):
+    """What a person says about one line of a change."""
+
+    path: str
+    line: int
+    text: str
+
+
+def whole_comment(comment: str, lines: Iterable[LineComment]) -> str:
+    """Write a comment and what is said about single lines as one text, each of those with its place."""
+    placed = "\n".join(f"{each.path}:{each.line}: {each.text.strip()}" for each in lines)
+    text = "\n\n".join(filter(None, (comment.strip(), placed)))
+    try:
+        check_text(text)
+    except MistakeError:
+        raise BadInputError(detail=words("api.not_text")) from None
+    return text
 
 
 def _require_returnable(engine: Engine, run: Run) -> None:

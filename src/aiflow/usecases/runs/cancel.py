@@ -11,6 +11,7 @@ from aiflow.domain.request import RequestId
 from aiflow.domain.runs.events import cancelled
 from aiflow.errors import ConflictError
 from aiflow.usecases.runs.ending import record_verdict
+from aiflow.usecases.runs.find import current
 from aiflow.usecases.runs.locks import reclaim_locks
 from aiflow.usecases.runs.notify import tell_waiting
 from aiflow.usecases.runs.recover import stop_interrupted
@@ -41,6 +42,12 @@ def ask_to_cancel(engine: Engine, run: Run) -> bool:
         return True
     stop_interrupted(engine, lease, run, cancelled)
     return False
+
+
+def cancel_run(engine: Engine, run: Run) -> Run:
+    """Ask for a run's end and return it as it is then: one that somebody works on ends in a moment, or later."""
+    ask_to_cancel(engine, run)
+    return current(engine, run)
 
 
 def task_going_on(run: Run) -> TaskRef | None:

@@ -65,6 +65,13 @@ def newest_run_id(engine: Engine, request_id: RequestId) -> str | None:
     return next((run.run_id for run in engine.runs.all_of(request_id)), None)
 
 
+def find_run_of(engine: Engine, request_id: str, run_id: str) -> Run:
+    """Return one run of a request by both of their ids, looked up and never used as they are."""
+    if engine.runs.find(run_id) != request_id:
+        raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=request_id, name=run_id)
+    return load_run(engine, request_id, run_id)
+
+
 def current(engine: Engine, run: Run) -> Run:
     """Return a run as it is now; as it was, if it cannot be read any more."""
     return engine.runs.load(run.request_id, run.run_id) or run

@@ -14,11 +14,9 @@ from aiflow.messages.commands import command_line
 from aiflow.messages.details import said_again
 from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.backlog.hidden_text import hidden_words
-from aiflow.usecases.runs.find import find_run
 from aiflow.usecases.shapes.usage_words import use_of
 
 if TYPE_CHECKING:
-    from aiflow.domain.request import RequestId
     from aiflow.domain.runs.run import Run, RunError
     from aiflow.domain.runs.worktree import LargeFile
     from aiflow.messages import Texts
@@ -28,9 +26,8 @@ ERRORS_VERSION = "1.0"
 _ENDS = {RunEvent.NEEDS_INPUT, RunEvent.FAILED, RunEvent.REPORTED, RunEvent.REPLACED, RunEvent.SENT_BACK}
 
 
-def read_report(engine: Engine, name: RequestId) -> tuple[Run, str | None]:
-    """Return the run that is meant and its report; None if it has none yet."""
-    run = find_run(engine, name)
+def read_report(engine: Engine, run: Run) -> tuple[Run, str | None]:
+    """Return a run and its report; None if it has none yet."""
     return run, engine.runs.report(run)
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiflow.domain.activity import ActivityKind
-from aiflow.errors import AiflowError
+from aiflow.errors import AiflowError, ConflictError
+from aiflow.usecases.auto.stop import queue_in_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from aiflow.ports import JournalReader, Locks, Time
@@ -21,25 +21,33 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 30.0
 LOOK_SECONDS = 0.05
+# What may take minutes, as an acceptance that tests its merge, is waited for so long.
+MOMENT_SECONDS = 5.0
+
+Entry = dict[str, object]
 
 
 class WorkOrder(NamedTuple):
     """What a worker is to do, as it is typed, for whom, and what says that it has begun.
 
-    `is_begun` is asked of every journal entry that the worker writes.
+    `is_begun` is asked of every journal entry that the worker writes. `request_id` is what the order is about; an
+    auto-run is about none. `refusal` finds in what the worker said at its end that it never began.
     """
 
     argv: tuple[str, ...]
     person: str
-    is_begun: Callable[[dict[str, object]], bool]
+    is_begun: Callable[[Entry], bool]
+    request_id: str | None = None
+    refusal: Callable[[Entry], AiflowError | None] = lambda _answer: None
 
 
 class Begun(NamedTuple):
-    """What a worker began, or has done already."""
+    """What a worker began, or has done already: then with all that it said."""
 
     request_id: str | None
     run_id: str | None
-    answer: dict[str, object] | None = None
+    pid: int
+    answer: Entry | None = None
 
 
 @dataclass(slots=True)
@@ -52,13 +60,48 @@ class WorkStarter:
     time: Time
     turn: AbstractContextManager[object]
     current: Worker | None = field(default=None)
+    _begun: tuple[Begun, ...] = ()
 
     def start(self, order: WorkOrder) -> Begun:
         """Start a worker and wait until what it is to do has begun, or it is refused."""
+        before = self._begun
         with self.turn:
+            if self._begun is not before and (run := self._begun[-1]).run_id:  # it was on its way when this one came
+                raise _in_progress(order, run.request_id, run.run_id, run.pid)
+            self._require_idle(order)
             cursor = self.journal.end()
             self.current = worker = self.workers.start(("--json", *order.argv), order.person)
-            return self._confirmed(worker, order, cursor)
+            begun = self._confirmed(worker, order, cursor)
+            self._begun = (begun,)
+            return begun
+
+    def perform(self, argv: tuple[str, ...], person: str, seconds: float = MOMENT_SECONDS) -> Entry | None:
+        """Start what ends by itself and is no run: return what it said, or None if it is still at it in a moment."""
+        worker = self.workers.start(("--json", *argv), person)
+        until = self.time.monotonic() + seconds
+        while self.time.monotonic() < until:
+            if self.workers.exit_code(worker) is not None:
+                return self._told(worker)
+            self.time.sleep(LOOK_SECONDS)
+        return None
+
+    def _require_idle(self, order: WorkOrder) -> None:
+        """Refuse while the worker before holds a lock; one that holds none is about to end, and waited for (API-1)."""
+        until = self.time.monotonic() + PATIENCE_SECONDS
+        while self.current is not None and self.workers.exit_code(self.current) is None:
+            self._require_no_lock_of(self.current, order)
+            if self.time.monotonic() >= until:
+                raise AiflowError(reason_code="START_UNCONFIRMED", detail=" ".join(order.argv))
+            self.time.sleep(LOOK_SECONDS)
+
+    def _require_no_lock_of(self, worker: Worker, order: WorkOrder) -> None:
+        requests, queue = self.locks.held()
+        run = next((lock for lock in requests.values() if lock.pid == worker.pid), None)
+        auto = queue if queue is not None and queue.pid == worker.pid else None
+        if auto is not None and (run is None or order.request_id is None):
+            raise queue_in_progress(auto, run)
+        if run is not None:
+            raise _in_progress(order, run.request_id, run.run_id, run.pid)
 
     def _confirmed(self, worker: Worker, order: WorkOrder, cursor: str) -> Begun:
         until = self.time.monotonic() + PATIENCE_SECONDS
@@ -68,24 +111,37 @@ class WorkStarter:
             cursor = page.cursor
             for entry in page.entries:
                 if entry.fields.get("pid") == worker.pid and order.is_begun(dict(entry.fields)):
-                    return Begun(_word(entry.fields.get("request_id")), _word(entry.fields.get("run_id")))
-            if is_over:
-                return self._ended(worker)
-            self.time.sleep(LOOK_SECONDS)
+                    return Begun(_word(entry.fields.get("request_id")), _word(entry.fields.get("run_id")), worker.pid)
+            if is_over and not page.entries:  # a journal longer than a page is read to its end
+                return self._ended(worker, order)
+            self.time.sleep(0 if is_over else LOOK_SECONDS)
         raise AiflowError(reason_code="START_UNCONFIRMED", detail=" ".join(order.argv))
 
-    def _ended(self, worker: Worker) -> Begun:
+    def _ended(self, worker: Worker, order: WorkOrder) -> Begun:
         """Say what a worker answered that has ended: what came of it, or why it was refused."""
+        answer = self._told(worker)
+        refusal = order.refusal(answer)
+        if refusal is not None:
+            raise refusal
+        return Begun(_word(answer.get("request_id")), _word(answer.get("run_id")), worker.pid, answer)
+
+    def _told(self, worker: Worker) -> Entry:
+        """Return what an ended worker answered; its refusal is raised."""
         answer = self.workers.answer(worker)
         error = answer.get("error") if answer else None
         if isinstance(error, dict):
             raise told_again(error)
         if answer is None:
             raise AiflowError(detail=self.workers.said(worker) or " ".join(worker.argv))
-        return Begun(_word(answer.get("request_id")), _word(answer.get("run_id")), answer)
+        return answer
 
 
-def told_again(error: dict[str, object]) -> AiflowError:
+def _in_progress(order: WorkOrder, request_id: str | None, run_id: str | None, pid: int | None) -> ConflictError:
+    other = {} if order.request_id in (None, request_id) else {"asked_for": order.request_id}
+    return ConflictError(reason_code="RUN_IN_PROGRESS", request_id=request_id, run_id=run_id, pid=pid, **other)
+
+
+def told_again(error: Entry) -> AiflowError:
     """Return a worker's refusal as an error of ours, with its reason and its facts."""
     context = error.get("context")
     facts = {str(name): fact for name, fact in context.items()} if isinstance(context, dict) else {}
@@ -93,21 +149,5 @@ def told_again(error: dict[str, object]) -> AiflowError:
     return AiflowError(reason_code=str(error.get("reason_code")), **facts)
 
 
-def entered(request_id: str, *, other_than: str | None = None) -> Callable[[dict[str, object]], bool]:
-    """Tell by the journal that a run of a request has begun or was resumed; `other_than` is one that is replaced."""
-
-    def is_begun(entry: dict[str, object]) -> bool:
-        run_id = entry.get("run_id")
-        is_ours = entry.get("request_id") == request_id and entry.get("kind") == ActivityKind.TRANSITION
-        return is_ours and isinstance(run_id, str) and run_id != other_than
-
-    return is_begun
-
-
 def _word(value: object) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def command(name: str, *words: str, options: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return a command line of ours; what a person wrote stands behind `--` and is never taken for an option."""
-    return (name, *options, "--", *words) if words else (name, *options)

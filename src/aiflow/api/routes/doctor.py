@@ -1,0 +1,33 @@
+"""The doctor: everything that a run needs."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+from aiflow.api.answers import done
+from aiflow.api.context import Server
+from aiflow.api.documents import changes
+from aiflow.api.models.doctor import DoctorAnswer
+from aiflow.usecases.doctor.examine import examine
+from aiflow.usecases.shapes.project import doctor_shape
+from aiflow.wiring import store_look
+
+
+def routes(server: Server) -> APIRouter:
+    """Return the doctor's route."""
+    router = APIRouter(prefix="/api/doctor", tags=["doctor"])
+
+    @router.post("", **changes(DoctorAnswer))
+    def check(http: HttpRequest, mode: Annotated[Literal["quick", "full"], Query()] = "quick") -> Response:
+        """Check everything that a run needs; `full` also reclaims what dead processes left behind."""
+        is_full = mode == "full"
+        look = store_look(server.live.settings(), os.environ) if is_full else None
+        examined = examine(server.call(http).engine, look)
+        return done(doctor_shape(examined.findings, examined.verdict, is_full=is_full))
+
+    return router

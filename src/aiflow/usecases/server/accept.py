@@ -1,0 +1,36 @@
+"""Accept from the page (REQ-6, GIT-3): in a process of its own, for the merge is tested and that may take minutes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aiflow.errors import AiflowError
+from aiflow.usecases.runs.find import find_newest_run
+from aiflow.usecases.runs.report import message_facts
+from aiflow.usecases.server.orders import accept_line
+
+if TYPE_CHECKING:
+    from aiflow.domain.request import RequestId
+    from aiflow.domain.runs.run import Run
+    from aiflow.usecases.engine import Engine
+    from aiflow.usecases.server.start_work import Entry, WorkStarter
+
+# What every message may need, and no error of an acceptance is about.
+_NOT_TOLD = ("setting", "endpoint", "question")
+
+
+def accept(engine: Engine, work: WorkStarter, request_id: RequestId, person: str) -> tuple[Run, Entry | None]:
+    """Have a request's last attempt accepted: return it with what came of it, None while that goes on."""
+    run = find_newest_run(engine, request_id)
+    answer = work.perform(accept_line(engine, request_id), person)
+    if answer is not None and answer.get("accepted_as") is None:
+        raise _refusal(engine, find_newest_run(engine, request_id), str(answer.get("reason_code")))
+    return run, answer
+
+
+def _refusal(engine: Engine, run: Run, code: str) -> AiflowError:
+    """Say why the run is not accepted, as its record does."""
+    facts = message_facts(run, run.error, engine.voice.texts) if run.error else {"request_id": run.request_id}
+    return AiflowError(
+        reason_code=code, **{name: fact for name, fact in facts.items() if name not in _NOT_TOLD and fact}
+    )
