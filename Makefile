@@ -11,7 +11,7 @@ CODE := $(shell find src tests -name '*.py')
 NPM = npm --loglevel=error --no-fund --no-audit --no-update-notifier
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-faults test-soak lint format bench docs lock clean
+.PHONY: help setup demo check test test-faults test-contract test-soak lint format bench docs lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -25,14 +25,18 @@ check: lint ## Check what a change breaks first, in a minute: lint, domain, use 
 	@$(PYTEST) -n 2 -m "not faults and not timing" tests/domain tests/usecases $(wildcard tests/simulation)
 
 test: .venv/.tests ## Run all tests but the long fault tests and those that assert seconds
-	@$(PYTEST) -n 4 -m "not faults and not timing"
+	@$(PYTEST) -n 4 -m "not faults and not timing and not contract"
 
 test-faults: .venv/.tests ## Run the long fault tests, then, alone, those that assert seconds
 	@$(PYTEST) -n 3 -m "faults and not timing"
 	@$(PYTEST) -n 0 -m timing $(TIMING)
 
+test-contract: .venv/.tests ## Ask the server everything that its OpenAPI document allows, and what it does not
+	@$(PYTEST) -n 2 --dist load -m contract tests/interfaces/api/test_contract.py
+
 test-soak: .venv/.tests ## Run the fault tests in their long form: more rounds, a kill behind every write (an hour)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 -m "(faults or soak) and not timing" -o faulthandler_timeout=7200
+	@AIFLOW_SOAK=1 $(PYTEST) -n 2 --dist load -m contract tests/interfaces/api/test_contract.py
 	@AIFLOW_SOAK=1 $(PYTEST) -n 0 -m timing $(TIMING)
 
 lint: .venv/.dev ## Check style, types, import directions and generated docs

@@ -18,6 +18,8 @@ from aiflow.domain.reasons import ExitCode
 from aiflow.messages import Texts
 from aiflow.settings import ENV_PREFIX, ROLES, TABLE, Setting, SettingKind
 from aiflow.usecases.project.init import to_toml
+from api_reference import INTRO as API_INTRO
+from api_reference import api_sections
 from json_reference import INTRO as JSON_INTRO
 from json_reference import sections as json_sections
 from lifecycle_reference import lifecycle_page
@@ -37,6 +39,7 @@ def pages() -> dict[str, str]:
             "reference/reason-codes.md": reasons_page(),
             "reference/lifecycle.md": lifecycle_page(),
             "reference/json.md": page("JSON", JSON_INTRO, *json_sections()),
+            "reference/api.md": page("HTTP API", API_INTRO, *api_sections()),
         }
 
 
