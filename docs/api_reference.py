@@ -17,7 +17,7 @@ short form of it. Fields are those of [`--json`](json.md).
 
 - A program sends the user's token: `Authorization: Bearer TOKEN`; `aiflow up --json` names its file. A browser signs in
   with a one-time code and has a session.
-- Bodies are JSON (`Content-Type: application/json`), at most 1 MB. What a body or a query does not know is refused.
+- Bodies are JSON (`Content-Type: application/json`), at most 1 MB. A field that is not known is refused.
 - An answer has an `ETag`; with `If-None-Match` you get 304 if nothing has changed. A change of a request takes
   `If-Match`: EDIT_CONFLICT if somebody was faster.
 - A list is cut into pages: `limit`, and `after` with the `next_after` of the page before.

@@ -90,7 +90,7 @@ class StoreDoor:
     def __init__(self, live: LivePorts) -> None:
         self._live = live
         self._guard = threading.Lock()
-        self._opened: dict[tuple[str, bool], QueueStore] = {}
+        self._opened: dict[tuple[str, bool], QueueStore] = {}  # by where each answers, and whether it is written to
 
     def view(self, journal: Journal, namespace: str | None = None, *, is_to_write: bool = False) -> StoreView:
         """Give the store as it is seen from the checkout, or say what keeps it from answering."""
@@ -104,23 +104,24 @@ class StoreDoor:
 
     def _store(self, settings: Settings, *, is_to_write: bool) -> QueueStore:
         name = settings.text("queue.store")
-        if name == LOCAL_STORE and not is_to_write:
-            self._require_running()
+        at = self._running(is_to_write=is_to_write) if name == LOCAL_STORE else name
         with self._guard:
-            known = self._opened.get((name, is_to_write))
+            known = self._opened.get((at, is_to_write))
             if known is None:
                 known = open_store(settings, os.environ, lambda _step, _part: None, is_to_write=is_to_write)
-                self._opened = {(name, is_to_write): known, **self._opened}
+                if at:  # where one that is started just now answers is known the next time
+                    self._opened = {(at, is_to_write): known, **self._opened}
             elif is_to_write:
-                known.prepare()  # it may have been emptied, or stopped, since
+                known.prepare()  # it may have been emptied since
             return known
 
     @staticmethod
-    def _require_running() -> None:
+    def _running(*, is_to_write: bool) -> str:
+        """Return where the store of this machine answers; nothing if it has to be started, which only a write may."""
         store = local_store(os.environ)
         status = store.status()
-        if status.is_running:
-            return
+        if status.is_running or is_to_write:
+            return status.endpoint or "" if status.is_running else ""
         lack = store.lack()
         if lack is not None:
             raise EnvironmentProblemError(reason_code="STORE_NOT_INSTALLED", problem=lack)

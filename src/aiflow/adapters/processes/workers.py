@@ -52,6 +52,8 @@ class WorkerProcesses:
                     start_new_session=True,
                 )
         with self._guard:
+            for earlier in self._started.values():
+                earlier.poll()  # whoever nobody asks about any more is no zombie either
             self._started[worker_id] = process
         return Worker(process.pid, worker_id, tuple(argv))
 
