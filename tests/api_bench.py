@@ -17,7 +17,7 @@ from aiflow.api.context import Server
 from aiflow.domain.server.guard import addresses
 from aiflow.ports.server import ServerRecord
 from aiflow.wiring.live import LivePorts
-from aiflow.wiring.server import door_of, server_records, work_starter
+from aiflow.wiring.server import door_of, server_records, watch_of, work_starter
 from e2e.bench import Bench
 from waiting import wait_until
 
@@ -51,6 +51,7 @@ class ApiBench:
             port=PORT,
             language="en",
             now=lambda: datetime.now(UTC),
+            watch=watch_of(root, live),
         )
         self.app = make_app(self.server)
         self.client = self.new_client()
