@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
     from aiflow.domain.auto.summary import Summary
 
 
-def run_auto(session: CliSession, limits: Limits, *, as_json: bool, watch: bool = False) -> Summary:
+def run_auto(
+    session: CliSession, limits: Limits, *, as_json: bool, watch: bool = False, is_continuing: bool = False
+) -> Summary:
     """Work through the backlog and tell how it ended; as JSON that is left to the caller."""
     view = AutoView(session.texts, is_quiet=as_json, limits=limits)
-    return _work(session, view, limits, as_json=as_json, watch=watch)
+    texts = ENGLISH if as_json else session.texts
+    terms = AutoTerms(session.project.auto_records, limits, texts, is_watching=watch, is_continuing=is_continuing)
+    return _work(session, view, terms)
 
 
 def begin_later(session: CliSession, at: datetime) -> None:
@@ -38,7 +43,7 @@ def begin_later(session: CliSession, at: datetime) -> None:
             raise click.Abort
 
 
-def _work(session: CliSession, view: AutoView, limits: Limits, *, as_json: bool, watch: bool) -> Summary:
+def _work(session: CliSession, view: AutoView, terms: AutoTerms) -> Summary:
     """Let auto-run work in front of the person, who may stop it with Ctrl-C."""
 
     def heard(interrupts: Interrupts) -> None:
@@ -51,13 +56,5 @@ def _work(session: CliSession, view: AutoView, limits: Limits, *, as_json: bool,
 
     expect_to_stay()
     with catching_signals(heard) as interrupts, view:
-        terms = AutoTerms(
-            session.project.auto_records,
-            limits,
-            ENGLISH if as_json else session.texts,
-            is_watching=watch,
-            asked=interrupts.wish_or_cut,
-            observe=view.observe_auto,
-            finish=finish,
-        )
-        return auto_run(session.engine(lambda: interrupts.wish() is StopRequest.NOW, view), terms)
+        heeding = replace(terms, asked=interrupts.wish_or_cut, observe=view.observe_auto, finish=finish)
+        return auto_run(session.engine(lambda: interrupts.wish() is StopRequest.NOW, view), heeding)

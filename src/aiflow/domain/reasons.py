@@ -221,6 +221,7 @@ NAMESPACE_INVALID        INPUT        422 BAD_INPUT   MEND        - -           
 ISSUE_RETRY_ONLY         QUEUE        409 CONFLICT    ISSUE_RETRY - retry_condition_unmet  no
 
 AUTO_NOT_RUNNING         EXECUTION    409 CONFLICT    NONE        - -                      no
+AUTO_NOT_CUT             EXECUTION    409 CONFLICT    NONE        - -                      no
 AUTO_NEEDS_INPUT_LIMIT   EXECUTION    200 OK          MEND        - -                      no
 AUTO_FAILED_LIMIT        EXECUTION    200 OK          MEND        - -                      no
 AUTO_STOPPED_BY_PERSON   EXECUTION    200 OK          NONE        - -                      no

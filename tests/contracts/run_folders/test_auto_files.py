@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from aiflow.adapters.run_folders.auto_files import AutoFile
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.auto.session import AutoSession, Result, Started
-from aiflow.domain.auto.stopping import StopRequest
+from aiflow.domain.auto.stopping import Limits, StopRequest
 from aiflow.domain.lifecycle import AutoRunState, RunOutcome
 from aiflow.errors import EnvironmentProblemError
 from aiflow.ports import AutoRecords
@@ -44,6 +44,9 @@ FULL = AutoSession(
     ),
     base_branch="release/1",
     began_clean=True,
+    limits=Limits(session_runs=9, session_cost_usd=2.5, until=NOW + timedelta(hours=6)),
+    is_watching=True,
+    is_delivered=True,
 )
 
 
@@ -116,6 +119,9 @@ JUNK: dict[str, list[Any]] = {
     "usage": [None, 5, {"cost_usd": -0.5}, {"cost_usd": True}, {"cost_usd": 10**400}, {"calls": -1}, {"calls": "3"}],
     "base_branch": [None, 5, []],
     "began_clean": [None, 1, "yes"],
+    "is_watching": [None, 1, "yes"],
+    "is_delivered": [None, 1, "yes"],
+    "limits": [5, [], {}, {"session_cost_usd": -1}, {"session_cost_usd": 0, "until": "late"}],
     "not_again": [None, "RQ-1", [3], [""], {}],
     "current": [5, "RQ-1", {}, {"request_id": "", "newest_before": None}, {"request_id": "RQ-1", "newest_before": 3}],
     "results": [None, {}, [5], [{}], [{"request_id": "RQ-1", "run_id": None, "outcome": "won", "reason_code": None}]],
@@ -132,14 +138,16 @@ def test_a_session_with_a_wrong_field_is_none(tmp_path: Path, name: str, value: 
 
 
 # A session of an older version has none of these.
-NEWER = {"base_branch", "began_clean"}
+NEWER = {"base_branch", "began_clean", "limits", "is_watching", "is_delivered"}
 
 
 @pytest.mark.spec("AUT-4", "AUT-5")
 def test_a_session_of_an_older_version_is_read(tmp_path: Path) -> None:
     shape = {name: value for name, value in shape_of(tmp_path).items() if name not in NEWER}
     (tmp_path / ".aiflow/auto.json").write_text(json.dumps(shape), "utf-8")
-    assert AutoFile(tmp_path).load() == replace(FULL, base_branch="", began_clean=False)
+    assert AutoFile(tmp_path).load() == replace(
+        FULL, base_branch="", began_clean=False, limits=None, is_watching=False, is_delivered=False
+    )
 
 
 @pytest.mark.spec("AUT-4")

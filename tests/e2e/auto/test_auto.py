@@ -307,6 +307,23 @@ def test_after_a_kill_the_next_one_carries_on_and_counts_each_run_once(bench: Be
     assert [each["request_id"] for each in shape["results"]] == ["RQ-2"]
 
 
+@pytest.mark.spec("AUT-4")
+def test_one_that_was_cut_off_continues_with_the_limits_it_had(bench: Bench) -> None:
+    assert bench.aiflow.json("auto", "--continue", code=4)["error"]["reason_code"] == "AUTO_NOT_CUT"
+    bench.add_request("RQ-2")
+    process = begin(bench, "--max-runs", "1", "--until", "23:59")
+    assert bench.aiflow.json("auto", "--continue", code=4)["error"]["reason_code"] == "QUEUE_IN_PROGRESS"
+    process.kill()
+    process.communicate()
+    left = json.loads((bench.root / ".aiflow/auto.json").read_text())["limits"]
+    assert (left["session_runs"], left["until"][11:16]) == (1, "23:59")
+    let_go(bench)
+    assert bench.aiflow.json("auto", "--continue", "--watch", code=2)["error"]["reason_code"] == "INPUT_INVALID"
+    shape = bench.aiflow.json("auto", "--continue")
+    assert (shape["runs"], shape["reason_code"], shape["interrupted"]) == (1, "AUTO_RUNS_LIMIT", ["RQ-1"])
+    assert bench.aiflow.json("auto", "--continue", code=4)["error"]["reason_code"] == "AUTO_NOT_CUT"
+
+
 @pytest.mark.spec("LCK-7", "AUT-2")
 def test_whoever_waits_for_their_turn_goes_before_the_next_request(bench: Bench) -> None:
     bench.agent.does("implementer", "ask('Which one?')")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from aiflow.adapters.files.checked_fields import amount, count, entries, flag, i
 from aiflow.adapters.run_folders.run_store import to_json
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.auto.session import AutoSession, Result, Started
-from aiflow.domain.auto.stopping import StopRequest
+from aiflow.domain.auto.stopping import Limits, StopRequest
 from aiflow.domain.lifecycle import AutoRunState, RunOutcome
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NAME = "auto.json"
 AUTO_VERSION = "1.0"
 MAX_BYTES = 50_000_000
+_COUNTS = tuple(each.name for each in fields(Limits) if each.name not in ("session_cost_usd", "until"))
 MOST_SPENT = timedelta(days=36_500)  # nobody worked longer, and adding to it never overflows
 
 
@@ -63,10 +64,17 @@ def _shape(session: AutoSession) -> dict[str, Any]:
         "usage": asdict(session.usage),
         "base_branch": session.base_branch,
         "began_clean": session.began_clean,
+        "is_watching": session.is_watching,
+        "is_delivered": session.is_delivered,
+        "limits": _limits_shape(session.limits) if session.limits else None,
         "not_again": sorted(session.not_again),
         "current": asdict(session.current) if session.current else None,
         "results": [_row(result) for result in session.results],
     }
+
+
+def _limits_shape(limits: Limits) -> dict[str, Any]:
+    return asdict(limits) | {"until": limits.until.isoformat() if limits.until else None}
 
 
 def _row(result: Result) -> dict[str, str | None]:
@@ -106,7 +114,19 @@ def _read(shape: Mapping[str, Any]) -> AutoSession:
         # An older aiflow did not say.
         base_branch=words(shape.get("base_branch", "")),
         began_clean=flag(shape.get("began_clean", False)),
+        limits=_read_limits(shape["limits"]) if shape.get("limits") is not None else None,
+        is_watching=flag(shape.get("is_watching", False)),
+        is_delivered=flag(shape.get("is_delivered", False)),
     )
+
+
+def _read_limits(shape: object) -> Limits:
+    """Read the limits that a session was begun with; one that another version did not know is none."""
+    kept = mapping(shape)
+    until = kept.get("until")
+    counts = {name: count(kept[name]) for name in _COUNTS if name in kept}
+    limits = Limits(until=None if until is None else instant(until), session_cost_usd=amount(kept["session_cost_usd"]))
+    return replace(limits, **counts)  # type: ignore[arg-type]
 
 
 def _read_result(result: Mapping[str, Any]) -> Result:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from aiflow.domain.agents.usage import Usage
-from aiflow.domain.auto.stopping import StopRequest
+from aiflow.domain.auto.stopping import Limits, StopRequest
 from aiflow.domain.lifecycle import (
     AUTO_RUN_TRANSITIONS,
     AutoRunEvent,
@@ -46,7 +46,8 @@ class AutoSession:
 
     `started_at` is when this process took it up, `spent` what earlier processes of it worked; `state`, `reason_code`
     say where it stands and why it ended. It merges into `base_branch` from its start to its end (AUT-5); `began_clean`
-    says that no edits were in the checkout then, so that later ones are no obstacle (RUN-7).
+    says that no edits were in the checkout then, so that later ones are no obstacle (RUN-7). `limits` and `is_watching`
+    are how it was begun; one that `is_delivered` is a task's, which the queue delivers again.
     """
 
     started_at: datetime
@@ -66,6 +67,9 @@ class AutoSession:
     results: tuple[Result, ...] = ()
     base_branch: str = ""
     began_clean: bool = False
+    limits: Limits | None = None
+    is_watching: bool = False
+    is_delivered: bool = False
 
     @property
     def cost_usd(self) -> float:

@@ -70,6 +70,8 @@ def auto_run(engine: Engine, terms: AutoTerms) -> Summary:
         give_back_turn(engine)
         engine.control.clear_stop(before=lease.lock.created_at)  # what was asked of an earlier one
         last = terms.records.load()
+        if terms.is_continuing:
+            require_cut(last)
         shift = Shift(engine, terms, lease, take_up(last, engine.time.now()))
         _work_to_the_end(shift, last)
     finally:
@@ -81,6 +83,13 @@ def auto_run(engine: Engine, terms: AutoTerms) -> Summary:
         retention(engine)
     tell_auto_ended(engine, summary)
     return summary
+
+
+def require_cut(last: AutoSession | None) -> AutoSession:
+    """Return the last session if it was cut off, or refuse: there is nothing to continue."""
+    if last is None or not last.is_interrupted:
+        raise ConflictError(reason_code="AUTO_NOT_CUT")
+    return last
 
 
 def _sum_up(engine: Engine, shift: Shift) -> Summary:

@@ -36,13 +36,14 @@ class AutoTerms:
 
     `texts` are the words of its summary, `asked` tells what signals ask for, `observe` is told of everything it does,
     `finish` of the end, before the notification that may take its time. `left` gives the runs that an earlier delivery
-    of the same auto-run had to leave.
+    of the same auto-run had to leave. `is_continuing` only takes up one that was cut off, and begins none (AUT-4).
     """
 
     records: AutoRecords
     limits: Limits
     texts: Texts
     is_watching: bool = False
+    is_continuing: bool = False
     asked: Callable[[], StopRequest] = lambda: StopRequest.NONE
     observe: Callable[[AutoStatus], None] = lambda _status: None
     finish: Callable[[Summary], None] = lambda _summary: None
@@ -53,7 +54,12 @@ class Shift:
     """An auto-run between its start and its end."""
 
     def __init__(self, engine: Engine, terms: AutoTerms, lease: Lease, session: AutoSession) -> None:
-        self.session: AutoSession = session
+        self.session: AutoSession = replace(
+            session,
+            limits=terms.limits,
+            is_watching=terms.is_watching,
+            is_delivered=engine.charge.task is not None,
+        )
         given = engine.charge.ground or Ground()
         self.ground = Ground(session.base_branch or given.base_branch, session.began_clean or given.is_clean)
         stop_code = engine.charge.stop_code
@@ -73,7 +79,7 @@ class Shift:
         self.skipped: list[str] = []
         self._signalled = StopRequest.NONE
         self._presses = 0
-        self._status = AutoStatus(session)
+        self._status = AutoStatus(self.session)
         self._ttl_seconds = engine.settings.number("locks.ttl_seconds")
 
     def is_to_end_now(self) -> bool:
