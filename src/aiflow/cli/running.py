@@ -45,6 +45,17 @@ class Interrupts:
         """Take note of a signal."""
         self._received.append(number)
 
+    @property
+    def received(self) -> tuple[int, ...]:
+        """The signals, in the order they came."""
+        return tuple(self._received)
+
+    def stop_after_work(self, heard: Callable[[Interrupts], None]) -> None:
+        """Ask as Ctrl-C does, unless something was asked already."""
+        if not self._received:
+            self.add(signal.SIGINT)
+            heard(self)
+
     def wish(self) -> StopRequest:
         """Say what they ask of auto-run: Ctrl-C once to end after the run, twice or any other signal to end now."""
         if not self._received:

@@ -247,6 +247,7 @@ SESSION_NOT_FOUND        INPUT        404 BAD_INPUT   MEND        - -           
 START_UNCONFIRMED        ENVIRONMENT  504 ENVIRONMENT WAIT        - -                      yes
 SERVER_RUNNING           EXECUTION    409 CONFLICT    NONE        - -                      no
 SERVER_NOT_RUNNING       ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
+SERVER_STOPPING          ENVIRONMENT  503 ENVIRONMENT WAIT        - -                      yes
 PORT_IN_USE              ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
 
 TRANSITION_NOT_ALLOWED   INTERNAL     500 INTERNAL    NEW_RUN     F environment_failure    no

@@ -50,6 +50,7 @@ _OPTIONS: Mapping[str, str] = {
     "once": "--once",
     "help": "--help",
     "port": "--port",
+    "continue": "--continue",
     "requests_dir": "--requests-dir",
 }
 # Options that are said by their value alone.

@@ -75,7 +75,13 @@ class Workers(Protocol):
         """Start a command, on behalf of a person."""
 
     def exit_code(self, worker: Worker) -> int | None:
-        """Return how a worker of this server ended, or None while it works."""
+        """Return how a worker of this server ended, or None while it works; below 0 is the signal that killed it."""
+
+    def at_work(self) -> tuple[Worker, ...]:
+        """Return the workers of this server that still work."""
+
+    def end(self, worker: Worker) -> None:
+        """Ask a worker to end what it does now, in order."""
 
     def answer(self, worker: Worker) -> dict[str, object] | None:
         """Return what an ended worker printed as its answer (`--json`); None if that is nothing that can be read."""
@@ -89,3 +95,22 @@ class CheckoutEyes(Protocol):
 
     def look(self, named: Iterable[tuple[str, str]] = ()) -> Sight:
         """Return how it is now, of these runs, too; what cannot be looked at is as if it were not there."""
+
+
+class RunnerChild(Protocol):
+    """The runner beside a server: a process that ends after its task when the server has gone, however that went."""
+
+    def start(self) -> None:
+        """Start it."""
+
+    def is_working(self) -> bool:
+        """Tell whether it works."""
+
+    def release(self) -> None:
+        """Let it end after its task; one that has ended, or never began, is left alone."""
+
+    def end(self) -> None:
+        """Ask it to end what it does now, in order."""
+
+    def said(self) -> str:
+        """Return the last line that it said."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.lock import LockStatus
     from aiflow.ports import Journal
-    from aiflow.ports.server import Access, ServerRecords
+    from aiflow.ports.server import Access, RunnerChild, ServerRecords
     from aiflow.ports.tasks import QueueStore
     from aiflow.settings import Settings
     from aiflow.usecases.queue.desk import StoreView
@@ -57,14 +57,14 @@ def door_of(root: str, session_days: float) -> SignIn:
     )
 
 
-def work_starter(root: str, live: LivePorts) -> WorkStarter:
-    """Give what starts work in a checkout."""
+def work_starter(root: str, live: LivePorts, settings: Sequence[str] = ()) -> WorkStarter:
+    """Give what starts work in a checkout, with the settings that the server itself was given."""
     from pathlib import Path
 
     from aiflow.adapters.processes.workers import WorkerProcesses
     from aiflow.usecases.server.start_work import WorkStarter
 
-    workers = WorkerProcesses(Path(root), os.environ, PERSON_VARIABLE)
+    workers = WorkerProcesses(Path(root), os.environ, PERSON_VARIABLE, settings)
     time = system_time()
     return WorkStarter(workers, live.project().journal, live.ports().locks, time, time.mutex())
 
@@ -133,6 +133,23 @@ class StoreDoor:
         )
 
 
+def runner_child(root: str, settings: Sequence[str] = ()) -> RunnerChild:
+    """Give the runner beside a server."""
+    from pathlib import Path
+
+    from aiflow.adapters.processes.runner_child import RunnerProcess
+
+    return RunnerProcess(Path(root), os.environ, settings)
+
+
+def wants_runner(settings: Settings) -> bool:
+    """Tell whether a runner belongs beside the server: as the settings say, or where there is a store to ask."""
+    mode = settings.text("server.runner")
+    if mode != "auto":
+        return mode == "always"
+    return settings.text("queue.store") != LOCAL_STORE or local_store(os.environ).status().is_running
+
+
 def new_code() -> str:
     """Make a code that can be typed from a screen: ten characters that are hard to mistake, 50 bits of chance."""
     letters = "".join(secrets.choice("ABCDEFGHJKLMNPQRSTUVWXYZ23456789") for _ in range(10))
@@ -165,3 +182,28 @@ def user_name() -> str:
 def new_instance_id() -> str:
     """Make the id of one start of a server."""
     return secrets.token_hex(8)
+
+
+def door_page(root: str, url: str) -> str:
+    """Write the file that leads the user's browser to the sign-in, and return its address."""
+    from pathlib import Path
+
+    from aiflow.adapters.server.door_page import write_door_page
+
+    return write_door_page(Path(root), url)
+
+
+def close_door_page(root: str) -> None:
+    """Remove that file."""
+    from pathlib import Path
+
+    from aiflow.adapters.server.door_page import remove_door_page
+
+    remove_door_page(Path(root))
+
+
+def tell_manager(state: str) -> bool:
+    """Tell the service manager, where one started us, how it is with us."""
+    from aiflow.adapters.server.service_manager import tell_manager as tell
+
+    return tell(os.environ, state)

@@ -26,13 +26,17 @@ TAIL_BYTES = 4000
 
 
 class WorkerProcesses:
-    """Starts and looks after workers of one server; `variable` tells each on whose behalf it works."""
+    """Starts and looks after workers of one server.
 
-    def __init__(self, root: Path, environ: Mapping[str, str], variable: str) -> None:
+    `settings` are those that the server itself was given; `variable` tells each worker on whose behalf it works.
+    """
+
+    def __init__(self, root: Path, environ: Mapping[str, str], variable: str, settings: Sequence[str] = ()) -> None:
         self._root = root
-        self._environ = environ
+        self._environ = environ_of_children(environ)
         self._variable = variable
-        self._started: dict[str, subprocess.Popen[bytes]] = {}
+        self._settings = settings
+        self._started: dict[Worker, subprocess.Popen[bytes]] = {}
         self._guard = threading.Lock()
 
     def start(self, argv: Sequence[str], person: str = "") -> Worker:
@@ -43,7 +47,7 @@ class WorkerProcesses:
             _tidy(folder)
             with _new_file(folder / f"{worker_id}.out") as out, _new_file(folder / f"{worker_id}.err") as err:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "aiflow", *argv],
+                    command_line(self._settings, argv),
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=err,
@@ -51,16 +55,29 @@ class WorkerProcesses:
                     env={**self._environ, self._variable: person},
                     start_new_session=True,
                 )
+        worker = Worker(process.pid, worker_id, tuple(argv))
         with self._guard:
             for earlier in self._started.values():
                 earlier.poll()  # whoever nobody asks about any more is no zombie either
-            self._started[worker_id] = process
-        return Worker(process.pid, worker_id, tuple(argv))
+            self._started[worker] = process
+        return worker
+
+    def at_work(self) -> tuple[Worker, ...]:
+        """Return the workers that still work."""
+        with self._guard:
+            return tuple(worker for worker, process in self._started.items() if process.poll() is None)
+
+    def end(self, worker: Worker) -> None:
+        """Ask a worker to end what it does now, in order; what it started ends with it."""
+        with self._guard:
+            process = self._started.get(worker)
+        if process is not None:
+            process.terminate()
 
     def exit_code(self, worker: Worker) -> int | None:
         """Return how a worker of this server ended, or None while it works."""
         with self._guard:
-            process = self._started.get(worker.worker_id)
+            process = self._started.get(worker)
         return process.poll() if process is not None else None
 
     def answer(self, worker: Worker) -> dict[str, object] | None:
@@ -80,6 +97,16 @@ class WorkerProcesses:
 
     def _path(self, worker: Worker, end: str) -> Path:
         return self._root / ".aiflow" / FOLDER / f"{worker.worker_id}.{end}"
+
+
+def command_line(settings: Sequence[str], argv: Sequence[str]) -> list[str]:
+    """Return how this very program is called, with settings that outrank those of the file."""
+    return [sys.executable, "-m", "aiflow", *(word for each in settings for word in ("-c", each)), *argv]
+
+
+def environ_of_children(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what a child sees of the environment: it is not the one that the service manager waits for."""
+    return {name: value for name, value in environ.items() if name != "NOTIFY_SOCKET"}
 
 
 def _new_file(path: Path) -> BinaryIO:

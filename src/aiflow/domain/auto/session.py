@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from aiflow.domain.agents.usage import Usage
-from aiflow.domain.auto.stopping import Limits, StopRequest
+from aiflow.domain.auto.stopping import CUT_OFF, Limits, StopRequest
 from aiflow.domain.lifecycle import (
     AUTO_RUN_TRANSITIONS,
     AutoRunEvent,
@@ -81,6 +81,11 @@ class AutoSession:
         """Whether its process died: what a living one left says that it has ended."""
         return self.state in WORKING_STATES
 
+    @property
+    def was_cut(self) -> bool:
+        """Whether the next one carries on with it (AUT-4): its process died, or ended with its terminal or machine."""
+        return self.is_interrupted or self.reason_code == CUT_OFF
+
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
@@ -141,8 +146,11 @@ def moved(session: AutoSession, event: AutoRunEvent) -> AutoSession:
 def record_end(session: AutoSession, ended: RunEnded) -> AutoSession:
     """Count a run that ended, once; one that a person cancelled or sent back is neither a failure nor a success.
 
-    One that was lost is only named: its request is blocked, and neither ends nor shortens the night (AUT-3).
+    One that was lost is only named: its request is blocked, and neither ends nor shortens the night (AUT-3). One that was
+    cut off with the auto-run is counted when that is continued, by its final outcome (AUT-4).
     """
+    if ended.reason_code == CUT_OFF:
+        return replace(session, current=None)
     if ended.run_id is not None and any(result.run_id == ended.run_id for result in session.results):
         return replace(session, current=None)
     outcome = outcome_of(ended.state, ended.reason_code, is_accepted=ended.is_accepted)

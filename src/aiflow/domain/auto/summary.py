@@ -77,4 +77,4 @@ class AutoReport:
     @property
     def was_cut(self) -> bool:
         """Whether the last session's process died in the middle, and nobody has taken it up."""
-        return self.holder is None and self.session is not None and self.session.is_interrupted
+        return self.holder is None and self.session is not None and self.session.was_cut

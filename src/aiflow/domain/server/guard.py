@@ -69,9 +69,7 @@ def addresses(host: str, port: int, further: tuple[str, ...] = ()) -> Addresses:
             hosts.add(name)
             origins.add(f"http://{name}")
     for name in further:
-        scheme, _, rest = name.strip().lower().rstrip("/").rpartition("://")
-        netloc = _bracketed(rest)
-        has_port = netloc.rpartition(":")[2].isdecimal()
+        scheme, netloc, has_port = _parts(name)
         names = (netloc,) if has_port or scheme else (netloc, f"{netloc}:{port}")
         hosts.update(names)
         origins.update(f"{each}://{at}" for at in names for each in ((scheme,) if scheme else ("http", "https")))
@@ -84,6 +82,14 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def far_address(url: str, hosts: tuple[str, ...], port: int) -> str:
+    """Return the address by which other devices reach a server: its first further name (`server.hosts`), if any."""
+    if not hosts:
+        return url
+    scheme, netloc, has_port = _parts(hosts[0])
+    return f"{scheme or 'http'}://{netloc}{'' if scheme or has_port else f':{port}'}"
 
 
 def is_open(method: str, path: str) -> bool:
@@ -151,6 +157,13 @@ def _own_names(host: str) -> tuple[str, ...]:
     if name == "localhost" or name in ("0.0.0.0", "[::]"):  # noqa: S104 - compared, not listened on
         return (name, "localhost", "127.0.0.1", "[::1]")
     return (name, "localhost") if is_loopback(host) else (name,)
+
+
+def _parts(name: str) -> tuple[str, str, bool]:
+    """Take a further name apart: its scheme if it has one, its host as a URL has it, and whether that names a port."""
+    scheme, _, rest = name.strip().lower().rstrip("/").rpartition("://")
+    netloc = _bracketed(rest)
+    return scheme, netloc, netloc.rpartition(":")[2].isdecimal()
 
 
 def _bracketed(host: str) -> str:

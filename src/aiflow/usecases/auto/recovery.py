@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def take_up(last: AutoSession | None, now: datetime) -> AutoSession:
     """Carry on with a session that was interrupted, or begin a new one."""
-    if last is not None and last.is_interrupted:
+    if last is not None and last.was_cut:
         return carry_on(last, now)
     return AutoSession(started_at=now, began_at=now)
 

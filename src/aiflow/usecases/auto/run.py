@@ -16,7 +16,7 @@ from aiflow.domain.auto.stopping import Limits, worn_out
 from aiflow.domain.backlog.selection import digest, select_next
 from aiflow.domain.lifecycle import AutoRunEvent
 from aiflow.domain.lock import Lock
-from aiflow.errors import AiflowError, as_problem
+from aiflow.errors import AiflowError, ConflictError, as_problem
 from aiflow.messages.details import as_text
 from aiflow.usecases.auto.attempt import attempt, gave_way, wait_for_lock
 from aiflow.usecases.auto.recovery import count_begun, find_interrupted, go_on_with_left, recover, take_up, to_recover
@@ -87,7 +87,7 @@ def auto_run(engine: Engine, terms: AutoTerms) -> Summary:
 
 def require_cut(last: AutoSession | None) -> AutoSession:
     """Return the last session if it was cut off, or refuse: there is nothing to continue."""
-    if last is None or not last.is_interrupted:
+    if last is None or not last.was_cut:
         raise ConflictError(reason_code="AUTO_NOT_CUT")
     return last
 

@@ -13,7 +13,7 @@ from aiflow.errors import AiflowError, ConflictError
 from aiflow.usecases.auto.stop import queue_in_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from aiflow.ports import JournalReader, Locks, Time
@@ -61,6 +61,8 @@ class WorkStarter:
     turn: AbstractContextManager[object]
     current: Worker | None = field(default=None)
     _begun: tuple[Begun, ...] = ()
+    _started: dict[int, Worker] = field(default_factory=dict)
+    _is_closed: bool = False
 
     def start(self, order: WorkOrder) -> Begun:
         """Start a worker and wait until what it is to do has begun, or it is refused."""
@@ -70,14 +72,14 @@ class WorkStarter:
                 raise _in_progress(order, run.request_id, run.run_id, run.pid)
             self._require_idle(order)
             cursor = self.journal.end()
-            self.current = worker = self.workers.start(("--json", *order.argv), order.person)
+            worker = self.launch(order.argv, order.person)
             begun = self._confirmed(worker, order, cursor)
             self._begun = (begun,)
             return begun
 
     def perform(self, argv: tuple[str, ...], person: str, seconds: float = MOMENT_SECONDS) -> Entry | None:
         """Start what ends by itself and is no run: return what it said, or None if it is still at it in a moment."""
-        worker = self.workers.start(("--json", *argv), person)
+        worker = self._start(argv, person)
         until = self.time.monotonic() + seconds
         while self.time.monotonic() < until:
             if self.workers.exit_code(worker) is not None:
@@ -102,6 +104,42 @@ class WorkStarter:
             raise queue_in_progress(auto, run)
         if run is not None:
             raise _in_progress(order, run.request_id, run.run_id, run.pid)
+
+    def launch(self, argv: Sequence[str], person: str = "") -> Worker:
+        """Start the one worker and do not wait for it; refused once the server is about to end."""
+        self.current = self._start(argv, person)
+        return self.current
+
+    def _start(self, argv: Sequence[str], person: str) -> Worker:
+        if self._is_closed:
+            raise ConflictError(reason_code="SERVER_STOPPING")
+        worker = self.workers.start(("--json", *argv), person)
+        self._started[worker.pid] = worker
+        return worker
+
+    def close(self) -> None:
+        """Start nothing any more."""
+        self._is_closed = True
+
+    def at_work(self) -> tuple[Worker, ...]:
+        """Return the workers that still work."""
+        return self.workers.at_work()
+
+    def end(self, worker: Worker) -> None:
+        """Ask a worker to end what it does now, in order."""
+        self.workers.end(worker)
+
+    def exit_code(self, pid: int) -> int | None:
+        """Return how a worker ended, or None while it works."""
+        worker = self._started.get(pid)
+        return self.workers.exit_code(worker) if worker else None
+
+    def refusal(self, pid: int) -> AiflowError | None:
+        """Return why a worker that has ended refused, if it did."""
+        worker = self._started.get(pid)
+        answer = self.workers.answer(worker) if worker else None
+        error = answer.get("error") if answer else None
+        return told_again(error) if isinstance(error, dict) else None
 
     def _confirmed(self, worker: Worker, order: WorkOrder, cursor: str) -> Begun:
         until = self.time.monotonic() + PATIENCE_SECONDS
