@@ -51,7 +51,10 @@ class RecordFiles:
             os.close(fd)
 
     def write(self, record: ServerRecord) -> None:
-        """Say where this server is."""
+        """Say where this server is; what servers before it said that were killed is taken back."""
+        for dead in self.others():
+            if dead.root == record.root:
+                self.remove(dead.instance_id)
         data = json.dumps({**record._asdict(), "started_at": record.started_at.isoformat()}).encode() + b"\n"
         with translated(self._root):
             folder = state_dir(self._root, FOLDER)
