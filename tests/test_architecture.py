@@ -129,6 +129,10 @@ def test_a_lock_pins_hashes_and_names_no_host(path: Path) -> None:
                 "rich",
             ],
         ),
+        *(
+            (arguments, ["fastapi", "starlette", "uvicorn", "jinja2", "segno", "pydantic"])
+            for arguments in (["--help"], ["next"], ["up", "--help"], ["sessions"], ["service", "install", "--print"])
+        ),
         (["store", "status"], ["boto3", "botocore", "rich", "yaml", "aiflow.adapters.dynamo.queue"]),
         (["doctor", "--json"], ["boto3", "botocore", "aiflow.adapters.dynamo.local"]),
     ],

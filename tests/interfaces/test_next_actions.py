@@ -47,6 +47,9 @@ EXAMPLES = [
     NextAction(ActionKind.QUEUE_CANCEL, task_id="T-1", options=(("namespace", "shop"),)),
     NextAction(ActionKind.RUNNER, options=(("setting", "namespace=shop"),)),
     NextAction(ActionKind.RUNNER, options=(("once", ""),)),
+    NextAction(ActionKind.AUTO, options=(("continue", ""),)),
+    NextAction(ActionKind.UP, options=(("port", "4400"),)),
+    NextAction(ActionKind.SERVICE_INSTALL, options=(("print", ""),)),
     set_status("RQ-1", "ready"),
     NextAction(ActionKind.SET, "RQ-1", options=(("depends_on", ""),)),
 ]

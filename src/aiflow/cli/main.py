@@ -32,7 +32,7 @@ COMMANDS = (
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
     *("runs", "logs", "report", "diff", "shell", "activity"),
     *("queue", "runner", "runners", "namespaces"),
-    *("up",),
+    *("up", "open", "sessions", "service"),
     *("doctor", "agents", "locks", "store", "clean", "settings", "completion"),
 )
 
@@ -40,7 +40,6 @@ COMMANDS = (
 LATER_COMMANDS = frozenset(
     [
         "issues",
-        "service",
         "mcp",
     ]
 )

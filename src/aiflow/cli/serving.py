@@ -216,9 +216,4 @@ def _say_ready(session: CliSession, wishes: UpWishes, up: _Up, view: UpView) -> 
         page = record.url + way
     view.show_how_to_stop()
     if wishes.wants_browser:
-        open_page(record.root, page)
-
-
-def open_page(root: str, page: str) -> bool:
-    """Open a page in the person's browser; one that signs in is opened through a file that only they may read."""
-    return open_browser(door_page(root, page) if "#" in page else page)
+        open_browser(page if server.is_unguarded else door_page(record.root, page))

@@ -48,6 +48,8 @@ class ActionKind(StrEnum):
     UP = "up"
     OPEN = "open"
     SESSIONS = "sessions"
+    SERVICE_INSTALL = "service_install"
+    SERVICE_STATUS = "service_status"
     STATUS = "status"
     STORE_START = "store_start"
     STORE_STATUS = "store_status"

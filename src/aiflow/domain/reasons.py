@@ -249,6 +249,8 @@ SERVER_RUNNING           EXECUTION    409 CONFLICT    NONE        - -           
 SERVER_NOT_RUNNING       ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
 SERVER_STOPPING          ENVIRONMENT  503 ENVIRONMENT WAIT        - -                      yes
 PORT_IN_USE              ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
+SERVICE_UNAVAILABLE      ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
+SERVICE_FAILED           ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
 
 TRANSITION_NOT_ALLOWED   INTERNAL     500 INTERNAL    NEW_RUN     F environment_failure    no
 INTERNAL_ERROR           INTERNAL     500 INTERNAL    NEW_RUN     F environment_failure    no

@@ -76,6 +76,8 @@ ADVISED: Mapping[str, NextAction] = {
     "up": _plain(ActionKind.UP),
     "up.port": _plain(ActionKind.UP, port="4400"),
     "open": _plain(ActionKind.OPEN),
+    "service.print": _plain(ActionKind.SERVICE_INSTALL, print=""),
+    "service.status": _plain(ActionKind.SERVICE_STATUS),
     "sessions": _plain(ActionKind.SESSIONS),
     "status": _plain(ActionKind.STATUS),
     "store.start": _plain(ActionKind.STORE_START),

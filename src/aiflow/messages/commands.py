@@ -30,6 +30,8 @@ _WORDS: Mapping[ActionKind, tuple[str, ...]] = {
     ActionKind.QUEUE_LIST: ("queue", "list"),
     ActionKind.QUEUE_SHOW: ("queue", "show"),
     ActionKind.QUEUE_CANCEL: ("queue", "cancel"),
+    ActionKind.SERVICE_INSTALL: ("service", "install"),
+    ActionKind.SERVICE_STATUS: ("service", "status"),
     ActionKind.STORE_START: ("store", "start"),
     ActionKind.STORE_STATUS: ("store", "status"),
     ActionKind.STORE_ROTATE_KEY: ("store", "rotate-key"),
@@ -51,6 +53,7 @@ _OPTIONS: Mapping[str, str] = {
     "help": "--help",
     "port": "--port",
     "continue": "--continue",
+    "print": "--print",
     "requests_dir": "--requests-dir",
 }
 # Options that are said by their value alone.

@@ -60,6 +60,13 @@ class ServerRecords(Protocol):
         """Take back what a server said."""
 
 
+class ServerDoor(Protocol):
+    """A server as the user's own programs call it."""
+
+    def new_link(self, url: str) -> tuple[str, str]:
+        """Ask a server for an address with which one browser can sign in; return it and when it is over."""
+
+
 class Worker(NamedTuple):
     """A process of aiflow's own that the server started, in a session of its own."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.lock import LockStatus
     from aiflow.ports import Journal
-    from aiflow.ports.server import Access, RunnerChild, ServerRecords
+    from aiflow.ports.server import Access, RunnerChild, ServerDoor, ServerRecords
     from aiflow.ports.tasks import QueueStore
     from aiflow.settings import Settings
     from aiflow.usecases.queue.desk import StoreView
@@ -55,6 +55,13 @@ def door_of(root: str, session_days: float) -> SignIn:
     return SignIn(
         access_of(root), system_time(), lambda: secrets.token_urlsafe(32), new_code, user_name(), session_days
     )
+
+
+def server_door(root: str) -> ServerDoor:
+    """Give the way to ask a server for an address to sign in with."""
+    from aiflow.adapters.server.calling import ServerCalls
+
+    return ServerCalls(access_of(root))
 
 
 def work_starter(root: str, live: LivePorts, settings: Sequence[str] = ()) -> WorkStarter:

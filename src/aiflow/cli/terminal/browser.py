@@ -19,10 +19,10 @@ def has_browser(environ: Mapping[str, str], platform: str, *, is_terminal: bool)
     return is_terminal and has_screen and not is_elsewhere
 
 
-def open_browser(address: str) -> bool:
-    """Open an address in the browser if there is one; False if there is none. Nobody waits for it."""
+def open_browser(address: str) -> threading.Thread | None:
+    """Open an address in the browser, beside whatever else goes on; None if there is none to be seen."""
     if not has_browser(os.environ, sys.platform, is_terminal=sys.stdout.isatty()):
-        return False
+        return None
 
     def show() -> None:
         import webbrowser
@@ -30,5 +30,6 @@ def open_browser(address: str) -> bool:
         with contextlib.suppress(Exception):  # whatever it is, the address is on the screen
             webbrowser.open(address)
 
-    threading.Thread(target=show, name="browser", daemon=True).start()
-    return True
+    opening = threading.Thread(target=show, name="browser", daemon=True)
+    opening.start()
+    return opening

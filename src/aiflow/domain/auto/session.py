@@ -146,8 +146,8 @@ def moved(session: AutoSession, event: AutoRunEvent) -> AutoSession:
 def record_end(session: AutoSession, ended: RunEnded) -> AutoSession:
     """Count a run that ended, once; one that a person cancelled or sent back is neither a failure nor a success.
 
-    One that was lost is only named: its request is blocked, and neither ends nor shortens the night (AUT-3). One that was
-    cut off with the auto-run is counted when that is continued, by its final outcome (AUT-4).
+    One that was lost is only named: its request is blocked, and neither ends nor shortens the night (AUT-3). One that
+    was cut off with the auto-run is counted when that is continued, by its final outcome (AUT-4).
     """
     if ended.reason_code == CUT_OFF:
         return replace(session, current=None)

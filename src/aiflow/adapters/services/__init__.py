@@ -1,0 +1,1 @@
+"""Services of the user: systemd's user manager, and launchd."""
