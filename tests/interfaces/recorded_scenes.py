@@ -166,6 +166,8 @@ def house(stage: Stage) -> None:
     stage.write(".aiflow/locks/request.RQ-1.lock.json", LOCK)
     for env in (None, JAPANESE):
         stage.says("locks", "run RQ-1", "run RQ-2", "next", "list", "why RQ-1", "doctor", env=env)
+    stage.says("sessions", "sessions revoke nobody", "sessions revoke", "open", "service status --print")
+    stage.says("up --host 0.0.0.0 -c server.auth=none")
     stage.says("locks break RQ-2 -y", "locks break RQ-1", "locks")
     stage.write(".aiflow/locks/queue.lock.json", LOCK.replace("request", "queue").replace('"RQ-1"', "null"))
     stage.says("locks", "next", "auto", "run RQ-1", "stop", "locks break --queue -y", "locks")
