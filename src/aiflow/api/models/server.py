@@ -115,7 +115,8 @@ class SignInBody(BodyModel):
 
 
 class HealthAnswer(AnswerModel):
-    """Which server this is."""
+    """Which server this is; what is degraded is told only to who is signed in."""
 
     instance_id: str
     version: str
+    degraded: list[Code] | None

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from aiflow.api.context import Server
 from aiflow.api.events import EventStream
+from aiflow.api.models.errors import ALWAYS, MACHINE, errors
 
 DESCRIPTION = "One event each: its kind, its ids as JSON, and, if it is an entry of the journal, its cursor as the id."
 EXAMPLE = 'id: 1:2048\nevent: activity\ndata: {"kind":"transition","request_id":"RQ-001","run_id":"RUN-…"}\n\n'
@@ -17,12 +18,15 @@ EXAMPLE = 'id: 1:2048\nevent: activity\ndata: {"kind":"transition","request_id":
 
 def routes(server: Server) -> APIRouter:
     """Return the route of the event stream."""
-    router = APIRouter(prefix="/api", tags=["events"])
+    router = APIRouter(prefix="/api", tags=["activity"])
 
     @router.get(
         "/events",
         response_class=Response,
-        responses={200: {"description": DESCRIPTION, "content": {"text/event-stream": {"example": EXAMPLE}}}},
+        responses={
+            **errors(*ALWAYS, *MACHINE),
+            200: {"description": DESCRIPTION, "content": {"text/event-stream": {"example": EXAMPLE}}},
+        },
     )
     async def events(http: HttpRequest, after: Annotated[str | None, Query(max_length=40)] = None) -> Response:
         """Follow what happens; `Last-Event-ID`, or `after`, is the id of the last event that the caller has."""

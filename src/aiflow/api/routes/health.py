@@ -14,6 +14,7 @@ from aiflow.api.models.server import HealthAnswer, StatusAnswer
 from aiflow.usecases.auto.standing import look_around
 from aiflow.usecases.project.list_agents import list_agents
 from aiflow.usecases.project.settings import list_settings
+from aiflow.usecases.server.degraded import what_is_degraded
 from aiflow.usecases.shapes.backlog import ENGLISH
 from aiflow.usecases.shapes.project import agents_shape, settings_shape
 from aiflow.usecases.shapes.status import standing_shape
@@ -26,8 +27,11 @@ def routes(server: Server) -> APIRouter:
 
     @router.get("/health", **reads(HealthAnswer, is_open=True))
     def health(http: HttpRequest) -> Response:
-        """Say which server this is; the only call that needs nobody to be signed in."""
-        return answer(http, {"instance_id": server.record.instance_id, "version": server.record.version})
+        """Say which server this is, to whom it knows also what is degraded; nobody has to be signed in."""
+        call = server.call(http)
+        degraded = what_is_degraded(lambda: call.engine, call.view) if call.caller else None
+        record = server.record
+        return answer(http, {"instance_id": record.instance_id, "version": record.version, "degraded": degraded})
 
     @router.get("/status", **reads(StatusAnswer))
     def status(http: HttpRequest) -> Response:

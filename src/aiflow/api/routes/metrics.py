@@ -14,14 +14,16 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
-from aiflow.api.context import Server
+from aiflow.api.context import CallContext, Server
 from aiflow.domain.server.measures import Measures
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.server.measure import measure
+from aiflow.usecases.server.queue import look_at_queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from aiflow.domain.lifecycle import TaskStatus
     from aiflow.usecases.engine import Engine
 
 
@@ -34,7 +36,7 @@ def routes(server: Server) -> APIRouter:
     def metrics(http: HttpRequest) -> Response:
         """Give runs, time, tokens, cost, queue depth and recoveries, in Prometheus' text format."""
         registry = CollectorRegistry()
-        registry.register(figures.of(server.call(http).engine))
+        registry.register(figures.of(server.call(http)))
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     return router
@@ -52,8 +54,9 @@ class _Figures:
         self._measures = Measures()
         self._guard = threading.Lock()
 
-    def of(self, engine: Engine) -> _Collected:
+    def of(self, call: CallContext) -> _Collected:
         """Bring the figures up to date."""
+        engine = call.engine
         with self._guard:
             found = measure(self._measures, engine.runs, self._server.project.journal)
             statuses = Counter(request.status.value for request in read_backlog(engine.backlog).requests)
@@ -63,6 +66,12 @@ class _Figures:
                     *_run_figures(found),
                     _gauge(
                         "aiflow_requests", "Requests by status", ("status",), {(k,): v for k, v in statuses.items()}
+                    ),
+                    _gauge(
+                        "aiflow_queue_tasks",
+                        "Tasks of this project's namespace by status, while the store answers",
+                        ("status",),
+                        {(status.value,): count for status, count in _queued(engine, call).items()},
                     ),
                     _counter(
                         "aiflow_recoveries",
@@ -78,6 +87,11 @@ class _Figures:
                     ),
                 ]
             )
+
+
+def _queued(engine: Engine, call: CallContext) -> Mapping[TaskStatus, int]:
+    """Count the tasks; without a store that answers there are none to be seen."""
+    return look_at_queue(engine, call.server.project.auto_records, call.view).counts or {}
 
 
 class _Collected:
