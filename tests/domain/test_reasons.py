@@ -128,7 +128,7 @@ def test_every_reason_code_that_the_program_names_is_in_the_catalogue() -> None:
     is_variable = re.compile(
         r"(AIFLOW|GITHUB|JAVA|LC|NO|XDG|LD|DYLD|SC)_|GIT_(?!\w+(MISSING|FOUND|OLD|FAILED)$)"
         r"|(ANTHROPIC|AWS|AZURE|BEDROCK|CLAUDE|CLOUD|CODEX|DISABLE|ENABLE|GEMINI|GOOGLE|OPENAI|OPENCODE|OPENROUTER|VERTEX)_"
-        r"|(CARGO|PIP|UV)_"
+        r"|(CARGO|PIP|UV)_|(NOTIFY_SOCKET|SSH_\w+|WAYLAND_DISPLAY)$"
         r"|\w+_API_KEY$"
     ).match
     # Names of files in a git directory.
