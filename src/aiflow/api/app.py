@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from aiflow import __version__
 from aiflow.api.answers import error_answer
 from aiflow.api.context import texts_for
-from aiflow.api.documents import describe_access, operation_id
+from aiflow.api.documents import describe_access, operation_id, said_once
 from aiflow.api.guard import AccessGuard
 from aiflow.api.routes import (
     activity,
@@ -62,6 +62,7 @@ def _application(server: Server) -> FastAPI:
         redoc_url=None,
         openapi_url="/openapi.json",
         generate_unique_id_function=operation_id,
+        dependencies=[Depends(said_once)],
     )
     describe_access(app)
     for room in ROOMS:

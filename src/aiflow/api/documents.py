@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Header, Path, Query
+from starlette.requests import Request as HttpRequest
 
 from aiflow.api.models.errors import ALWAYS, MACHINE, WITH_BODY, WRITING, errors
+from aiflow.errors import BadInputError
+from aiflow.messages.details import words
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from fastapi.routing import APIRoute
 
+# What may be given several times; everything else has one value.
+LISTS = frozenset({"status", "priority", "label", "kind", "actor", "reason_code"})
 PAGE = 100
 MOST_A_PAGE = 500
 MOST_NAME = 200
@@ -36,6 +41,14 @@ _IF_NONE_MATCH = {
     "description": "The ETag of an answer that the caller has: 304 if it is still the same.",
 }
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where it is, in the API."}}
+
+
+def said_once(http: HttpRequest) -> None:
+    """Refuse a parameter that is given several times and has one value: which one is meant nobody knows."""
+    names = [name for name, _ in http.query_params.multi_items()]
+    repeated = next((name for name in names if names.count(name) > 1 and name not in LISTS), None)
+    if repeated is not None:
+        raise BadInputError(detail=words("api.repeated", name=repeated))
 
 
 def reads(model: Any, *codes: str, is_open: bool = False) -> dict[str, Any]:

@@ -174,6 +174,7 @@ def test_an_acceptance_that_conflicts_is_refused_with_its_reason(api: ApiBench) 
         ("DELETE", "/api/requests", 405, "METHOD_NOT_ALLOWED"),
         ("POST", "/api/locks/RQ-1/break", 404, "LOCK_NOT_FOUND"),
         ("GET", "/api/requests?limit=0", 422, "INPUT_INVALID"),
+        ("GET", "/api/requests?limit=1&limit=2", 422, "INPUT_INVALID"),
         ("POST", "/api/doctor?mode=deep", 422, "INPUT_INVALID"),
         ("GET", "/api/activity?before=x", 422, "INPUT_INVALID"),
     ],

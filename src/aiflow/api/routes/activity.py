@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import StringConstraints
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
@@ -18,6 +19,7 @@ from aiflow.messages.details import words
 from aiflow.usecases.activity import ActivityFilter, latest_activity, read_activity
 from aiflow.usecases.shapes.activity import activity_shape
 
+ReasonCode = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]*$", max_length=60)]
 Name = Annotated[str | None, Query(min_length=1, max_length=MOST_NAME)]
 
 
@@ -30,7 +32,7 @@ def routes(server: Server) -> APIRouter:
         http: HttpRequest,
         kind: Annotated[list[ActivityKind] | None, Query()] = None,
         actor: Annotated[list[Actor] | None, Query()] = None,
-        reason_code: Annotated[list[str] | None, Query()] = None,
+        reason_code: Annotated[list[ReasonCode] | None, Query()] = None,
         request_id: Name = None,
         run_id: Name = None,
         limit: Limit = PAGE,
