@@ -170,7 +170,11 @@ def test_everything_the_doctor_says_has_words_and_it_says_all_it_has_words_for()
     calls = (node for node in nodes if is_name(node.func, "Finding"))
     # A message is a text, or the beginning of one that goes on with the verdict, or with an agent's trouble.
     messages = {ast.unparse(call.args[3]).removeprefix("f").strip("'") for call in calls}
-    endings = {"": ("pass", "warn"), "agent.": tuple(AgentTrouble)}
+    endings = {
+        "": ("pass", "warn"),
+        "agent.": tuple(AgentTrouble),
+        "notify_urls.": ("pass", "unset", "missing"),
+    }
     said = {
         begin + ending
         for begin, brace, _ in (key.partition("{") for key in messages)
@@ -217,6 +221,8 @@ def test_every_text_that_code_asks_for_exists_and_none_is_left_over() -> None:
         elif isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
             prefixes.add(str(node.values[0].value))
     prefixes = {prefix for prefix in prefixes if re.fullmatch(r"[a-z_]+\.[a-z_.]*", prefix)}
+    for page in (ROOT / "src/aiflow/web/templates").glob("*.html"):
+        asked |= set(re.findall(r"\bt\(\"([\w.]+)\"", page.read_text(encoding="utf-8")))
     left_over = [
         key for key in load("ui", "en") if key not in asked and not any(key.startswith(prefix) for prefix in prefixes)
     ]

@@ -15,7 +15,7 @@ from aiflow.domain.server.supervision import (
     Known,
     Left,
     MoveKind,
-    Seen,
+    UpSight,
     Wish,
     decide,
     started,
@@ -23,11 +23,11 @@ from aiflow.domain.server.supervision import (
 
 NIGHT = Left("auto 1", ("auto", "--continue"))
 RUN = Left("run RQ-1 S01", ("run", "--", "RQ-1"), "RQ-1")
-SEEN = Seen(at=100.0)
+SEEN = UpSight(at=100.0)
 pytestmark = pytest.mark.spec("API-1")
 
 
-def kinds(seen: Seen, known: Known | None = None) -> list[str]:
+def kinds(seen: UpSight, known: Known | None = None) -> list[str]:
     """Return what is done, in order."""
     return [move.kind.value for move in decide(seen, known or Known())[0]]
 
@@ -108,17 +108,17 @@ def test_what_a_worker_refused_is_not_tried_again() -> None:
 def test_a_runner_that_dies_is_started_again_with_pauses_that_grow() -> None:
     known, at, pauses = Known(), 0.0, list[float]()
     for _ in range(9):
-        moves, known = decide(Seen(at=at, is_runner_wanted=True), known)
+        moves, known = decide(UpSight(at=at, is_runner_wanted=True), known)
         assert [move.kind for move in moves] == [MoveKind.START_RUNNER]
-        [died], known = decide(Seen(at=at, is_runner_wanted=True), known)
+        [died], known = decide(UpSight(at=at, is_runner_wanted=True), known)
         assert died.kind is MoveKind.RUNNER_DIED
         pauses.append(died.seconds)
-        assert decide(Seen(at=at + died.seconds - 0.1, is_runner_wanted=True), known)[0] == []
+        assert decide(UpSight(at=at + died.seconds - 0.1, is_runner_wanted=True), known)[0] == []
         at += died.seconds
     assert pauses[:4] == [1, 2, 4, 8]
     assert pauses[-1] == LONGEST_PAUSE_SECONDS
-    _, known = decide(Seen(at=at, is_runner_wanted=True), known)
-    [died], _ = decide(Seen(at=at + WELL_SECONDS, is_runner_wanted=True), known)
+    _, known = decide(UpSight(at=at, is_runner_wanted=True), known)
+    [died], _ = decide(UpSight(at=at + WELL_SECONDS, is_runner_wanted=True), known)
     assert died.seconds == 1, "it was well for a while"
 
 

@@ -18,6 +18,7 @@ from aiflow.adapters.files.guard_files import guarded
 from aiflow.adapters.files.user_folders import data_home, private_folder
 from aiflow.domain.server.sessions import Session
 from aiflow.errors import EnvironmentProblemError
+from aiflow.messages.details import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,10 +62,12 @@ class AccessFiles:
                     made.unlink(missing_ok=True)
             status = path.stat()
             if status.st_mode & 0o077 or status.st_uid != os.geteuid():
-                raise EnvironmentProblemError(path=str(path), problem=f"mode {status.st_mode & 0o777:03o}, not 600")
+                raise EnvironmentProblemError(
+                    path=str(path), problem=words("token_problem.open", mode=f"{status.st_mode & 0o777:03o}")
+                )
             token = read_own(path, MOST_BYTES).decode("ascii", "replace").strip()
         if len(token) < 20:
-            raise EnvironmentProblemError(path=str(path), problem="no token")
+            raise EnvironmentProblemError(path=str(path), problem=words("token_problem.none"))
         return token
 
     def sessions(self) -> tuple[Session, ...]:

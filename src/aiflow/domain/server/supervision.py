@@ -40,7 +40,7 @@ class Left(NamedTuple):
     request_id: str | None = None
 
 
-class Seen(NamedTuple):
+class UpSight(NamedTuple):
     """What is seen at one moment: `workers` are those of this `up` that work, `ended` how others of them ended.
 
     `auto_pid` is who has the queue, `is_busy` whether anybody works in the checkout, `left` what a crash left there.
@@ -103,7 +103,7 @@ class Known:
     runner: RunnerKnown = field(default_factory=RunnerKnown)
 
 
-def decide(seen: Seen, known: Known) -> tuple[list[Move], Known]:
+def decide(seen: UpSight, known: Known) -> tuple[list[Move], Known]:
     """Return what to do now, in order, and what to remember."""
     known = _counted(seen, known)
     if seen.wish is Wish.STAY:
@@ -128,7 +128,7 @@ def open_tries(left: tuple[Left, ...], known: Known) -> tuple[Left, ...]:
     return tuple(each for each in left if known.tries.get(each.key, 0) < MOST_TRIES)
 
 
-def _counted(seen: Seen, known: Known) -> Known:
+def _counted(seen: UpSight, known: Known) -> Known:
     """Count what came of workers: one that was killed may be started again, one that ended has said what it could."""
     over = {pid: left for pid, left in known.at_work_for.items() if pid not in seen.workers}
     if not over:
@@ -141,14 +141,14 @@ def _counted(seen: Seen, known: Known) -> Known:
     return replace(known, tries=tries, at_work_for=going)
 
 
-def _start_worker(seen: Seen, known: Known) -> list[Move]:
+def _start_worker(seen: UpSight, known: Known) -> list[Move]:
     """Start a worker for what a crash left, one at a time, while nobody else is at work."""
     if seen.workers or seen.is_busy:
         return []
     return [Move(MoveKind.START_WORKER, left) for left in open_tries(seen.left, known)[:1]]
 
 
-def _look_after_runner(seen: Seen, runner: RunnerKnown) -> tuple[list[Move], RunnerKnown]:
+def _look_after_runner(seen: UpSight, runner: RunnerKnown) -> tuple[list[Move], RunnerKnown]:
     """Start the runner that is wanted, again with pauses that grow, and let one go that is not wanted any more."""
     if seen.is_runner_working:
         if seen.is_runner_wanted or runner.is_released:
@@ -166,7 +166,7 @@ def _look_after_runner(seen: Seen, runner: RunnerKnown) -> tuple[list[Move], Run
     return [Move(MoveKind.START_RUNNER)], replace(runner, is_started=True, started_at=seen.at)
 
 
-def _stop(seen: Seen, known: Known) -> tuple[list[Move], Known]:
+def _stop(seen: UpSight, known: Known) -> tuple[list[Move], Known]:
     """Ask everything that works to end as it is wished, each once."""
     moves: list[Move] = []
     runner, asked, ended, since = known.runner, known.asked, known.ended, known.now_since

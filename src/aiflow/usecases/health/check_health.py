@@ -210,10 +210,10 @@ def _check_notify(engine: Engine) -> Iterator[Finding]:
         yield Finding("notify", health, None, f"notify.{health.lower()}", told, fix=fix)
     variable = engine.settings.text("notify.urls_env")
     if variable:
-        lack = engine.notifier.lack()
-        message = f"notify_urls.{lack or 'pass'}"
-        health = Health.WARN if lack else Health.PASS
-        yield Finding("notify", health, None, message, (("variable", variable),), fix=NextAction(ActionKind.SETTINGS))
+        state = engine.notifier.lack() or "pass"
+        health, told = Health.PASS if state == "pass" else Health.WARN, (("variable", variable),)
+        fix = NextAction(ActionKind.SETTINGS)
+        yield Finding("notify", health, None, f"notify_urls.{state}", told, fix=fix)
 
 
 # Settings of the specification that later versions will heed: who sets one is told that it does nothing yet.

@@ -12,7 +12,7 @@ from aiflow.domain.server.supervision import (
     Left,
     Move,
     MoveKind,
-    Seen,
+    UpSight,
     Wish,
     decide,
     open_tries,
@@ -101,8 +101,8 @@ class _Watch:
             self._do(move, at_work)
         return True
 
-    def _seen(self, wish: Wish, at_work: Mapping[int, Worker]) -> Seen:
-        return Seen(
+    def _seen(self, wish: Wish, at_work: Mapping[int, Worker]) -> UpSight:
+        return UpSight(
             at=self._desk.time.monotonic(),
             wish=wish,
             workers=tuple(at_work),
