@@ -67,6 +67,7 @@ class WorkStarter:
     def start(self, order: WorkOrder) -> Begun:
         """Start a worker and wait until what it is to do has begun, or it is refused."""
         before = self._begun
+        self._require_open()
         with self.turn:
             if self._begun is not before and (run := self._begun[-1]).run_id:  # it was on its way when this one came
                 raise _in_progress(order, run.request_id, run.run_id, run.pid)
@@ -111,11 +112,14 @@ class WorkStarter:
         return self.current
 
     def _start(self, argv: Sequence[str], person: str) -> Worker:
-        if self._is_closed:
-            raise ConflictError(reason_code="SERVER_STOPPING")
+        self._require_open()
         worker = self.workers.start(("--json", *argv), person)
         self._started[worker.pid] = worker
         return worker
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise ConflictError(reason_code="SERVER_STOPPING")
 
     def close(self) -> None:
         """Start nothing any more."""
