@@ -88,7 +88,8 @@ def _answers(operation: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterat
         if status == "304":
             continue
         if status.startswith("2"):
-            yield [status, _fields(told["content"]["application/json"]["schema"], schemas)]
+            answer = told["content"].get("application/json")  # a stream has none, and says what it is
+            yield [status, _fields(answer["schema"], schemas) if answer else told["description"]]
             continue
         codes = [each for each in told["description"].split(", ") if each not in EVERYWHERE]
         if codes:
