@@ -66,6 +66,7 @@ def test_an_entry_of_the_journal_is_an_event_with_its_cursor_and_none_of_its_wor
 
 AGENT = """#!/bin/sh
 echo "I am the $AIFLOW_ROLE."
+until [ -e GO ]; do sleep 0.05; done
 case "$AIFLOW_ROLE" in
 planner) echo '{"steps": [{"id": "S01", "title": "Nothing"}]}' > "$AIFLOW_RESULT" ;;
 implementer) echo '{"status": "done"}' > "$AIFLOW_RESULT" ;;
@@ -76,18 +77,24 @@ SETTINGS = '[agent]\nkind = "command"\nargv = ["sh", "agent.sh"]\n[git]\ndirty_c
 
 
 def test_a_run_of_a_terminal_shows_with_its_log_and_its_end(up: Served, aiflow: Program) -> None:
-    files = {"requests/RQ-1.md": "status: ready\n\n# One\n", "aiflow.toml": SETTINGS, "agent.sh": AGENT}
+    go = aiflow.cwd.parent / "go"
+    agent = AGENT.replace("GO", str(go))
+    files = {"requests/RQ-1.md": "status: ready\n\n# One\n", "aiflow.toml": SETTINGS, "agent.sh": agent}
     for name, text in files.items():
         (aiflow.cwd / name).write_text(text)
     fresh_git.commit_first(aiflow.cwd, files, "One")
     stream = up.stream()
     stream.until("auto")
     who = {f"GIT_{role}_{what}": "a@b" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    aiflow("run", "RQ-1", env=who)
-    seen = stream.until("run", state="DONE")
+    at_work = threading.Thread(target=aiflow, args=("run", "RQ-1"), kwargs={"env": who})
+    at_work.start()
+    seen = stream.until("locks")  # the agent waits, so that it is looked at while it works
+    held = seen[-1]["held"]
+    go.touch()
+    seen += stream.until("run", state="DONE")
+    at_work.join()
     run_id = seen[-1]["run_id"]
-    locks = [event["held"] for event in seen if event.kind == "locks"]
-    assert {"request_id": "RQ-1", "run_id": run_id, "is_stale": False} in locks[0]
+    assert held == [{"request_id": "RQ-1", "run_id": run_id, "is_stale": False}]
     sizes = [event["size"] for event in seen if event.kind == "log" and event["run_id"] == run_id and event["n"] == 0]
     assert sizes == sorted(set(sizes))
     assert sizes
