@@ -13,6 +13,8 @@ pytestmark = pytest.mark.spec("CFG", "GIT-4")
 VENV = "python3 -m venv .venv && .venv/bin/python -m pip install -q"
 PYTEST = ".venv/bin/python -m pytest -q"
 PROJECT = '[project]\nname = "shop"\n'
+BUILD = PROJECT + '[build-system]\nrequires = ["setuptools"]\n'
+PYTEST_TABLE = '[tool.pytest.ini_options]\ntestpaths = ["tests"]\n'
 JEST = json.dumps({"scripts": {"test": "jest"}, "devDependencies": {"jest": "*"}})
 NO_TEST = json.dumps({"scripts": {"test": 'echo "Error: no test specified" && exit 1'}})
 
@@ -66,6 +68,36 @@ def found(files: dict[str, str], *missing: str) -> tuple[Toolchain, ...]:
             {"tests/test_a.py": "", "src/shop.py": "", "pyproject.toml": PROJECT},
             ".venv/bin/python -m unittest discover -q -s tests",
             f"{VENV} -e .",
+        ),
+        (
+            {"tests/test_a.py": "", "src/shop/__init__.py": "", "pyproject.toml": BUILD + PYTEST_TABLE},
+            PYTEST,
+            f"{VENV} -e . pytest",
+        ),
+        (
+            {"tests/test_a.py": "", "pyproject.toml": BUILD, "requirements-dev.txt": "pytest"},
+            PYTEST,
+            f"{VENV} -e . -r requirements-dev.txt pytest",
+        ),
+        (
+            {"tests/test_a.py": "", "src/shop/__init__.py": "", "pyproject.toml": BUILD},
+            ".venv/bin/python -m unittest discover -q -s tests",
+            f"{VENV} -e .",
+        ),
+        (
+            {"tests/test_a.py": "", "pyproject.toml": "", "setup.cfg": "[metadata]\nname = shop\n"},
+            ".venv/bin/python -m unittest discover -q -s tests",
+            f"{VENV} -e .",
+        ),
+        (
+            {"pyproject.toml": BUILD + '[dependency-groups]\ndev = ["pytest", "hypothesis>=6"]\n'},
+            PYTEST,
+            f"{VENV} -e . 'hypothesis>=6' pytest",
+        ),
+        (
+            {"pyproject.toml": BUILD + '[dependency-groups]\ntest = ["pytest", {include-group = "x"}]\n'},
+            PYTEST,
+            f"{VENV} -e . pytest",
         ),
         ({"Makefile": "all: x\n\ntest: all\n\techo\n"}, "make test", ""),
         ({"Makefile": "check:\n\techo\nbootstrap::\n\techo\n"}, "make check", "make bootstrap"),

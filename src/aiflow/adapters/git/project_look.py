@@ -31,9 +31,9 @@ class ProjectLook:
             return frozenset()
 
     def files(self, folder: str) -> frozenset[str]:
-        """Return the files that a worktree would have in a folder and one level below, by their paths from there."""
+        """Return the files that a worktree would have in a folder and one level below (`src`: two), by their paths."""
         git = Git(os.path.join(self._root, folder))
-        wanted = (":(glob)*", ":(glob)*/*")
+        wanted = (":(glob)*", ":(glob)*/*", ":(glob)src/*/*.py")
         listed = git.run("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *wanted)
         return frozenset(map(readable, listed.items))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import tomllib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +25,7 @@ class Toolchain(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What is looked at: files (those of folders too, one level deep), their texts, the programs of this machine."""
+    """What is looked at: files (one folder deep, in `src` two), their texts, the programs of this machine."""
 
     files: frozenset[str]
     read: Callable[[str], str]
@@ -80,6 +81,7 @@ _REQUIREMENTS = (
 )
 _PYTEST = ("pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py")
 _EXTRAS = ("test", "tests", "testing", "dev")
+_SIMPLE = re.compile(r"\w[\w.\[\],<>=!~* -]*")
 _TEST_FILE = re.compile(r"(?:(tests?)/)?test[^/]*\.py")
 _VENV = "python3 -m venv .venv && .venv/bin/python -m pip install -q"
 
@@ -125,15 +127,36 @@ def _uses_pytest(look: Look) -> bool:
 
 def _installed(look: Look, project: dict[str, Any]) -> Iterator[str]:
     """Yield what has to be installed before the tests can run."""
-    metadata, extras = _tables(project, "project"), _extras(project)
-    is_package = "setup.py" in look.files or bool(metadata) or "build-system" in project
-    has_needs = "setup.py" in look.files or "poetry" in _tables(project, "tool") or bool(metadata.get("dependencies"))
-    is_in_src = any(name.startswith("src/") for name in look.files)
-    if is_package and (has_needs or extras or is_in_src):
+    extras = _extras(project)
+    if _is_installable(look, project):
         yield f'-e ".[{",".join(extras)}]"' if extras else "-e ."
     yield from (f"-r {name}" for name in _REQUIREMENTS if name in look.files)
+    yield from _group(project)
     if _uses_pytest(look):
         yield "pytest"
+
+
+def _is_installable(look: Look, project: dict[str, Any]) -> bool:
+    """Tell whether pip can install the project itself, and whether its tests gain by it.
+
+    A flat folder of scripts may have a `[project]` with no more than a name: no build is promised there, and its tests
+    find everything without one. pip takes a `setup.cfg` only beside one of the other two files.
+    """
+    metadata = _tables(project, "project")
+    if "setup.py" in look.files or "build-system" in project or "poetry" in _tables(project, "tool"):
+        return True
+    if "pyproject.toml" in look.files and "[metadata]" in look.text("setup.cfg"):
+        return True
+    is_in_src = any(name.startswith("src/") for name in look.files)
+    return bool(metadata) and (is_in_src or bool(metadata.get("dependencies")) or bool(_extras(project)))
+
+
+def _group(project: dict[str, Any]) -> list[str]:
+    """Return what the dependency group for tests says, as far as every pip can read it: no group in a group."""
+    groups = _tables(project, "dependency-groups")
+    group: Any = next((groups[name] for name in _EXTRAS if name in groups), [])
+    is_simple = isinstance(group, list) and all(isinstance(each, str) and _SIMPLE.fullmatch(each) for each in group)
+    return [shlex.quote(each) for each in group if each != "pytest"] if is_simple else []
 
 
 def _extras(project: dict[str, Any]) -> list[str]:

@@ -48,7 +48,7 @@ class RepositoryLook(Protocol):
         """Return the names of what is in a folder; none if there is no such folder."""
 
     def files(self, folder: str) -> frozenset[str]:
-        """Return what git tracks or would add in a folder and one level below, by its paths from there."""
+        """Return what git tracks or would add in a folder and one level below (`src`: two), by its paths from there."""
 
     def tracked(self, folder: str) -> tuple[str, ...]:
         """Return everything that git tracks in a folder, by its paths from the root."""
