@@ -2,13 +2,65 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from builders import write_request
 from conftest import Program
 
 pytestmark = pytest.mark.spec("CLI")
+
+
+DEMO = "agent.kind=demo"
+ASKS = "\n```ask\nWhich colour?\n```\n"
+
+
+def git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def shop(repository: Path) -> Path:
+    """A repository with requests, and settings whose agent is not installed."""
+    text = 'base_branch = "main"\n[agent]\nkind = "command"\nargv = ["/no/such/agent"]\n'
+    (repository / "aiflow.toml").write_text(text)
+    write_request(repository, "RQ-1", status="ready")
+    write_request(repository, "ASK", status="ready")
+    with (repository / "requests/ASK.md").open("a") as file:
+        file.write(ASKS)
+    for key, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
+        git(repository, "config", key, value)
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "Work")
+    return repository
+
+
+def advised(text: str, words: str) -> list[str]:
+    """Return the words of the one command that is advised and has these in it."""
+    found = re.findall(r"(?:→ |`|^ {4})aiflow ([^`\n]*)", text, re.MULTILINE)
+    (line,) = dict.fromkeys(each for each in found if words in each)
+    return shlex.split(line)
+
+
+def test_the_advice_of_a_call_repeats_its_settings(shop: Path, aiflow: Program) -> None:
+    way = advised(aiflow("-c", DEMO, "run", "ASK", code=5).stdout, "--answer")
+    assert way == ["-c", DEMO, "resume", "ASK", "--answer", "…"]
+    refused = aiflow("resume", "ASK", "-c", DEMO, code=5)
+    assert advised(refused.stderr, "--answer") == way
+    missing = aiflow("resume", "ASK", "--answer", "red", code=3).stderr
+    assert advised(missing, DEMO) == ["-c", DEMO, "resume", "ASK"]
+    aiflow(*way)
+    assert advised(aiflow("run", "RQ-1", code=3).stderr, DEMO) == ["-c", DEMO, "run", "RQ-1"]
+
+
+def test_the_summary_of_an_auto_run_repeats_its_settings(shop: Path, aiflow: Program) -> None:
+    way = advised(aiflow("auto", "-c", DEMO).stdout, "--answer")
+    assert way == ["-c", DEMO, "resume", "ASK", "--answer", "…"]
+    assert advised(aiflow("auto", "--last").stdout, "--answer") == ["resume", "ASK", "--answer", "…"]
 
 
 @pytest.mark.spec("CFG", "GIT-4")

@@ -200,6 +200,8 @@ def test_who_tried_something_else_than_to_resume_tries_that_again() -> None:
     assert again is not None
     assert again.steps == (replace(RESUME, kind=ActionKind.RUN),)
     assert Advice((RESUME.having(keep_changes=""),)).trying(ActionKind.RUN) is None
+    by_demo = RESUME.having(setting="agent.kind=demo")
+    assert Advice((by_demo,)).trying(ActionKind.RUN) == Advice((replace(by_demo, kind=ActionKind.RUN),))
 
 
 def test_an_action_that_is_a_fact_is_said_as_its_command() -> None:

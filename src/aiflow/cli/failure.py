@@ -9,7 +9,7 @@ import traceback
 
 import click
 
-from aiflow.cli.session import current_texts
+from aiflow.cli.session import current_texts, settings_to_repeat
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.terminal.render import say
 from aiflow.domain.reasons import exit_code
@@ -58,6 +58,7 @@ def show(error: AiflowError) -> None:
     facts = error_facts(error, texts)
     message = texts.message(error.reason_code, facts)
     title, summary, actions = message.title, message.summary, actions_of(error, message.actions)
+    actions = tuple(each.with_settings(settings_to_repeat()) for each in actions)
     detail, hint = facts.get("detail"), facts.get("hint")
     if error.reason_code == "INPUT_INVALID" and detail:
         # What is wrong is all there is to say.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from aiflow.cli.session import CliSession, current_texts, session_of
+from aiflow.cli.session import CliSession, current_texts, repeat_settings, session_of
 from aiflow.cli.words import WordedCommand, WordedGroup, WordedOption
 from aiflow.domain.request import Priority, RequestId, RequestStatus
 from aiflow.errors import NotFoundError
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 STATUS_CHOICE = click.Choice([status.value for status in RequestStatus])
 PRIORITY_CHOICE = click.Choice([priority.value for priority in Priority])
+
+# Commands whose `-c` counts for the way on that they advise, too.
+LET_WORK = frozenset({"run", "resume", "retry-step", "replan", "auto"})
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,6 +38,7 @@ def command(name: str, *, is_lenient: bool = False, below: str | None = None) ->
         @functools.wraps(function)
         def call(session: CliSession, /, *args: Any, as_json: bool, settings: tuple[str, ...], **given: Any) -> Any:
             session.flags = (*session.flags, *settings)
+            repeat_settings(session.flags if name in LET_WORK else ())
             session.is_lenient = is_lenient
             is_json = as_json or bool(click.get_current_context().find_root().params.get("as_json"))
             try:

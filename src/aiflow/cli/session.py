@@ -38,6 +38,19 @@ def current_texts() -> Texts:
     return _texts
 
 
+_repeated: list[str] = []
+
+
+def repeat_settings(flags: Sequence[str]) -> None:
+    """Choose what `-c` said that has to be said again in the advice of this process."""
+    _repeated[:] = flags
+
+
+def settings_to_repeat() -> tuple[str, ...]:
+    """Return what `-c` said, where it counts for what is advised, too."""
+    return tuple(_repeated)
+
+
 class View(Protocol):
     """Whoever shows runs as they go on."""
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # What a person has still to fill in: the words of an answer, of a comment, of a prompt.
 OPEN = "…"
@@ -67,6 +71,15 @@ ABOUT_SOMETHING = frozenset(
         *(ActionKind.QUEUE_SHOW, ActionKind.QUEUE_CANCEL),
     }
 )
+# Those that let an agent work: what a person set for one call counts for the next one, too.
+LETS_WORK = frozenset(
+    {
+        *(ActionKind.RUN, ActionKind.RESUME, ActionKind.RETRY_STEP, ActionKind.REPLAN),
+        *(ActionKind.UPDATE, ActionKind.ANSWER, ActionKind.AUTO),
+    }
+)
+# The option that is a setting for one call, `KEY=VALUE`.
+SETTING = "setting"
 OF_THE_QUEUE = frozenset({ActionKind.QUEUE_ADD, ActionKind.QUEUE_LIST, ActionKind.QUEUE_SHOW, ActionKind.QUEUE_CANCEL})
 
 
@@ -92,6 +105,18 @@ class NextAction:
     def having(self, **options: str) -> NextAction:
         """Return it with more options."""
         return replace(self, options=(*self.options, *options.items()))
+
+    def with_settings(self, settings: Sequence[str]) -> NextAction:
+        """Return it with the settings of a call, where it lets an agent work; its own come first, and stay."""
+        if self.kind not in LETS_WORK:
+            return self
+        own = {value.partition("=")[0] for name, value in self.options if name == SETTING}
+        more = tuple((SETTING, each) for each in settings if each.partition("=")[0] not in own)
+        return replace(self, options=(*self.options, *more))
+
+    def without_settings(self) -> NextAction:
+        """Return it without what is set for one call only."""
+        return replace(self, options=tuple(option for option in self.options if option[0] != SETTING))
 
     def includes(self, other: NextAction) -> bool:
         """Tell whether this is the other one, or the other one with more options."""

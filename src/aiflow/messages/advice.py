@@ -13,7 +13,7 @@ from aiflow.domain.next_action import OPEN, ActionKind, NextAction, shell
 from aiflow.messages.commands import command_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 SLOT = "{do}"
 _REQUEST, _TASK = "request_id", "task_id"
@@ -30,8 +30,8 @@ def _plain(kind: ActionKind, **options: str) -> NextAction:
 # What can be advised, by the name that a message uses; an id is here the name of the fact that it comes from.
 ADVISED: Mapping[str, NextAction] = {
     "run": _of_request(ActionKind.RUN),
-    "run.by_demo": _of_request(ActionKind.RUN, setting="agent.kind=demo"),
     "resume": _of_request(ActionKind.RESUME),
+    "resume.by_demo": _of_request(ActionKind.RESUME, setting="agent.kind=demo"),
     "resume.any": _plain(ActionKind.RESUME),
     "resume.keep_changes": _of_request(ActionKind.RESUME, keep_changes=""),
     "resume.force": _of_request(ActionKind.RESUME, force=""),
@@ -103,12 +103,16 @@ class Advice(NamedTuple):
             return command_line(self.steps[0])
         return "".join(each if isinstance(each, str) else f"`{command_line(each)}`" for each in self.pieces)
 
+    def with_settings(self, settings: Sequence[str]) -> Advice:
+        """Return the advice with the settings of a call in every action that they count for."""
+        return Advice(tuple(each if isinstance(each, str) else each.with_settings(settings) for each in self.pieces))
+
     def trying(self, kind: ActionKind) -> Advice | None:
         """Return the advice for who tried something else than to resume: that is what is to be tried again.
 
         How a run is resumed is no advice for who has none yet.
         """
-        if any(step.kind is ActionKind.RESUME and step.options for step in self.steps):
+        if any(step.kind is ActionKind.RESUME and step.without_settings().options for step in self.steps):
             return None
         return Advice(tuple(_trying(kind, piece) for piece in self.pieces))
 

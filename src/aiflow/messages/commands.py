@@ -10,7 +10,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from aiflow.domain.next_action import ABOUT_SOMETHING, ActionKind, NextAction
+from aiflow.domain.next_action import ABOUT_SOMETHING, SETTING, ActionKind, NextAction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -60,8 +60,6 @@ _OPTIONS: Mapping[str, str] = {
 _PLAIN = frozenset({"step_id", "key", "folder"})
 # Options whose value is what a person has to say, be it one word.
 _PROSE = frozenset({"answer", "message", "prompt"})
-# A setting for this one call, said before the command.
-_SETTING = "setting"
 
 _SAFE = re.compile(r"[\w@%+=:,./-]+|<\w+>")
 _UNSAFE_IN_DOUBLE_QUOTES = re.compile(r"[\"$`\\!]")
@@ -85,7 +83,7 @@ def _typed(action: NextAction) -> Iterator[str]:
     """Yield the words of a command line, each as a shell needs it."""
     yield PROGRAM
     for name, value in action.options:
-        if name == _SETTING:
+        if name == SETTING:  # for this one call, said before the command
             yield from ("-c", _quoted(value))
     yield from _WORDS[action.kind]
     if action.target is not None or action.kind in ABOUT_SOMETHING:
@@ -96,7 +94,7 @@ def _typed(action: NextAction) -> Iterator[str]:
             yield _quoted(f"{name}={value}")
         elif name in _PLAIN:
             yield _quoted(value)
-        elif name != _SETTING:
+        elif name != SETTING:
             yield _OPTIONS[name]
             yield from (_quoted(value, is_prose=name in _PROSE),) if value else ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aiflow.cli.session import settings_to_repeat
 from aiflow.cli.terminal.layout import cut, display_width, pad, share_out, wrap
 from aiflow.cli.terminal.lines import GREY, Line, LinePart, duration_text, fitted, paragraph
 from aiflow.cli.terminal.render import clean
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from aiflow.domain.auto.session import Upcoming
     from aiflow.domain.auto.summary import Summary, Unreached, Waiting
     from aiflow.domain.health import Finding
-    from aiflow.messages import Texts
+    from aiflow.messages import Message, Texts
 
 NOTHING_LEFT = "AUTO_NOTHING_RUNNABLE"
 # How bad an end is; what is not named here is somebody's or a ceiling's doing, and no trouble.
@@ -61,7 +62,7 @@ def _ending(summary: Summary, texts: Texts, columns: int | None) -> list[Line]:
     message = texts.message(code, {"request_id": NO_REQUEST, **dict(summary.facts)})
     is_trouble = summary.session.state is AutoRunState.STOPPED and not code.startswith(_CEILINGS)
     colour = _COLOURS.get(code, "red" if is_trouble else "yellow")
-    text, actions = message.summary, tuple(each.typed for each in message.actions if NO_REQUEST not in each.typed)
+    text, actions = message.summary, _advised(message)
     if code == NOTHING_LEFT and not summary.session.results:
         colour = "yellow"
         key = "none_could" if summary.unreached else "none_ready"
@@ -71,6 +72,12 @@ def _ending(summary: Summary, texts: Texts, columns: int | None) -> list[Line]:
     lines += paragraph(text, (LinePart("  "),), columns)
     lines += [line for each in summary.findings for line in _finding(each, texts, columns)]
     return [*lines, *(line for action in actions for line in paragraph(action, (LinePart("  → "),), columns))]
+
+
+def _advised(message: Message) -> tuple[str, ...]:
+    """Return what to do that is not about one request."""
+    said = (each.with_settings(settings_to_repeat()).typed for each in message.actions)
+    return tuple(each for each in said if NO_REQUEST not in each)
 
 
 def _finding(finding: Finding, texts: Texts, columns: int | None) -> list[Line]:
@@ -113,7 +120,10 @@ def _waiting(each: Waiting, texts: Texts, columns: int | None) -> list[Line]:
     lines = [_named(each.request_id, each.title, "yellow", columns)]
     lines += paragraph(f"{label} {each.text}", (LinePart("    "),), columns)
     lines += [line for choice in numbered(each.choices) for line in paragraph(choice, (LinePart("      "),), columns)]
-    return [*lines, (LinePart("    "), LinePart(command_line(each.action), "cyan"))] if each.action else lines
+    if each.action is None:
+        return lines
+    command = command_line(each.action.with_settings(settings_to_repeat()))
+    return [*lines, (LinePart("    "), LinePart(command, "cyan"))]
 
 
 def _unreached(listed: Sequence[Unreached], columns: int | None) -> list[Line]:

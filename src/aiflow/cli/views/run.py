@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
+from aiflow.cli.session import settings_to_repeat
 from aiflow.cli.terminal.layout import wrap
 from aiflow.cli.terminal.lines import event_text, local_now
 from aiflow.cli.terminal.render import clean, heading, is_terminal, is_watched, paint, say, say_at_once, terminal_width
@@ -178,10 +179,10 @@ def show_end(run: Run, texts: Texts) -> None:
         _show_settings(run, texts)
     mending = way_to_mend(code, run.request_id, why.cause if why else None, recommended(run))
     if mending is not None:
-        say(command_line(mending), "  → ")
+        say(command_line(mending.with_settings(settings_to_repeat())), "  → ")
     for advice in message.actions:
         if mending is None or not any(step.includes(mending) for step in advice.steps):
-            say(advice.typed, "  → ")
+            say(advice.with_settings(settings_to_repeat()).typed, "  → ")
 
 
 def _show_why(why: RunError, summary: str, texts: Texts) -> None:
