@@ -73,3 +73,29 @@ def test_init_installs_a_package_that_is_in_src(repository: Path, aiflow: Progra
     settings = aiflow.json("init")["settings"]
     assert settings["worktree.setup"] == "python3 -m venv .venv && .venv/bin/python -m pip install -q -e ."
     assert settings["tests.unit"] == ".venv/bin/python -m unittest discover -q -s tests"
+
+
+@pytest.mark.spec("REQ-6")
+def test_what_is_new_in_a_worktree_is_committed_as_advised(shop: Path, aiflow: Program) -> None:
+    aiflow("run", "RQ-1", "-c", DEMO)
+    worktree = Path(aiflow.json("shell", "RQ-1")["worktree"])
+    shell = shop.parent / "shell.sh"
+    shell.write_text("#!/bin/sh\necho by hand > new.txt\n")
+    shell.chmod(0o755)
+    left = aiflow("shell", "RQ-1", env={"SHELL": str(shell)}).stderr.splitlines()[-1]
+    assert left.endswith("then: aiflow accept RQ-1")
+    assert "--keep-changes" not in left
+    refused = aiflow("accept", "RQ-1", code=6).stderr
+    lines = [f"git -C {worktree} {what}" for what in ("status", "add -A", "commit")]
+    assert re.findall("→ (.*)", refused) == lines
+    for line in lines[1:]:
+        subprocess.run(
+            shlex.split(line), check=True, capture_output=True, env={**aiflow.environ, "GIT_EDITOR": "echo Hand >"}
+        )
+    aiflow("accept", "RQ-1")
+    assert git(shop, "show", "main:new.txt") == "by hand\n"
+    aiflow("run", "ASK", "-c", DEMO, code=5)
+    assert (
+        "If you changed something, continue with it: aiflow resume ASK --keep-changes"
+        in aiflow("shell", "ASK", env={"SHELL": "/bin/true"}).stderr
+    )

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from typing import TYPE_CHECKING
-
-import click
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import target_argument
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.terminal.render import say
+from aiflow.domain.next_action import ActionKind
 from aiflow.errors import BadInputError
-from aiflow.usecases.runs.enter import enter_worktree
+from aiflow.usecases.runs.enter import enter_worktree, way_on_by_hand
 from aiflow.usecases.runs.find import find_run
 from aiflow.usecases.shapes.runs import workplace_shape
 
@@ -46,5 +46,7 @@ def _open(session: CliSession, place: Workplace) -> None:
         subprocess.run([shell], cwd=run.place.path, check=False)
     except OSError as error:
         raise BadInputError(detail=texts("shell.none", shell=shell, problem=error.strerror or str(error))) from None
-    if not place.is_worked_on and not run.accepted_as:
-        click.echo(texts("shell.left", request_id=run.request_id), err=True)
+    way = way_on_by_hand(session.engine(), place)
+    if way is not None:
+        key = "shell.left_done" if way.kind is ActionKind.ACCEPT else "shell.left"
+        say(texts(key, path=shlex.quote(run.place.path), command=way), err=True)

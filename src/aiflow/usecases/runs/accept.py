@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import Actor, decided
@@ -70,12 +71,13 @@ def require_saved(engine: Engine, run: Run) -> None:
     """Refuse while a person has something in the run's worktree that no commit has: it would be left out, or lost."""
     unsaved = engine.merging.has_unsaved(run.place)
     if unsaved:
+        path = shlex.quote(run.place.path)
         raise ConflictError(
             reason_code="WORKTREE_DIRTY",
             request_id=run.request_id,
             run_id=run.run_id,
             detail="\n".join([f"{engine.voice.texts('accept.unsaved')} {run.place.path}", *unsaved[:UNSAVED_SHOWN]]),
-            commands=(shell(f"git -C {run.place.path} status"), shell(f"git -C {run.place.path} commit -a")),
+            commands=tuple(shell(f"git -C {path} {what}") for what in ("status", "add -A", "commit")),
         )
 
 

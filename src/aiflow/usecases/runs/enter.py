@@ -11,7 +11,7 @@ from aiflow.domain.request import RequestId
 from aiflow.domain.runs.stopped import recommended
 from aiflow.errors import ConflictError
 from aiflow.messages.details import words
-from aiflow.usecases.runs.find import newest_run_id
+from aiflow.usecases.runs.find import current, newest_run_id
 from aiflow.usecases.runs.logs import is_worked_on
 
 if TYPE_CHECKING:
@@ -39,6 +39,18 @@ def enter_worktree(engine: Engine, run: Run) -> Workplace:
             commands=(*_ways_to_one(engine, run), NextAction(ActionKind.DIFF, run_id=run.run_id)),
         )
     return Workplace(run, is_worked_on(engine, run))
+
+
+def way_on_by_hand(engine: Engine, place: Workplace) -> NextAction | None:
+    """Return what takes over what a person changed in a worktree, as the run stands now; None if nothing does."""
+    run = current(engine, place.run)
+    is_newest = newest_run_id(engine, RequestId(run.request_id)) == run.run_id
+    if place.is_worked_on or run.accepted_as or not is_newest:
+        return None
+    if run.state is RunState.DONE:
+        return NextAction(ActionKind.ACCEPT, run.request_id)
+    is_waiting = run.state is RunState.NEEDS_INPUT
+    return NextAction(ActionKind.RESUME, run.request_id).having(keep_changes="") if is_waiting else None
 
 
 def _where_it_is(run: Run) -> str:
