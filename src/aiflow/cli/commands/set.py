@@ -11,10 +11,10 @@ from aiflow.cli.options import command as make_command
 from aiflow.cli.options import complete_request, option, request_id_argument
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.terminal.render import say
-from aiflow.cli.warnings import warn_of_dependencies
+from aiflow.cli.warnings import warn_of_dependencies, warn_of_waiting_run
 from aiflow.domain.backlog.metadata import ANY, Change, parse_value
 from aiflow.domain.lifecycle import PERSON_EVENTS
-from aiflow.domain.request import DATE_KEYS, EDITABLE_KEYS, Priority, RequestId, Value
+from aiflow.domain.request import DATE_KEYS, EDITABLE_KEYS, MetadataKey, Priority, RequestId, RequestStatus, Value
 from aiflow.usecases.backlog.edit import edit_request
 from aiflow.usecases.shapes.backlog import edited_shape
 
@@ -66,6 +66,8 @@ def command(
         say(session.texts("set.done", request_id=request_id, key=key, old=old, new=new))
         if key == "depends_on":
             warn_of_dependencies(session, request_id)
+    if not as_json and (key, change.new) == (MetadataKey.STATUS, RequestStatus.READY):
+        warn_of_waiting_run(session, request_id)
 
 
 def _read(session: CliSession, assignment: tuple[str, ...]) -> tuple[str, str]:
