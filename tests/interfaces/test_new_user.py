@@ -99,3 +99,28 @@ def test_what_is_new_in_a_worktree_is_committed_as_advised(shop: Path, aiflow: P
         "If you changed something, continue with it: aiflow resume ASK --keep-changes"
         in aiflow("shell", "ASK", env={"SHELL": "/bin/true"}).stderr
     )
+
+
+@pytest.mark.spec("SEL-5")
+def test_who_makes_ready_what_waits_is_told_how_it_goes_on(shop: Path, aiflow: Program) -> None:
+    aiflow("run", "ASK", "-c", DEMO, code=5)
+    for _ in range(2):  # also where it was ready already
+        noted = aiflow("set", "ASK", "status=ready").stdout
+        assert "ASK will not run (aiflow why ASK)" in noted
+        assert advised(noted, "--answer") == ["resume", "ASK", "--answer", "…"]
+    assert "Note" not in aiflow("set", "RQ-1", "status=ready").stdout
+    assert "Note" not in aiflow("set", "ASK", "status=draft").stdout
+
+
+@pytest.mark.spec("RUN-4", "RUN-5", "RUN-6")
+def test_a_second_failure_in_a_row_advises_no_mere_repetition(shop: Path, aiflow: Program) -> None:
+    failing = ("-c", DEMO, "-c", "tests.unit=false")
+    aiflow(*failing, "run", "RQ-1", code=7)
+    again = aiflow(*failing, "retry-step", "RQ-1", code=7).stdout
+    assert advised(again, "replan") == [*failing, "replan", "RQ-1"]
+    assert "retry-step" not in again
+    assert "retry-step" not in aiflow("report", "RQ-1").stdout.split("RETRY_LIMIT_EXCEEDED")[-1]
+    assert "REPLAN_REQUIRED" in aiflow("retry-step", "RQ-1", "S01", code=4).stderr
+    unknown = aiflow("retry-step", "RQ-1", "S09", code=2).stderr
+    assert "S09" in unknown
+    assert "REPLAN_REQUIRED" not in unknown

@@ -20,7 +20,7 @@ from aiflow.domain.reasons import way_to_mend
 from aiflow.domain.runs.run import SETTINGS_CHANGED
 from aiflow.domain.runs.stopped import recommended
 from aiflow.messages.commands import command_line
-from aiflow.usecases.runs.report import message_facts, words_of
+from aiflow.usecases.runs.report import message_of, words_of
 from aiflow.usecases.shapes.runs import outcome_code
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def show_end(run: Run, texts: Texts) -> None:
         _show_settings(run, texts)
         return
     plain = {"request_id": run.request_id, "branch": run.place.branch}
-    message = texts.message(code, message_facts(run, why, texts) if why else plain)
+    message = message_of(run, why, texts) if why else texts.message(code, plain)
     say(message.title, f"{state}  {code}: ")
     say(message.summary, "  ")
     if why is not None:

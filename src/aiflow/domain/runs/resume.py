@@ -96,9 +96,9 @@ def decide_resume(run: StoppedRun, goal: Goal, step_retries: int) -> Decision:
     if goal.mode is ResumeMode.REPLAN:
         return StartAnew(replaces=run.run_id)
     way = _retry_step(run, goal) if goal.mode is ResumeMode.RETRY_STEP else _resume(run, goal)
-    if goal.is_forced or (isinstance(way, Refused) and run.replan_signal is None):
+    if goal.is_forced or not isinstance(way, GoOn):  # what cannot be done is no matter of a new plan
         return way
-    if isinstance(way, GoOn) and not run.is_mended and (refusal := over_the_limit(run, way, step_retries)):
+    if not run.is_mended and (refusal := over_the_limit(run, way, step_retries)):
         return refusal
     if run.replan_signal is not None:
         return Refused("REPLAN_REQUIRED", detail(f"replan.{run.replan_signal}"), ResumeMode.REPLAN)

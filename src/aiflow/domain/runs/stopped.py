@@ -49,6 +49,17 @@ def is_retried_out(run: Run) -> bool:
     return stopped.has_failed and not may_retry_step(count, run.step_retries)
 
 
+def may_repeat(run: Run) -> bool:
+    """Tell whether a stopped run may go on, or do its step again, without a change by hand and without force."""
+    return not _has_signal(run) and not is_retried_out(run)
+
+
+def _has_signal(run: Run) -> bool:
+    step = run.current_step
+    is_open = step is not None and not run.work.is_done
+    return step is not None and is_open and replan_signal(run.work.stops, step.target_paths) is not None
+
+
 def recommended(run: Run) -> WayOn | None:
     """Return the way on that is open: a new plan where the step's stops call for one, else what its reason says.
 
@@ -61,8 +72,7 @@ def recommended(run: Run) -> WayOn | None:
         return way if way is WayOn.UPDATE else WayOn.ACCEPT
     if run.state is RunState.NEEDS_INPUT and run.error.reason_code not in CATALOGUE:
         return WayOn.RESUME  # a newer aiflow's reason; the run itself says that it goes on
-    step = run.current_step
-    if step is not None and not run.work.is_done and replan_signal(run.work.stops, step.target_paths) is not None:
+    if _has_signal(run):
         return WayOn.REPLAN
     way = way_on(run.error.reason_code, run.error.cause)
     return WayOn.REPLAN if way in (WayOn.RESUME, WayOn.RETRY_STEP) and is_retried_out(run) else way

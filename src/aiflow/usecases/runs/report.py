@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.agents.choices import numbered
 from aiflow.domain.lifecycle import RunEvent, RunState
+from aiflow.domain.next_action import ActionKind
 from aiflow.domain.reasons import reason_for, way_on, way_to_mend
-from aiflow.domain.runs.stopped import recommended
+from aiflow.domain.runs.stopped import may_repeat, recommended
 from aiflow.domain.untrusted.calls import HIDDEN_TEXT, counts_of
 from aiflow.messages.commands import command_line
 from aiflow.messages.details import said_again
@@ -17,9 +18,10 @@ from aiflow.usecases.backlog.hidden_text import hidden_words
 from aiflow.usecases.shapes.usage_words import use_of
 
 if TYPE_CHECKING:
+    from aiflow.domain.next_action import NextAction
     from aiflow.domain.runs.run import Run, RunError
     from aiflow.domain.runs.worktree import LargeFile
-    from aiflow.messages import Texts
+    from aiflow.messages import Message, Texts
     from aiflow.usecases.engine import Engine
 
 ERRORS_VERSION = "1.0"
@@ -38,7 +40,7 @@ def errors_shape(run: Run, texts: Texts, error: RunError | None = None) -> dict[
     row = reason_for(why.reason_code)
     way = (recommended(run) if error is None else None) or way_on(why.reason_code, why.cause)
     action = way_to_mend(why.reason_code, run.request_id, why.cause, way)
-    message, words = texts.message(why.reason_code, message_facts(run, why, texts)), words_of(why, texts)
+    message, words = message_of(run, why, texts), words_of(why, texts)
     return {
         "version": ERRORS_VERSION,
         "request_id": run.request_id,
@@ -62,6 +64,18 @@ def errors_shape(run: Run, texts: Texts, error: RunError | None = None) -> dict[
 def words_of(why: RunError, texts: Texts) -> str:
     """Return what was seen: in the person's language where its facts are known, else as it was recorded."""
     return said_again(why.facts, texts) or why.summary
+
+
+def message_of(run: Run, why: RunError, texts: Texts) -> Message:
+    """Return what a person is told of a stop, without advice that would be refused at once (RUN-4, RUN-5)."""
+    message = texts.message(why.reason_code, message_facts(run, why, texts))
+    if run.state is not RunState.NEEDS_INPUT or why is not run.error or may_repeat(run):
+        return message
+    return message._replace(actions=tuple(each for each in message.actions if not any(map(_repeats, each.steps))))
+
+
+def _repeats(step: NextAction) -> bool:
+    return step.kind in (ActionKind.RESUME, ActionKind.RETRY_STEP) and not step.options
 
 
 def message_facts(run: Run, why: RunError, texts: Texts) -> dict[str, object]:
@@ -151,7 +165,7 @@ def _warning(run: Run, code: str, texts: Texts) -> str:
 
 
 def _why(run: Run, why: RunError, texts: Texts) -> list[str]:
-    message = texts.message(why.reason_code, message_facts(run, why, texts))
+    message = message_of(run, why, texts)
     lines, words = [f"**{message.title}** {message.summary}", ""], words_of(why, texts)
     if words and words not in message.summary:
         lines += [f"> {line}" for line in words.splitlines()] + [""]
