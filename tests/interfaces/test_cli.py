@@ -522,7 +522,7 @@ def test_a_request_broken_in_the_editor_is_kept_and_reported(repository: Path, a
         (["set", "RQ-1", "status=ready", "--expect", "draft"], 4, "EDIT_CONFLICT"),
         (["set", "RQ-1", "priority=P0", "--expect", "P2"], 4, "EDIT_CONFLICT"),
         (["why", "RQ-99"], 2, "REQUEST_NOT_FOUND"),
-        (["show", ""], 2, "REQUEST_NOT_FOUND"),
+        (["show", ""], 2, "INPUT_INVALID"),
         (["show", "\udc80"], 2, "REQUEST_NOT_FOUND"),
         (["nxt"], 2, "INPUT_INVALID"),
         (["next", "--nonsense"], 2, "INPUT_INVALID"),

@@ -63,7 +63,7 @@ def test_a_diff_in_a_pipe_is_a_patch_and_on_a_terminal_commands_nothing(shop: Sh
     assert "more.txt" in aiflow("diff", "RQ-1", "--step", "2").stdout
     assert "greet.txt" not in aiflow("diff", "RQ-1", "--step", "S02").stdout
     assert aiflow("diff", "--stat").stdout.splitlines()[1:] == [
-        "  2 files changed, 3 lines added, 0 deleted",
+        "  Files changed: 2, lines added: 3, deleted: 0",
         "ADDED  DELETED  FILE",
         "+2     -0       greet.txt",
         "+1     -0       more.txt",

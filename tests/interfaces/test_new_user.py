@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from aiflow.cli.views.auto_lines import runs_text
+from aiflow.messages import Texts
 from builders import write_request
 from conftest import Program
 
@@ -124,3 +126,40 @@ def test_a_second_failure_in_a_row_advises_no_mere_repetition(shop: Path, aiflow
     unknown = aiflow("retry-step", "RQ-1", "S09", code=2).stderr
     assert "S09" in unknown
     assert "REPLAN_REQUIRED" not in unknown
+
+
+@pytest.mark.spec("SEL-5")
+def test_a_link_that_is_no_request_is_named_as_a_link(shop: Path, aiflow: Program) -> None:
+    (shop / "requests/OUT.md").symlink_to("/etc/hostname")
+    told = aiflow("why", "OUT").stdout
+    assert "put the file itself in the place of the link requests/OUT.md" in told
+    assert "editor" not in told
+
+
+@pytest.mark.spec("ERR-1")
+def test_a_mistake_in_a_call_is_named_as_it_was_made(shop: Path, aiflow: Program) -> None:
+    assert "No run was found for RUN-nope" in aiflow("logs", "RUN-nope", code=2).stderr
+    empty = aiflow("show", "", code=2).stderr
+    assert "INPUT_INVALID" in empty
+    assert "An id is needed, and this is empty." in empty
+    missing = aiflow("locks", "break", "RQ-1", code=2)
+    assert missing.stderr.startswith("LOCK_NOT_FOUND")
+    assert missing.stdout == ""
+    assert "[break" not in aiflow("locks", "nope", code=2).stderr
+    outside = aiflow("init", "--requests-dir", "/tmp", code=2).stderr
+    assert outside.startswith("INPUT_INVALID: --requests-dir: has to be a folder below the repository's root")
+    assert "aiflow.toml" not in outside
+    assert "-c: requests_dir" in aiflow("init", "-c", "requests_dir=/tmp", code=2).stderr
+    edited = aiflow("edit", "RQ-1", code=2, env={"EDITOR": "false", "VISUAL": "false"}).stderr
+    assert "or give the text with -F." in edited
+
+
+def test_one_run_is_one_run() -> None:
+    assert [runs_text(count, Texts("en")) for count in (0, 1, "1/2")] == ["0 runs", "1 run", "1/2 runs"]
+
+
+def test_what_click_and_the_views_say_is_japanese(shop: Path, aiflow: Program) -> None:
+    edited = aiflow("--lang", "ja", "edit", "RQ-1", code=2, env={"EDITOR": "false", "VISUAL": "false"}).stderr
+    assert "エディターを使えませんでした（false: 編集に失敗しました）" in edited
+    aiflow("run", "RQ-1", "-c", DEMO)
+    assert re.search("受け入れ待ちです（.*前）", aiflow("--lang", "ja", "why", "RQ-1").stdout)

@@ -6,8 +6,7 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import click
-
+from aiflow.cli.words import translate_click
 from aiflow.domain.request import Problem, ProblemKind, Request
 from aiflow.errors import AiflowError, BadInputError
 from aiflow.usecases.backlog.create import NewRequest, check_new, render_request
@@ -32,7 +31,7 @@ class Draft:
         """Open the editor and return what the person made of the request."""
         check_new(self._new)
         before = render_request(self._new, self._session.now())
-        after = _edited(self._session, self.path, before)
+        after = _edited(self._session, self.path, before, "new.no_editor")
         is_untouched = after == before and not (has_body and self._has_title)
         if is_untouched or not after.strip():
             self.path.unlink()
@@ -53,22 +52,25 @@ class OpenText:
 
     def edit(self) -> str:
         """Open the editor and return what the person made of it; an empty file is no request, and nothing is saved."""
-        after = _edited(self._session, self.path, self._before)
+        after = _edited(self._session, self.path, self._before, "edit.no_editor")
         if not after.strip():
             self.path.unlink()
             raise BadInputError(detail=self._session.texts("edit.not_saved"))
         return after
 
 
-def _edited(session: CliSession, path: Path, before: str) -> str:
-    """Let the person edit a text in a file of its own, and return it."""
+def _edited(session: CliSession, path: Path, before: str, trouble: str) -> str:
+    """Let the person edit a text in a file of its own, and return it; `trouble` is the text for having no editor."""
     path.write_bytes(before.encode("utf-8", "surrogateescape"))
+    import click._termui_impl  # click does so only now, too late for its words to be ours
+
+    translate_click(session.texts.language)
     try:
         click.edit(filename=str(path))
     except click.ClickException as error:
         if _saved(path) == before:
             path.unlink()
-        raise BadInputError(detail=session.texts("new.no_editor", problem=error.format_message())) from None
+        raise BadInputError(detail=session.texts(trouble, problem=error.format_message())) from None
     return _saved(path)
 
 

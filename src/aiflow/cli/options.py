@@ -125,6 +125,8 @@ class RequestIdType(click.ParamType[RequestId]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> RequestId:
         """Take the id out of what was typed."""
+        if not value.strip():
+            self.fail(current_texts()("cli.empty_id"), param, ctx)
         return read_id(value, session_of(ctx) if ctx else None)
 
 

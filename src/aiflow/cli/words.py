@@ -108,7 +108,7 @@ class WordedGroup(_Worded, click.Group):
     """A group of commands in two languages."""
 
 
-_CLICK_MODULES = ("core", "decorators", "exceptions", "formatting", "parser", "termui", "types")
+_CLICK_MODULES = ("_termui_impl", "core", "decorators", "exceptions", "formatting", "parser", "termui", "types")
 
 
 def translate_click(language: str) -> None:

@@ -11,6 +11,7 @@ from aiflow.cli.options import option
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.terminal.render import say
 from aiflow.domain.agents.programs import NAMES, AgentTrouble, Login
+from aiflow.errors import BadInputError, SettingsError
 from aiflow.messages.commands import command_line
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def command(session: CliSession, as_json: bool, name: str | None, **options: str
     root = find_repository(session.start)
     session.flags += tuple(f"{_OPTIONS[key]}={value}" for key, value in options.items() if value is not None)
     session.project = project_at(root)
-    site, texts = site_at(root, session.start, session.check_settings(root)), session.texts
+    site, texts = site_at(root, session.start, _settings(session, root, options)), session.texts
     done = init_project(site, name, texts, (session.journal, session.now))
     action = commit_of(done, site.start, "" if session.start == "." else root)
     commit = command_line(action) if action else None
@@ -60,6 +61,22 @@ def command(session: CliSession, as_json: bool, name: str | None, **options: str
         click.echo(texts("init.commit", command=commit))
         click.echo()
     click.echo(texts("init.next"))
+
+
+def _settings(session: CliSession, root: str, options: dict[str, str | None]) -> Settings:
+    """Read the settings; a mistake in an option of this command is told as one of that option."""
+    from aiflow.usecases.shapes.errors import error_facts
+
+    try:
+        return session.check_settings(root)
+    except SettingsError as error:
+        names = {_OPTIONS[key]: f"--{key.replace('_', '-')}" for key, value in options.items() if value is not None}
+        mistakes = error.context.get("problems")
+        if not isinstance(mistakes, list) or any(each["key"] not in names or each["line"] for each in mistakes):
+            raise
+        told = [{**each, "file": names[each["key"]], "key": ""} for each in mistakes]
+        detail = error_facts(SettingsError(problems=told), session.texts)["detail"]
+        raise BadInputError(detail=detail, hint="aiflow init --help") from None
 
 
 def _show_files(done: Initialised, root: str, texts: Texts) -> None:

@@ -11,7 +11,7 @@ from aiflow.cli.options import command as make_command
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.terminal.render import ago, table
 from aiflow.errors import BadInputError
-from aiflow.usecases.runs.locks import break_lock, list_locks
+from aiflow.usecases.runs.locks import break_lock, list_locks, require_lock
 from aiflow.usecases.shapes.runs import broken_lock_shape, lock_list
 
 if TYPE_CHECKING:
@@ -20,9 +20,24 @@ if TYPE_CHECKING:
     from aiflow.usecases.engine import Engine
 
 
+class _Word(click.Argument):
+    """A word of `[break REQUEST]`: one bracket around both, which is no part of either."""
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Return its name as a mistake names it."""
+        return super().get_error_hint(ctx).replace("[", "").replace("]", "")
+
+
 @make_command("locks", is_lenient=True)
-@click.argument("action", type=click.Choice(["break"]), required=False, metavar="[break")
-@click.argument("request_id", type=RequestIdType(), required=False, metavar="REQUEST]", shell_complete=complete_request)
+@click.argument("action", cls=_Word, type=click.Choice(["break"]), required=False, metavar="[break")
+@click.argument(
+    "request_id",
+    cls=_Word,
+    type=RequestIdType(),
+    required=False,
+    metavar="REQUEST]",
+    shell_complete=complete_request,
+)
 @option("--queue", is_flag=True, help="option.locks.queue")
 @option("-y", "--yes", is_flag=True, help="option.locks.yes")
 def command(
@@ -40,6 +55,7 @@ def command(
     if (request_id is None) == (not flags["queue"]):
         raise BadInputError(detail=session.texts("locks.which"), hint="aiflow locks --help")
     name = request_id or "queue"
+    require_lock(engine, request_id)
     if not flags["yes"] and not as_json:
         click.confirm(session.texts("locks.confirm", name=name), abort=True)
     broken = break_lock(engine, request_id)

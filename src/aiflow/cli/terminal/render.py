@@ -144,3 +144,8 @@ def ago(moment: datetime, now: datetime, texts: Texts) -> str:
         if seconds >= length:
             return texts(f"ago.{unit}", count=seconds // length)
     return texts("ago.seconds", count=seconds)
+
+
+def with_age(text: str, moment: datetime | None, now: datetime, texts: Texts) -> str:
+    """Say behind a text how long ago that was, if it is known."""
+    return texts("ago.behind", text=text, when=ago(moment, now, texts)) if moment else text

@@ -189,7 +189,7 @@ def limits_text(limits: Limits, texts: Texts, session: AutoSession | None = None
     shown: list[str] = []
     if limits.session_runs:
         used = f"{session.runs}/" if session else ""
-        shown.append(texts("auto.limit.runs", runs=f"{used}{limits.session_runs}"))
+        shown.append(runs_text(f"{used}{limits.session_runs}", texts))
     if limits.session_minutes:
         shown.append(texts("auto.limit.minutes", minutes=limits.session_minutes))
     if limits.until:
@@ -209,3 +209,8 @@ def limits_text(limits: Limits, texts: Texts, session: AutoSession | None = None
 def worked(session: AutoSession, now: datetime) -> timedelta:
     """Return how long a session has worked, through all its processes."""
     return session.spent + (now - session.started_at)
+
+
+def runs_text(runs: object, texts: Texts) -> str:
+    """Say how many runs."""
+    return texts("auto.limit.run" if str(runs) == "1" else "auto.limit.runs", runs=runs)

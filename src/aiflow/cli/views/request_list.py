@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.cli.terminal.render import ago, say, table
+from aiflow.cli.terminal.render import say, table, with_age
 from aiflow.domain.backlog.explanation import stopped_for
 from aiflow.domain.backlog.selection import lock_barrier
 from aiflow.domain.reasons import BY_HAND
@@ -92,5 +92,4 @@ def _why_blocked(session: CliSession, request: Request, run: RunSummary) -> str:
     if session.is_merged(request.id, run):
         return session.texts("note.merged", request_id=request.id)
     reason = run.why or ("AWAITING_ACCEPTANCE" if run.state == "DONE" else "")
-    when = f", {ago(run.changed_at, session.now(), session.texts)}" if run.changed_at else ""
-    return f"{reason}{when}" if reason else ""
+    return with_age(reason, run.changed_at, session.now(), session.texts) if reason else ""

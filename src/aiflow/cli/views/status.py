@@ -9,7 +9,7 @@ import click
 
 from aiflow.cli.terminal.lines import GREY, Line, LinePart, duration_text, fitted, painted, plain
 from aiflow.cli.terminal.render import ago, is_terminal, terminal_width
-from aiflow.cli.views.auto_lines import worked
+from aiflow.cli.views.auto_lines import runs_text, worked
 from aiflow.messages.commands import command_line
 from aiflow.usecases.shapes.usage_words import spent_text, usage_text
 
@@ -58,7 +58,7 @@ def _cost(spent: SpentLately, texts: Texts) -> str:
     if not spent.runs:
         return texts("overview.none")
     used = spent_text(spent.cost_usd, spent.tokens, texts) or texts("overview.cost.untold")
-    return BETWEEN.join((texts("auto.limit.runs", runs=spent.runs), used))
+    return BETWEEN.join((runs_text(spent.runs, texts), used))
 
 
 def _title(text: str) -> Line:
@@ -141,7 +141,7 @@ def _night(night: AutoSession, session: CliSession) -> Iterator[str]:
     texts, began, ended = session.texts, night.began_at or night.started_at, night.changed_at or session.now()
     yield f"{began.astimezone():%Y-%m-%d %H:%M}"
     yield duration_text(worked(night, ended), texts)
-    yield texts("auto.limit.runs", runs=night.runs)
+    yield runs_text(night.runs, texts)
     yield texts("overview.done", count=night.done)
     if used := usage_text(night.usage, texts):
         yield used

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.cli.terminal.render import ago, clean, heading, paint, say
+from aiflow.cli.terminal.render import clean, heading, paint, say, with_age
 from aiflow.cli.warnings import warn_of_misspelt_keys
 from aiflow.domain.backlog.explanation import LOST_RUN
 from aiflow.domain.next_action import ActionKind
-from aiflow.domain.request import RequestStatus
+from aiflow.domain.request import ProblemKind, RequestStatus
 from aiflow.messages.commands import command_line
 from aiflow.usecases.shapes.backlog import describe
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from aiflow.domain.request import RequestId
     from aiflow.usecases.backlog.why import WhyAnswer
 
+LINKS = (ProblemKind.LINK_OUTSIDE, ProblemKind.BROKEN_LINK)
 MOST_DEPTH = 10  # deeper stations are written below each other
 
 
@@ -36,7 +37,8 @@ def show_why(session: CliSession, why: WhyAnswer) -> None:
     _show_stop(session, first, width)
     _show_task(session, first)
     for file in first.invalid:
-        say(session.texts("why.edit_file", path=clean(file.where)), "    → ")
+        is_link = any(problem.kind in LINKS for problem in file.problems)
+        say(session.texts("why.mend_link" if is_link else "why.edit_file", path=clean(file.where)), "    → ")
     is_archived = first.request is not None and first.request.status is RequestStatus.ARCHIVED
     if not is_archived:  # what somebody put away is not to be mended
         _show_actions(session, first, "    ")
@@ -77,8 +79,9 @@ def _show_stop(session: CliSession, first: Station, width: int) -> None:
     code, run = _waits_with(first), first.run
     if code is None or run is None:
         return
-    when = f", {ago(run.changed_at, session.now(), session.texts)}" if run.changed_at else ""
-    say(session.texts.message(code, {}).title + when, f"  {paint(code.ljust(width), 'yellow')}  ")
+    title, now = session.texts.message(code, {}).title, session.now()
+    told = with_age(title, run.changed_at, now, session.texts)
+    say(told, f"  {paint(code.ljust(width), 'yellow')}  ")
     if session.is_merged(first.request_id, run):
         say(session.texts("why.merged", commit=(run.merging_as or "")[:12]), "  ")
 
@@ -123,8 +126,7 @@ def _sentence(session: CliSession, station: Station, by_id: dict[RequestId, Stat
     run = station.run
     if station.stopped_for and not (run is not None and run.is_active):
         state += f": {station.stopped_for}"
-        if run is not None and run.changed_at is not None:
-            state += ", " + ago(run.changed_at, session.now(), texts)
+        state = with_age(state, run.changed_at if run else None, session.now(), texts)
     sentence = texts("why.chain", state=state, **facts)
     waits_for = [wanted for wanted in station.waits_for if wanted in by_id]
     return sentence + (texts("why.chain_on", ids=", ".join(waits_for)) if waits_for else "")

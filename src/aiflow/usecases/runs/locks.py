@@ -119,12 +119,30 @@ def list_locks(engine: Engine) -> tuple[LockStatus, ...]:
     return tuple(engine.locks.survey())
 
 
+def require_lock(engine: Engine, request_id: RequestId | None) -> None:
+    """Say that there is no such lock, before anybody is asked whether to break it."""
+    meant = _meant(engine, request_id)
+    wanted = (LockType.REQUEST if meant else LockType.QUEUE, meant)
+    if not any((status.lock.lock_type, status.lock.request_id) == wanted for status in list_locks(engine)):
+        raise _no_lock(request_id)
+
+
+def _meant(engine: Engine, request_id: RequestId | None) -> RequestId | None:
+    """Return whose lock is meant; None for the queue's, also by the name it is listed under."""
+    is_queue = request_id == LockType.QUEUE.value and request_id not in engine.locks.held()[0]
+    return None if is_queue else request_id
+
+
+def _no_lock(request_id: RequestId | None) -> NotFoundError:
+    name = request_id or LockType.QUEUE.value
+    return NotFoundError(reason_code="LOCK_NOT_FOUND", name=name, request_id=name)
+
+
 def break_lock(engine: Engine, request_id: RequestId | None) -> LockStatus:
     """Remove a request's lock, or the queue's (None, or the name it is listed under), whoever holds it."""
-    is_queue = request_id == LockType.QUEUE.value and request_id not in engine.locks.held()[0]
-    broken = engine.locks.break_lock(None if is_queue else request_id)
+    broken = engine.locks.break_lock(_meant(engine, request_id))
     if broken is None:
-        raise NotFoundError(reason_code="LOCK_NOT_FOUND", name=request_id or "queue", request_id=request_id or "queue")
+        raise _no_lock(request_id)
     lock = broken.lock
     data = {"asked": "break", "pid": lock.pid, "host": lock.host, "verdict": broken.verdict.value}
     engine.journal.append(decided(engine.time.now(), Actor.PERSON, lock, "LOCK_LOST", **data))
