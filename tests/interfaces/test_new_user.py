@@ -163,3 +163,13 @@ def test_what_click_and_the_views_say_is_japanese(shop: Path, aiflow: Program) -
     assert "エディターを使えませんでした（false: 編集に失敗しました）" in edited
     aiflow("run", "RQ-1", "-c", DEMO)
     assert re.search("受け入れ待ちです（.*前）", aiflow("--lang", "ja", "why", "RQ-1").stdout)
+
+
+@pytest.mark.spec("GIT-1")
+def test_a_head_without_a_branch_is_told_in_the_persons_language(shop: Path, aiflow: Program) -> None:
+    git(shop, "checkout", "-q", "--detach")
+    (shop / "aiflow.toml").write_text('[agent]\nkind = "demo"\n')
+    shown = {language: aiflow("--lang", language, "doctor", code=6).stdout for language in ("en", "ja")}
+    assert "HEAD (detached)" in shown["en"]
+    assert "HEAD（ブランチ以外）" in shown["ja"]
+    assert "detached" not in shown["ja"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.health import Finding, Health
 from aiflow.domain.next_action import ActionKind, NextAction, shell
 from aiflow.errors import AiflowError, EnvironmentProblemError
-from aiflow.messages.details import as_text
+from aiflow.messages.details import as_text, words
 from aiflow.settings import FILE_NAME, Source
 from aiflow.usecases.health.check_agents import check_agents, check_sandbox
 from aiflow.usecases.shapes.usage_words import untold_cost
@@ -118,7 +118,7 @@ def _check_repository(facts: RepositoryFacts) -> Iterator[Finding]:
         yield Finding("repository", Health.FAIL, "NO_COMMITS", "repository.empty", fix=fix)
     else:
         yield Finding("repository", Health.PASS, None, "repository.pass")
-        branch = (("branch", facts.base_branch or "HEAD (detached)"),)
+        branch = (("branch", facts.base_branch or words("base_branch.detached")),)
         if facts.base_commit is None:
             yield Finding(
                 "base_branch", Health.FAIL, "BASE_BRANCH_MISSING", "base_branch.fail", branch, fix=shell("git branch")
