@@ -1,4 +1,7 @@
-"""An agent that empties its environment is found though runner and guard are killed; a person beside it is not touched."""
+"""An agent that empties its environment is found though runner and guard are killed; a person beside it is not touched.
+
+Here without a cgroup; with one: `test_call_cgroups.py`.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,17 @@ note() { echo $1 >> "$0/evaders"; }
 (cd /; exec sleep 1000) & note $!
 (cd /; exec setsid sleep 1000) & note $!
 note $$
-echo ready
+: > "$0/ready"
 exec sleep 1000
 """
-# Nobody who carries the mark is their parent.
-AGENT = '(env -i PATH=/usr/bin:/bin setsid sh -c "$1" "$2" &); sleep 1000; true'
+# Nobody who carries the mark is their parent. There are two who carry it once this is ready.
+AGENT = """
+sleep 1000 &
+(env -i PATH=/usr/bin:/bin setsid sh -c "$1" "$2" &)
+until [ -e "$2/ready" ]; do sleep 0.01; done
+echo ready
+wait
+"""
 
 RUNNER = """
 import os, sys
@@ -39,7 +48,7 @@ from aiflow.adapters.processes.launch import GuardedProcesses
 from aiflow.domain.programs import Program
 folder, cwd, run_id, *argv = sys.argv[1:]
 program = Program(tuple(argv), cwd, {"PATH": "/usr/bin:/bin", "TERM": "dumb"}, run_id, 60, 60)
-GuardedProcesses(folder).run(program, lambda chunk: None if os.write(1, chunk) else None, lambda: False)
+GuardedProcesses(folder, into_cgroup=lambda *_: None).run(program, lambda chunk: os.write(1, chunk), lambda: False)
 """
 
 
@@ -149,7 +158,7 @@ def test_it_is_found_by_a_runner_that_lost_the_guard_alone(stage: Stage) -> None
             os.kill(guard, signal.SIGKILL)
 
     program = Program(stage.agent, str(stage.worktree), ENVIRON, stage.run_id, 60, 60)
-    ended = GuardedProcesses(stage.folder).run(program, hear, lambda: False)
+    ended = GuardedProcesses(stage.folder, into_cgroup=lambda *_: None).run(program, hear, lambda: False)
     assert ended.end is End.GUARD_LOST
     assert ended.leftovers == 5
     assert [is_alive(pid) for pid in stage.evaders()] == [False] * 3

@@ -17,8 +17,9 @@ from typing import IO, TYPE_CHECKING
 
 from aiflow.adapters.files.atomic_files import STATE_DIR, state_dir, translated
 from aiflow.adapters.processes import table
+from aiflow.adapters.processes.cgroups import join_new
 from aiflow.adapters.processes.compiled import ready_to_run
-from aiflow.adapters.processes.guard_notes import SUFFIX, note_of, worktree_of
+from aiflow.adapters.processes.guard_notes import SUFFIX, name_of, note_of, worktree_of
 from aiflow.adapters.processes.watch import GuardAtWork, Watch
 from aiflow.domain.programs import GUARD_MARK, RUN_MARK
 from aiflow.errors import as_problem
@@ -39,9 +40,15 @@ PATIENCE_SECONDS = 8.0
 class GuardedProcesses:
     """Runs programs so that nothing of them outlives the call."""
 
-    def __init__(self, guards_folder: str, grace_seconds: float = GRACE_SECONDS) -> None:
+    def __init__(
+        self,
+        guards_folder: str,
+        grace_seconds: float = GRACE_SECONDS,
+        into_cgroup: Callable[[str, int], str | None] = join_new,
+    ) -> None:
         self._folder = Path(guards_folder).absolute()
         self._grace_seconds = grace_seconds
+        self._into_cgroup = into_cgroup
 
     def run(self, program: Program, output: Hear, should_stop: Callable[[], bool], errors: Hear | None = None) -> Ended:
         """Run a program to its end, what it says handed over as it comes; `should_stop` is asked every 0.2 s.
@@ -95,11 +102,13 @@ class GuardedProcesses:
                 start_new_session=True,
             )
             kept.pop_all()
+            # It waits to be told what to run: whatever it starts is in there from the beginning.
+            cgroup = self._into_cgroup(name_of(str(liveness)), process.pid)
             started_at = table.started_at(process.pid)
             with contextlib.suppress(OSError):  # on a full disk the guard is still known by its mark
-                os.write(alive, note_of(process.pid, started_at, worktree_of(program)))
+                os.write(alive, note_of(process.pid, started_at, worktree_of(program), cgroup))
         patience = self._grace_seconds + PATIENCE_SECONDS
-        return GuardAtWork(process, tell, status, said, liveness, started_at, patience)
+        return GuardAtWork(process, tell, status, said, liveness, started_at, patience, cgroup)
 
     def _make_folder(self) -> Path:
         """Make the guards' folder, hidden from git where it is part of a checkout's state."""

@@ -1,7 +1,8 @@
 """Ending what a dead runner left behind, before anybody takes its place (LCK-4, AGT-5).
 
 A guard that lives ends everything by itself and then lets go of its liveness file; only where the guard was lost too
-are processes looked for: by the mark they carry, and by where they work, for one may have emptied its environment.
+are processes looked for: in its call's cgroup where there was one, by the mark they carry, and by where they work, for
+one may have emptied its environment.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.adapters.files.atomic_files import translated
 from aiflow.adapters.files.guard_files import is_held
-from aiflow.adapters.processes import table
+from aiflow.adapters.processes import cgroups, table
 from aiflow.adapters.processes.guard_notes import liveness_files, read_note
 from aiflow.domain.process import Seen, is_persons, left_by_call
 from aiflow.domain.programs import GIT_MARK, GUARD_MARK, RUN_MARK
@@ -36,14 +37,19 @@ def end_leftovers(guards_folder: str, run_id: str, since: float | None) -> int:
     with translated(guards_folder):
         if not _wait(lambda: not are_guards_at_work(guards_folder, run_id), GUARD_SECONDS):
             _kill_guards(guards_folder, run_id)
-        ended = sweep(RUN_MARK, run_id, since)
-        notes = [read_note(path) for path in liveness_files(guards_folder, run_id) if not is_held(path)]
-        ended += sum(sweep_worktree(note.folder, run_id, note.started_at) for note in notes if note)
+        free = [read_note(path) for path in liveness_files(guards_folder, run_id) if not is_held(path)]
+        notes = [note for note in free if note]
+        ended = sum(cgroups.end_members(note.cgroup, note.pid) for note in notes)
+        ended += sweep(RUN_MARK, run_id, since)
+        ended += sum(sweep_worktree(note.folder, run_id, note.started_at) for note in notes)
         # Git ends by itself soon after its caller; killed in the middle it would leave its own locks behind.
         _wait(lambda: not _targets(GIT_MARK, run_id, since), GIT_SECONDS)
         ended += sweep(GIT_MARK, run_id, since)
         for path in liveness_files(guards_folder, run_id):
             _remove_if_free(path)
+        for note in notes:
+            cgroups.remove(note.cgroup)
+        cgroups.remove_empty()
     return ended
 
 

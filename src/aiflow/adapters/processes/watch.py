@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.processes import cgroups
 from aiflow.adapters.processes.guard_notes import worktree_of
 from aiflow.adapters.processes.leftovers import sweep, sweep_worktree
 from aiflow.domain.programs import RUN_MARK, End, Ended
@@ -40,6 +41,7 @@ class GuardAtWork:
     liveness: Path
     started_at: float | None
     patience_seconds: float
+    cgroup: str | None
 
     def write(self, data: bytes) -> None:
         """Tell it something; if it died meanwhile, the end of its status says so."""
@@ -53,6 +55,7 @@ class GuardAtWork:
             os.close(fd)
         self.process.wait()
         self.liveness.unlink(missing_ok=True)
+        cgroups.remove(self.cgroup)
 
 
 class Watch:
@@ -91,6 +94,7 @@ class Watch:
             self._check(time.monotonic())
         # Without a subreaper, who forks twice gets away from the guard; without a guard everybody does.
         if self._is_lost or sys.platform != "linux":
+            self.swept += cgroups.end_members(self.guard.cgroup, self.guard.process.pid)
             self.swept += sweep(RUN_MARK, self.program.run_id, self.guard.started_at)
             self.swept += sweep_worktree(worktree_of(self.program), self.program.run_id, self.guard.started_at)
         for fd in self.hear:
