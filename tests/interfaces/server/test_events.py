@@ -92,15 +92,15 @@ def test_a_run_of_a_terminal_shows_with_its_log_and_its_end(up: Served, aiflow: 
     held = seen[-1]["held"]
     go.touch()
     seen += stream.until("run", state="DONE")
-    at_work.join()
     run_id = seen[-1]["run_id"]
+    seen += stream.until("locks", held=[])  # what is seen at once is told in any order
+    at_work.join()
     assert held == [{"request_id": "RQ-1", "run_id": run_id, "is_stale": False}]
     sizes = [event["size"] for event in seen if event.kind == "log" and event["run_id"] == run_id and event["n"] == 0]
     assert sizes == sorted(set(sizes))
     assert sizes
     moves = [event for event in seen if event.kind == "activity" and event["kind"] == "transition"]
     assert {event["run_id"] for event in moves} == {run_id}
-    assert stream.until("locks", held=[])
 
 
 def test_a_request_that_an_editor_saved_is_named(up: Served, repository: Path) -> None:
