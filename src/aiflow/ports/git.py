@@ -31,6 +31,12 @@ class Workspaces(Protocol):
     def prepare(self, place: Place, tip: str) -> bool:
         """Make the worktree on its branch, at a commit if the branch does not exist yet; True if it had to be made."""
 
+    def note_set_up(self, place: Place, *, is_known: bool) -> None:
+        """Write down what set-up made; or forget it, where nobody knows what an agent made of it (not `is_known`)."""
+
+    def is_as_set_up(self, place: Place, tip: str) -> bool:
+        """Tell whether what set-up made is as it was, at the branch's tip; if so, what git ignores beside it goes."""
+
     def is_intact(self, place: Place) -> bool:
         """Tell whether the worktree is there and git knows it."""
 

@@ -433,6 +433,10 @@ def _hidden(scene: Scene) -> None:
     scene.at("update-index", "--assume-unchanged", "a.txt")
 
 
+def _skipped(scene: Scene) -> None:
+    scene.at("update-index", "--skip-worktree", "a.txt")
+
+
 def _index_broken(scene: Scene) -> None:
     write(scene.admin() / "index", "garbage")
 
@@ -496,6 +500,7 @@ def _conflict(scene: Scene, *args: str) -> None:
         (_half_staged, None),
         (_forced_ignored, None),
         (_hidden, None),
+        (_skipped, None),
         (_index_broken, None),
         (_index_gone, None),
         (_index_locked, None),
@@ -1389,3 +1394,101 @@ def test_no_git_of_ours_heeds_the_settings_that_an_agent_gave_a_submodule(scene:
         assert ({file.path for file in changes.files}, changes.submodules) == ({".gitmodules", "c.txt"}, ("sub",))
         workspaces.keep_unfinished(scene.place, first, "refs/aiflow/wip/x")
     assert not (tmp_path / "escaped").exists()
+
+
+# --- what set-up made ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def set_up(found: Scene) -> Scene:
+    """Give a worktree in which set-up made things, and a file was copied."""
+    write(found.tree / "build/lib/one")
+    write(found.tree / "lib/two.log")
+    write(found.tree / "plain/three")
+    write(found.tree / "build/copied/.env")
+    (found.tree / "build/link").symlink_to(found.root)
+    found.place = replace(found.place, copied=("build/copied",))
+    found.git.note_set_up(found.place, is_known=True)
+    return found
+
+
+@pytest.mark.spec("GIT-3", "GIT-4")
+def test_what_came_since_set_up_is_removed_and_no_link_followed(set_up: Scene) -> None:
+    before, theirs = files_of(set_up.tree), files_of(set_up.root)
+    write(set_up.tree / "build/lib/deep/er/new").chmod(0o400)
+    (set_up.tree / "build/lib/deep/er").chmod(0o500)
+    (set_up.tree / "lib/new.log").symlink_to(set_up.root)
+    (set_up.tree / "lib/empty").mkdir()
+    git(set_up.tree, "init", "-q", "build/nested")
+    write(set_up.tree / "plain/forced")
+    set_up.at("add", "-f", "plain/forced")
+    write(set_up.tree / "build/copied/more")
+    assert set_up.anew().is_as_set_up(set_up.place, set_up.base)
+    assert files_of(set_up.tree) == before | {"build/copied/more": files_of(set_up.tree)["build/copied/more"]}
+    assert not (set_up.tree / "lib/empty").exists()
+    assert not (set_up.tree / "build/nested").exists()
+    assert files_of(set_up.root) == theirs
+
+
+def _touched(scene: Scene) -> None:
+    os.utime(scene.tree / "build/lib/one")
+
+
+def _opened_up(scene: Scene) -> None:
+    (scene.tree / "lib/two.log").chmod(0o755)
+
+
+def _unlinked(scene: Scene) -> None:
+    (scene.tree / "plain/three").unlink()
+
+
+def _linked_elsewhere(scene: Scene) -> None:
+    (scene.tree / "build/link").unlink()
+    (scene.tree / "build/link").symlink_to(scene.tree)
+
+
+def _list_torn(scene: Scene) -> None:
+    path = Path(f"{scene.tree}.set-up")
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+def _not_known(scene: Scene) -> None:
+    scene.git.note_set_up(scene.place, is_known=False)
+
+
+def _worktree_inside(scene: Scene) -> None:
+    git(scene.root, "worktree", "add", "-q", "--detach", str(scene.tree / "build/other"))
+
+
+def _sparse(scene: Scene) -> None:
+    git(scene.root, "config", "core.sparseCheckout", "true")
+
+
+@pytest.mark.spec("GIT-3", "GIT-4")
+@pytest.mark.parametrize(
+    "deed",
+    [
+        _touched,
+        _opened_up,
+        _unlinked,
+        _linked_elsewhere,
+        _list_torn,
+        _not_known,
+        _worktree_inside,
+        _sparse,
+    ],
+)
+def test_a_worktree_that_is_not_as_set_up_left_it_stays_untouched(set_up: Scene, deed: Callable[[Scene], None]) -> None:
+    write(set_up.tree / "build/new")
+    deed(set_up)
+    before = files_of(set_up.tree)
+    assert not set_up.anew().is_as_set_up(set_up.place, set_up.base)
+    assert files_of(set_up.tree) == before
+
+
+@pytest.mark.spec("RUN-3")
+def test_what_a_sparse_checkout_leaves_out_is_no_deletion(found: Scene) -> None:
+    found.at("sparse-checkout", "set", "--no-cone", "/*", "!/lib/")
+    assert not (found.tree / "lib").exists()
+    write(found.tree / "a.txt", "changed\n")
+    assert [file.path for file in found.git.collect(found.place, found.base).files] == ["a.txt"]

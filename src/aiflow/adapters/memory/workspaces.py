@@ -83,6 +83,13 @@ class MemoryWorkspaces:
         repository.worktrees[place.path] = MemoryWorktree(dict(repository.files_of(made)), place.branch)
         return True
 
+    def note_set_up(self, place: Place, *, is_known: bool) -> None:
+        """Write down what set-up made: nothing is ignored here."""
+
+    def is_as_set_up(self, place: Place, tip: str) -> bool:  # noqa: ARG002 - the port's
+        """Tell whether what set-up made is as it was: nothing is ignored here."""
+        return True
+
     def is_intact(self, place: Place) -> bool:
         """Tell whether the worktree is there and git knows it."""
         return place.path in self._repository.worktrees

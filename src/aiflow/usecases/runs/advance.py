@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.agents.answers import Role
+from aiflow.domain.lifecycle import RunState
 from aiflow.domain.next_action import ActionKind, NextAction
 from aiflow.domain.runs.agent_events import quota_waited
 from aiflow.domain.runs.events import SETUP, crashed, failure, noted, prepared, step_done, stopped, tested, testing
@@ -91,21 +92,30 @@ def _prepare(work: Work) -> None:
     """Make the worktree, or make it anew, and set it up (GIT-1, GIT-4)."""
     run, engine = work.run, work.engine
     was_made = work.workspace.prepare(run.place, run.tip)
+    command = engine.settings.text("worktree.setup")
+    is_known = bool(command.strip()) and not run.work.kept and (was_made or _is_untouched(work))
     if was_made and run.work.kept:
         work.workspace.restore(run.place, run.step_base, run.work.kept)
     elif run.work.merges and not run.work.kept and not run.visit.calls:  # the merge is not laid out yet
         work.workspace.go_back(run.place, run.step_base, retry_ref(run.run_id, run.current_step_id or "", 0))
     engine.workshop.copy(engine.settings.texts("worktree.copy"), run.place.path)
-    command = engine.settings.text("worktree.setup")
     if command.strip():
         work.save(noted(run, SETUP, engine.time.now(), note=engine.mask(command)))
         if not _set_up(work, command):
             return
         # What the set-up made is for the tools: no step may commit it, and no tidying may take it away.
+        only_copied = replace(run.place, copied=tuple(engine.settings.texts("worktree.copy")))
+        work.workspace.note_set_up(only_copied, is_known=is_known)
         made = work.workspace.untracked(run.place) if not run.work.kept else ()
         place = replace(run.place, copied=tuple(dict.fromkeys((*run.place.copied, *made))))
         run = replace(work.run, place=place)
     work.save(prepared(run, engine.time.now()))
+
+
+def _is_untouched(work: Work) -> bool:
+    """Tell whether no agent was in the worktree yet, or left nothing beside its commits that set-up did not make."""
+    tip = work.workspace.tip(work.run.place)
+    return work.run.state is RunState.INIT or (tip is not None and work.workspace.is_as_set_up(work.run.place, tip))
 
 
 def _set_up(work: Work, line: str) -> bool:

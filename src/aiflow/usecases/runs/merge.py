@@ -177,7 +177,7 @@ def _test(work: Work, commit: str) -> RunError | None:
         return None
     setup = engine.settings.text("worktree.setup")
     tip = work.workspace.tip(run.place)
-    if tip is not None and _fits(work, commit):
+    if tip is not None and _fits(work, commit) and work.workspace.is_as_set_up(run.place, tip):
         work.save(accepting(run, engine.time.now(), IN_PLACE))
         try:
             work.workspace.restore(run.place, tip, commit)

@@ -17,7 +17,7 @@ from aiflow.adapters.git.cleaning.leftovers import GONE, RUN_ID, Places, find_re
 from aiflow.adapters.git.git_cli import Git
 from aiflow.adapters.git.git_files import clear_ref_lock, read_ref
 from aiflow.adapters.git.merging.checkouts import find_uses, what_rewrites
-from aiflow.adapters.git.worktrees.making_and_removing import forget_worktree, free_name, remove_tree
+from aiflow.adapters.git.worktrees.making_and_removing import forget_worktree, free_name, remove_tree, set_up_list
 from aiflow.adapters.git.worktrees.unsaved_work import is_mounted_in, state_of
 from aiflow.domain.clean.cleaning import Item, ItemKind
 from aiflow.domain.clean.leftovers import TreeState
@@ -112,9 +112,12 @@ class LocalHousekeeping:
         trees, results, runs = self._places.trees, self._places.results, self._places.runs
         if not _is_plain(path, parent) or not (parent in (trees, results) or parent.startswith(f"{runs}/")):
             raise EnvironmentProblemError(path=path, problem=words("path.leads_elsewhere"))
+        if os.path.isdir(path) and is_mounted_in(path):
+            raise EnvironmentProblemError(path=path, problem=words("path.mounted"))
+        if parent == trees:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(set_up_list(path))
         if os.path.isdir(path):
-            if is_mounted_in(path):
-                raise EnvironmentProblemError(path=path, problem=words("path.mounted"))
             name = f"{item.run_id}{GONE}" if parent == trees else f".{item.run_id}{GONE}"
             os.rename(path, free_name(os.path.join(trees if parent == trees else runs, name)))
         elif parent != trees:

@@ -77,6 +77,11 @@ def _forget_half_made(common: str, path: str) -> None:
             remove_tree(entry)
 
 
+def set_up_list(path: str) -> str:
+    """Return the file beside a worktree that lists what set-up made in it; it goes before the worktree does."""
+    return f"{path}.set-up"
+
+
 def branch_ref(place: Place) -> str:
     """Return the ref of a run's branch."""
     return f"refs/heads/{place.branch}"
@@ -111,6 +116,8 @@ def _remove(path: str, precious: tuple[str, ...], *, keeps_work: bool = True) ->
     if any(os.path.commonpath([os.path.realpath(each), real]) == real for each in precious):
         raise AiflowError(path=path)
     try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(set_up_list(path))
         if os.path.islink(path) or os.path.isfile(path):
             os.unlink(path)
         elif os.path.isdir(path) and keeps_work and may_hold_work(path):

@@ -64,11 +64,32 @@ def links_in(git: Git, index: str) -> list[bytes]:
 
 
 def show_hidden(git: Git) -> None:
-    """Take back `update-index --assume-unchanged`, which would keep changes out of the commit."""
+    """Take back `update-index --assume-unchanged` and `--skip-worktree`: they keep changes out of the commit.
+
+    Where only a part of the repository is checked out, what is not there was skipped by git itself, and stays so.
+    """
     entries = git.run("ls-files", "-v", "-z").items
     hidden = [entry[2:] for entry in entries if entry[:1].islower()]
     if hidden:
         git.run("update-index", "--no-assume-unchanged", "-z", "--stdin", stdin=joined(hidden))
+    skipped = [entry[2:] for entry in entries if entry[:1] in b"Ss"]
+    if skipped and is_sparse(git):
+        skipped = [path for path in skipped if os.path.lexists(os.path.join(os.fsencode(git.cwd), path))]
+    if skipped:
+        git.run("update-index", "--no-skip-worktree", "-z", "--stdin", stdin=joined(skipped))
+
+
+def is_sparse(git: Git) -> bool:
+    """Tell whether git was told to check out only a part of the repository."""
+    return git.run("config", "--bool", "core.sparseCheckout", ok=(0, 1)).word == "true"
+
+
+def fill_index(git: Git, index: str, since: str) -> None:
+    """Fill the index from a commit, whatever was staged or hidden before; the files stay as they are."""
+    if git.run("reset", "--quiet", "--mixed", since, ok=(0, 128)).code:  # an index that cannot be read
+        os.unlink(index)
+        git.run("reset", "--quiet", "--mixed", since)
+    show_hidden(git)
 
 
 def tracked_among(git: Git, copied: Iterable[str]) -> list[bytes]:

@@ -32,7 +32,7 @@ def state_of(git: Git, common: str, place: Place, kept: str | None) -> TreeState
     """Look at a worktree's folder, which is there, no link and in its place."""
     if not os.path.isdir(place.path):
         return TreeState.UNKNOWN
-    if (foreign := _what_is_foreign(place.path, common)) is not None:
+    if (foreign := what_is_foreign(place.path, common)) is not None:
         return foreign
     checkout = find_checkout(place.path, common)
     if checkout is None:
@@ -54,7 +54,7 @@ def _state(git: Git, checkout: GitCheckout, place: Place, kept: str | None) -> T
     return TreeState.SAVED if is_saved else TreeState.UNSAVED
 
 
-def _what_is_foreign(path: str, common: str) -> TreeState | None:
+def what_is_foreign(path: str, common: str) -> TreeState | None:
     """Name what in a worktree's folder is no part of it, and must not go with it."""
     if is_mounted_in(path):
         return TreeState.MOUNTED

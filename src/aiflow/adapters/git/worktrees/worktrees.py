@@ -6,7 +6,6 @@ index that nobody touched since it matched a commit needs no reset.
 
 from __future__ import annotations
 
-import os
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,15 +17,16 @@ from aiflow.adapters.git.repository_facts import commit_of, look, readable, trac
 from aiflow.adapters.git.worktrees.folding import take_back
 from aiflow.adapters.git.worktrees.large_files import as_facts, find_large, tree_with
 from aiflow.adapters.git.worktrees.making_and_removing import branch_ref, make_worktree
+from aiflow.adapters.git.worktrees.set_up_files import is_as_set_up, note_set_up
 from aiflow.adapters.git.worktrees.staging import (
     back_to_index,
     changed_beside,
     clean_untracked,
     copied_paths,
     differing,
+    fill_index,
     links_in,
     put_back_refused,
-    show_hidden,
     stage_everything,
     tracked_among,
 )
@@ -88,6 +88,17 @@ class GitWorkspaces:
         checkout = self._enter(place)
         git = self._inside(checkout)
         return untracked_in(git, links_in(git, checkout.index))
+
+    def note_set_up(self, place: Place, *, is_known: bool) -> None:
+        """Write down what set-up made; or forget it, where nobody knows what an agent made of it (not `is_known`)."""
+        note_set_up(self._inside(self._enter(place)), copied_paths(place.copied), is_known=is_known)
+
+    def is_as_set_up(self, place: Place, tip: str) -> bool:
+        """Tell whether what set-up made is as it was, at the branch's tip; if so, what git ignores beside it goes."""
+        checkout = self._enter(place)
+        self._take_back(place, checkout, tip)
+        fill_index(self._inside(checkout), checkout.index, tip)
+        return is_as_set_up(self._inside(checkout), self._common)
 
     def is_intact(self, place: Place) -> bool:
         """Tell whether the worktree is there and git knows it."""
@@ -260,11 +271,7 @@ class GitWorkspaces:
     def _stage_since(self, place: Place, checkout: GitCheckout, since: str) -> list[str]:
         """Fill the index from a commit and what is in the worktree, whatever was staged before."""
         if self._matching.get(place.path) != (since, checkout.signature()):
-            git = self._inside(checkout)
-            if git.run("reset", "--quiet", "--mixed", since, ok=(0, 128)).code:  # an index that cannot be read
-                os.unlink(checkout.index)
-                git.run("reset", "--quiet", "--mixed", since)
-            show_hidden(git)
+            fill_index(self._inside(checkout), checkout.index, since)
         return self._stage(place, checkout)
 
     def _stage(self, place: Place, checkout: GitCheckout) -> list[str]:
