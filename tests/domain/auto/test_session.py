@@ -21,12 +21,13 @@ from aiflow.domain.auto.session import (
     record_end,
     record_failed_start,
 )
-from aiflow.domain.auto.stopping import Limits, StopRequest, minutes_left, strongest, why_stop, worn_out
+from aiflow.domain.auto.stopping import Limits, StopRequest, barred, minutes_left, strongest, why_stop
 from aiflow.domain.health import Health
 from aiflow.domain.lifecycle import AutoRunEvent, AutoRunState, RunOutcome, RunState
 from aiflow.domain.reasons import CATALOGUE
+from aiflow.domain.request import RequestId
 from aiflow.errors import TransitionError
-from builders import NOW
+from builders import NOW, run
 
 NEVER = Limits(stop_after_needs_input=0, stop_after_failed=0)
 
@@ -59,7 +60,7 @@ def test_a_lost_run_is_named_and_counts_as_nothing() -> None:
     named = [(each.request_id, each.run_id, each.outcome, each.reason_code) for each in after_it.results]
     assert named == [("RQ-1", "RUN-1", RunOutcome.FAILED, "RUN_LOST")]
     often = session(results=after_it.results * 5)
-    assert worn_out(often) == frozenset()
+    assert barred(often, {}) == frozenset()
     assert why_stop(often, Limits(stop_after_needs_input=1, stop_after_failed=1, session_runs=1), NOW) is None
 
 
@@ -268,10 +269,16 @@ def test_the_results_say_what_came_of_each() -> None:
     assert current.current is None
 
 
-@pytest.mark.spec("RUN-14")
-def test_a_request_that_is_ready_again_and_again_is_worn_out_some_time() -> None:
-    assert worn_out(after("DONE", "DONE")) == frozenset()
-    assert worn_out(record_failed_start(after("DONE", "DONE", "FAILED"), "RQ-2")) == {"RQ-1"}
+@pytest.mark.spec("AUT-2", "RUN-14")
+@pytest.mark.parametrize("latest", ["SENT_BACK", "MERGE_CONFLICT", None])
+def test_what_came_to_an_end_is_barred_unless_it_is_sent_back_and_then_some_time(latest: str | None) -> None:
+    runs = {RequestId("RQ-1"): run("FAILED" if latest else "DONE", reason_code=latest)}
+    assert barred(session(), runs) == frozenset()
+    for ends, is_barred in ((["DONE"], False), (["DONE", "FAILED"], False), (["DONE", "FAILED", "NEEDS_INPUT"], True)):
+        expected = {"RQ-1"} if is_barred or latest != "SENT_BACK" else set()
+        assert barred(after(*ends), runs) == expected
+        assert barred(record_failed_start(after(*ends), "RQ-2"), runs) == {*expected, "RQ-2"}
+    assert barred(after("DONE"), {}) == {"RQ-1"}
     assert never_again(session(not_again=frozenset({"RQ-2"})), "RQ-1").not_again == {"RQ-1", "RQ-2"}
 
 

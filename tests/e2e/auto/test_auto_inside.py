@@ -34,6 +34,7 @@ from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.ports import Lease
 from aiflow.usecases.auto import run as auto_run_module
 from aiflow.usecases.read_backlog import read_backlog
+from aiflow.usecases.runs.accept import send_back
 from aiflow.usecases.runs.start import start_run
 from builders import typed
 from e2e.bench import Bench
@@ -332,13 +333,33 @@ def test_a_request_that_is_never_to_be_had_counts_as_a_start_that_failed(night: 
     assert [request_id for request_id, _ in night.decisions()] == ["RQ-1"] * 3 + ["RQ-2", "RQ-3", "RQ-4", None]
 
 
-@pytest.mark.spec("RUN-14")
-def test_a_request_that_becomes_ready_by_itself_is_not_run_for_ever(night: Night) -> None:
+RAN_ALREADY = "already ran in this auto-run, but is ready again: the next one would run it once more"
+
+
+@pytest.mark.spec("AUT-2", "RUN-14")
+def test_a_request_that_becomes_ready_by_itself_is_not_run_again(night: Night) -> None:
     night.answers["RQ-1"] = first(lambda: night.bench.add_request("RQ-1"))
     summary = night.auto(session_runs=9)
-    assert night.ran == ["RQ-1", "RQ-1", "RQ-1", "RQ-2", "RQ-3", "RQ-4"]
+    assert night.ran == ["RQ-1", "RQ-2", "RQ-3", "RQ-4"]
     assert summary.session.reason_code == NOTHING
-    assert [each.text for each in summary.unreached] == ["ran several times in this auto-run and is ready again"]
+    assert [(each.request_id, each.text) for each in summary.unreached] == [("RQ-1", RAN_ALREADY)]
+
+
+@pytest.mark.spec("AUT-2", "REQ-6", "RUN-14")
+def test_what_a_person_sends_back_is_run_again_within_bounds(night: Night) -> None:
+    engine, one = night.engine(), RequestId("RQ-1")
+
+    def send_it_back(status: AutoStatus) -> None:
+        latest = engine.runs.latest([one]).get(one)
+        if status.session.results[-1:] and latest is not None and latest.state is RunState.DONE:
+            run = engine.runs.load(one, latest.run_id)
+            assert run is not None
+            send_back(engine, run, "Not like this.")
+
+    night.watch = send_it_back
+    summary = night.auto(session_runs=9)
+    assert night.ran == ["RQ-1", "RQ-1", "RQ-1", "RQ-2", "RQ-3", "RQ-4"]
+    assert [(each.request_id, each.text) for each in summary.unreached] == [("RQ-1", RAN_ALREADY)]
 
 
 # --- beside others ---------------------------------------------------------------------------------------------------

@@ -108,6 +108,31 @@ def test_a_night_goes_on_while_people_switch_branches_edit_pull_and_write_reques
     assert changed == {"app.txt", *(f"requests/RQ-{number}.md" for number in (1, 2, 3, 4))}
 
 
+@pytest.mark.spec("AUT-2")
+def test_a_stash_that_makes_requests_ready_again_has_nothing_run_or_merged_twice(bench: Bench) -> None:
+    configure(bench)
+    for number in (2, 3, 4):
+        bench.add_request(f"RQ-{number}")
+    bench.commit()
+    bench.agent.does("implementer", HELD)
+    process = bench.start("auto", "--json")
+    let_go(bench, "RQ-1", "RQ-2", "RQ-4")
+    wait_for(bench, process, "RQ-3")
+    bench.git("stash")
+    assert [bench.status(f"RQ-{number}") for number in (1, 2, 3)] == ["ready"] * 3
+    let_go(bench, "RQ-3")
+
+    shape = end(process)
+    assert [each["request_id"] for each in shape["results"]] == ["RQ-1", "RQ-2", "RQ-3", "RQ-4"]
+    assert [bench.status(f"RQ-{number}") for number in (1, 2, 3, 4)] == [*["ready"] * 3, "done"]
+    assert [each["request_id"] for each in shape["unreached"]] == ["RQ-1", "RQ-2", "RQ-3"]
+    assert all(each["text"].startswith("already ran in this auto-run") for each in shape["unreached"])
+    # RQ-3 was taken back from `running` meanwhile: its work waits to be accepted by a person.
+    assert [each["outcome"] for each in shape["results"]] == [*["accepted"] * 2, "awaiting_acceptance", "accepted"]
+    merges = bench.git("log", "--merges", "--format=%s", "main").splitlines()
+    assert merges == [f"Merge RQ-{number}: RQ-{number}" for number in (4, 2, 1)]
+
+
 @pytest.mark.spec("AUT-5", "AUT-1")
 def test_the_base_is_named_at_the_start_at_each_run_and_at_each_acceptance(bench: Bench) -> None:
     configure(bench)

@@ -13,9 +13,13 @@ from aiflow.domain.health import Health
 from aiflow.domain.run_summary import LOST
 
 if TYPE_CHECKING:
-    from aiflow.domain.auto.session import AutoSession
+    from collections.abc import Mapping
 
-# A request that is ready again and again without having been sent back is not worked on for ever (RUN-14).
+    from aiflow.domain.auto.session import AutoSession
+    from aiflow.domain.request import RequestId
+    from aiflow.domain.run_summary import RunSummary
+
+# A request that is sent back again and again is not worked on for ever (RUN-14).
 MOST_RUNS_EACH = 3
 
 
@@ -61,10 +65,16 @@ class Limits:
         return Ceilings(self.session_cost_usd, self.session_tokens, self.session_agent_calls)
 
 
-def worn_out(session: AutoSession) -> frozenset[str]:
-    """Return the requests that have had all the runs one session gives them (RUN-14)."""
+def barred(session: AutoSession, latest: Mapping[RequestId, RunSummary]) -> frozenset[str]:
+    """Return the requests that the session does not pick any more, ready or not, from their latest runs (AUT-2).
+
+    What it brought to an end has had its run: a file that says `ready` again may come from a stash or another branch.
+    Only to send a run back is a person's wish for a further one, within bounds (RUN-14).
+    """
     runs = Counter(result.request_id for result in session.results if result.reason_code != LOST)
-    return frozenset(request_id for request_id, count in runs.items() if count >= MOST_RUNS_EACH)
+    sent_back = {request_id for request_id, run in latest.items() if run.reason_code == "SENT_BACK"}
+    ended = (each for each, count in runs.items() if count >= (MOST_RUNS_EACH if each in sent_back else 1))
+    return session.not_again.union(ended)
 
 
 def why_stop(session: AutoSession, limits: Limits, now: datetime, health: Health = Health.PASS) -> str | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.auto.session import Started, Upcoming
-from aiflow.domain.auto.stopping import Limits, worn_out
+from aiflow.domain.auto.stopping import Limits, barred
 from aiflow.domain.backlog.selection import digest, select_next
 from aiflow.domain.lifecycle import AutoRunEvent
 from aiflow.domain.lock import Lock
@@ -196,10 +196,8 @@ def _look(shift: Shift) -> _Look:
     # That we hold the queue keeps nobody from being selected by us.
     backlog = replace(read_backlog(engine.backlog, with_all_runs=False), queue_lock=None)
     selection = select_next(backlog)
-    # Whoever is sent back is a person's wish each time; what becomes ready by itself is not run for ever.
-    sent_back = {request_id for request_id, run in backlog.runs.items() if run.reason_code == "SENT_BACK"}
-    barred = session.not_again | (worn_out(session) - sent_back)
-    runnable = tuple(request for request in selection.runnable if request.id not in barred)
+    not_again = barred(session, backlog.runs)
+    runnable = tuple(request for request in selection.runnable if request.id not in not_again)
     return _Look(with_interrupted(backlog, engine.locks), selection.ready, runnable)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.auto.session import Upcoming
-from aiflow.domain.auto.stopping import worn_out
+from aiflow.domain.auto.stopping import barred
 from aiflow.domain.auto.summary import Summary, Unreached, Waiting
 from aiflow.domain.backlog.explanation import mending_actions, stopped_for
 from aiflow.domain.backlog.selection import queue_order, select_next
@@ -129,10 +129,10 @@ def _unreached(session: AutoSession, backlog: Backlog, texts: Texts) -> Iterator
     """Yield every ready request that did not run, and every file that cannot be used, and why."""
     selection = select_next(backlog)
     failures = {result.request_id: result.reason_code for result in session.results if result.run_id is None}
-    spent = worn_out(session)
+    ran = barred(session, backlog.runs)
     for request in selection.runnable:
         code = failures.get(request.id) or session.reason_code or "AUTO_NOTHING_RUNNABLE"
-        key = "not_started" if request.id in failures else "worn_out" if request.id in spent else "not_reached"
+        key = "not_started" if request.id in failures else "ran_already" if request.id in ran else "not_reached"
         title = texts.message(code, {"request_id": request.id}).title
         yield Unreached(request.id, request.title, code, texts(f"auto.{key}", reason=title))
     titles = {request.id: request.title for request in backlog.requests}
