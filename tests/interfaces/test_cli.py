@@ -110,6 +110,20 @@ def test_locks_show_in_next_and_list(project: Path, aiflow: Program) -> None:
     assert [e["request_id"] for e in answer["excluded"] if e["reason_code"] == "QUEUE_LOCKED"] == ["RQ-1", "RQ-2"]
 
 
+@pytest.mark.spec("LCK-4", "QUE-5")
+@pytest.mark.parametrize("written", ["", "{", json.dumps({"pid": 1, "host": "elsewhere", "token": "x", "fence": 1})])
+def test_a_turn_that_nobody_gives_back_is_broken_by_its_name(project: Path, aiflow: Program, written: str) -> None:
+    turn = project / ".aiflow/locks/turn.lock.json"
+    turn.parent.mkdir(parents=True)
+    turn.write_text(written)
+    assert aiflow("locks").stdout.splitlines()[1].split()[0] == "turn"
+    assert aiflow.json("locks", "break", "queue", code=2)["error"]["reason_code"] == "LOCK_NOT_FOUND"
+    assert "Lock of turn broken" in aiflow("locks", "break", "turn", "--yes").stdout
+    assert not turn.exists()
+    assert aiflow.json("locks", "break", "turn", code=2)["error"]["reason_code"] == "LOCK_NOT_FOUND"
+    assert '"asked":"break"' in (project / ".aiflow/activity/00000001.jsonl").read_text().replace(" ", "")
+
+
 @pytest.mark.parametrize(
     ("args", "told"),
     [

@@ -14,12 +14,15 @@ import click
 import pytest
 
 from aiflow.cli.main import COMMANDS, cli
+from aiflow.domain.lock import Lock, LockType
 from aiflow.domain.next_action import ABOUT_SOMETHING, OPEN, ActionKind, NextAction, set_status, shell
 from aiflow.domain.reasons import CATALOGUE, WAYS, way_to_mend
+from aiflow.domain.request import RequestId
 from aiflow.errors import AiflowError
 from aiflow.messages import Texts
 from aiflow.messages.advice import ADVISED, SLOT, Advice
 from aiflow.messages.commands import _OPTIONS, _PLAIN, as_plain, command_line
+from aiflow.usecases.runs.locks import in_progress
 from aiflow.usecases.shapes.errors import actions_of
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +53,7 @@ EXAMPLES = [
     NextAction(ActionKind.AUTO, options=(("continue", ""),)),
     NextAction(ActionKind.UP, options=(("port", "4400"),)),
     NextAction(ActionKind.SERVICE_INSTALL, options=(("print", ""),)),
+    NextAction(ActionKind.LOCKS, options=(("break", "turn"),)),
     set_status("RQ-1", "ready"),
     NextAction(ActionKind.SET, "RQ-1", options=(("depends_on", ""),)),
 ]
@@ -192,6 +196,17 @@ def test_what_a_message_advises_has_words_for_the_terminal_and_actions_for_a_pag
     assert [step.kind for step in between.steps] == [ActionKind.LOCKS, ActionKind.DOCTOR]
     assert "`aiflow locks` でロックを確認し、`aiflow doctor --full` で" in between.typed
     assert Advice((RESUME,)).typed == "aiflow resume RQ-1"
+
+
+@pytest.mark.spec("ERR-1", "QUE-5", "LCK-4")
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_who_meets_the_turn_of_a_runner_is_advised_about_that(language: str) -> None:
+    refused = in_progress(Lock(LockType.TURN, pid=7, host="here"), RequestId("RQ-1"))
+    message = Texts(language).message(refused.reason_code, refused.context)
+    assert "pid 7, here" in message.summary
+    steps = [command_line(step) for advice in message.actions for step in advice.steps]
+    assert steps == ["aiflow locks", "aiflow locks break turn", "aiflow locks", "aiflow doctor --full"]
+    assert "<" not in "".join(advice.typed for advice in message.actions)
 
 
 def test_who_tried_something_else_than_to_resume_tries_that_again() -> None:

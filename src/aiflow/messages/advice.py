@@ -58,6 +58,7 @@ ADVISED: Mapping[str, NextAction] = {
     "auto": _plain(ActionKind.AUTO),
     "stop": _plain(ActionKind.STOP),
     "locks": _plain(ActionKind.LOCKS),
+    "locks.break.turn": _plain(ActionKind.LOCKS, **{"break": "turn"}),
     "doctor": _plain(ActionKind.DOCTOR),
     "doctor.full": _plain(ActionKind.DOCTOR, full=""),
     "agents": _plain(ActionKind.AGENTS),

@@ -55,6 +55,7 @@ _OPTIONS: Mapping[str, str] = {
     "continue": "--continue",
     "print": "--print",
     "requests_dir": "--requests-dir",
+    "break": "break",
 }
 # Options that are said by their value alone.
 _PLAIN = frozenset({"step_id", "key", "folder"})

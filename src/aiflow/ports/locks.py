@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.domain.auto.stopping import StopRequest
-    from aiflow.domain.lock import Lock, LockStatus
+    from aiflow.domain.lock import Lock, LockStatus, LockType
     from aiflow.domain.request import RequestId
 
 
@@ -75,8 +75,8 @@ class Locks(LockView, Protocol):
     def reclaim(self) -> list[LockStatus]:
         """Remove every stale lock, after what its holder's agent left running is ended; return those removed."""
 
-    def break_lock(self, request_id: RequestId | None) -> LockStatus | None:
-        """Remove a lock whoever holds it, a request's or (None) the queue's; None if there is none."""
+    def break_lock(self, request_id: RequestId | None, kind: LockType = ...) -> LockStatus | None:
+        """Remove a lock whoever holds it, a request's or (None) the queue's or the turn; None if there is none."""
 
     def standstill(self) -> AbstractContextManager[Mapping[RequestId, Lock]]:
         """Let nobody take a lock, nor a holder write, for a moment; gives the request locks that are held."""

@@ -129,6 +129,22 @@ def test_to_break_the_queues_lock_leaves_the_turn_alone(site: Site) -> None:
     queue.release()
 
 
+@pytest.mark.spec("LCK-4", "QUE-5")
+def test_a_living_holders_turn_can_be_broken_and_nothing_else_with_it(site: Site) -> None:
+    queue = taken(site.locks.acquire_queue())
+    assert site.others.break_lock(None, LockType.TURN) is None
+    turn = taken(site.locks.acquire_turn())
+    broken = site.others.break_lock(None, LockType.TURN)
+    assert broken is not None
+    assert (broken.lock.token, broken.liveness) == (turn.lock.token, Liveness.ALIVE)
+    assert (site.locks.turn_holder(), site.locks.queue_holder() is not None) == (None, True)
+    theirs = taken(site.others.acquire_request(RQ, "RUN-1"))
+    assert isinstance(site.locks.acquire_request(RQ2, "RUN-2", turn=turn.lock.token), Lock)
+    for lease in (turn, theirs, queue):
+        lease.release()
+    assert site.locks.survey() == []
+
+
 @pytest.mark.spec("LCK-3")
 def test_who_lost_a_lock_writes_nothing_and_takes_nobodys_away(site: Site) -> None:
     lease = taken(site.locks.acquire_request(RQ, "RUN-1"))

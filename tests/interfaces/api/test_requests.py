@@ -173,6 +173,7 @@ def test_an_acceptance_that_conflicts_is_refused_with_its_reason(api: ApiBench) 
         ("GET", "/api/nothing", 404, "ROUTE_NOT_FOUND"),
         ("DELETE", "/api/requests", 405, "METHOD_NOT_ALLOWED"),
         ("POST", "/api/locks/RQ-1/break", 404, "LOCK_NOT_FOUND"),
+        ("POST", "/api/locks/turn/break", 404, "LOCK_NOT_FOUND"),
         ("GET", "/api/requests?limit=0", 422, "INPUT_INVALID"),
         ("GET", "/api/requests?limit=1&limit=2", 422, "INPUT_INVALID"),
         ("POST", "/api/doctor?mode=deep", 422, "INPUT_INVALID"),

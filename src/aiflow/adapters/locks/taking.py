@@ -102,9 +102,9 @@ class LockTaking(LockFiles):
         with translated(self._folder), guarded(f"{self._folder}/{RECLAIM_GUARD}"):
             return [status for name, lock in self.files() if (status := self._reclaim(name, lock)) is not None]
 
-    def break_lock(self, request_id: RequestId | None) -> LockStatus | None:
-        """Remove a lock whoever holds it, a request's or (None) the queue's; None if there is none."""
-        wanted = (LockType.QUEUE, None) if request_id is None else (LockType.REQUEST, normalize_id(request_id))
+    def break_lock(self, request_id: RequestId | None, kind: LockType = LockType.QUEUE) -> LockStatus | None:
+        """Remove a lock whoever holds it, a request's or (None) the queue's or the turn; None if there is none."""
+        wanted = (kind, None) if request_id is None else (LockType.REQUEST, normalize_id(request_id))
         if not any((lock.lock_type, lock.request_id) == wanted for _, lock in self.files()):
             return None
         with translated(self._folder), self._site.guard.entered():

@@ -119,9 +119,9 @@ class MemoryLocking:
                 del self._table.locks[_name_of(status.lock)]
             return stale
 
-    def break_lock(self, request_id: RequestId | None) -> LockStatus | None:
-        """Remove a lock whoever holds it, a request's or (None) the queue's; None if there is none."""
-        name = normalize_id(request_id) if request_id is not None else QUEUE
+    def break_lock(self, request_id: RequestId | None, kind: LockType = LockType.QUEUE) -> LockStatus | None:
+        """Remove a lock whoever holds it, a request's or (None) the queue's or the turn; None if there is none."""
+        name = normalize_id(request_id) if request_id is not None else _name_of(Lock(kind))
         with self._table.guard:
             lock = self._table.locks.pop(name, None)
             return self._status(lock) if lock is not None else None

@@ -122,15 +122,16 @@ def list_locks(engine: Engine) -> tuple[LockStatus, ...]:
 def require_lock(engine: Engine, request_id: RequestId | None) -> None:
     """Say that there is no such lock, before anybody is asked whether to break it."""
     meant = _meant(engine, request_id)
-    wanted = (LockType.REQUEST if meant else LockType.QUEUE, meant)
-    if not any((status.lock.lock_type, status.lock.request_id) == wanted for status in list_locks(engine)):
+    if not any((status.lock.lock_type, status.lock.request_id) == meant for status in list_locks(engine)):
         raise _no_lock(request_id)
 
 
-def _meant(engine: Engine, request_id: RequestId | None) -> RequestId | None:
-    """Return whose lock is meant; None for the queue's, also by the name it is listed under."""
-    is_queue = request_id == LockType.QUEUE.value and request_id not in engine.locks.held()[0]
-    return None if is_queue else request_id
+def _meant(engine: Engine, request_id: RequestId | None) -> tuple[LockType, RequestId | None]:
+    """Return which lock is meant: a request's, or one of those that are named by their kind; None is the queue's."""
+    name = request_id or RequestId(LockType.QUEUE)
+    if name in (LockType.QUEUE.value, LockType.TURN.value) and name not in engine.locks.held()[0]:
+        return LockType(name), None
+    return LockType.REQUEST, name
 
 
 def _no_lock(request_id: RequestId | None) -> NotFoundError:
@@ -139,8 +140,9 @@ def _no_lock(request_id: RequestId | None) -> NotFoundError:
 
 
 def break_lock(engine: Engine, request_id: RequestId | None) -> LockStatus:
-    """Remove a request's lock, or the queue's (None, or the name it is listed under), whoever holds it."""
-    broken = engine.locks.break_lock(_meant(engine, request_id))
+    """Remove a request's lock, the queue's or the turn (by its kind; None is the queue's), whoever holds it."""
+    kind, meant = _meant(engine, request_id)
+    broken = engine.locks.break_lock(meant) if meant else engine.locks.break_lock(None, kind)
     if broken is None:
         raise _no_lock(request_id)
     lock = broken.lock
