@@ -292,6 +292,18 @@ def test_only_a_session_whose_process_was_at_work_was_interrupted() -> None:
 
 
 @pytest.mark.spec("AUT-4")
+def test_a_session_that_ended_with_its_terminal_is_carried_on_and_its_run_counted_then() -> None:
+    before = replace(after("DONE", "NEEDS_INPUT"), current=Started("RQ-1"))
+    cut = record_end(before, RunEnded("RQ-1", RunState.NEEDS_INPUT, "AUTO_CUT_OFF", Usage(cost_usd=1), "RUN-1"))
+    assert cut == replace(before, current=None)
+    stopped = replace(cut, state=AutoRunState.STOPPED, reason_code="AUTO_CUT_OFF")
+    assert (stopped.was_cut, stopped.is_interrupted) == (True, False)
+    assert not replace(stopped, reason_code="AUTO_STOPPED_BY_PERSON").was_cut
+    later = record_end(carry_on(stopped, NOW), RunEnded("RQ-1", RunState.DONE, None, Usage(cost_usd=2), "RUN-1"))
+    assert (later.runs, later.done, later.cost_usd, later.reason_code) == (3, 2, 2, None)
+
+
+@pytest.mark.spec("AUT-4")
 def test_counters_survive_a_crash_and_the_time_in_which_nobody_worked_does_not_count() -> None:
     left = replace(
         after("DONE", "NEEDS_INPUT"),

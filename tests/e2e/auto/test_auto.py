@@ -212,7 +212,7 @@ def test_a_signal_from_outside_means_now_and_the_next_auto_run_continues(bench: 
     process.send_signal(number)
     shape = end(process, 3)
     assert (shape["state"], shape["reason_code"]) == ("stopped", "AUTO_CUT_OFF")
-    assert [each["reason_code"] for each in shape["results"]] == ["AUTO_CUT_OFF"]
+    assert shape["results"] == []  # counted when it is continued, by its final outcome
     assert_tidy(bench)
     let_go(bench)
     shape = bench.aiflow.json("auto")
