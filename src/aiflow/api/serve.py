@@ -82,7 +82,7 @@ def listen(host: str, port: int, *, is_ours: Callable[[str, int], bool]) -> sock
             return _listen(host, tried)
         except OSError as error:
             is_taken = error.errno == errno.EADDRINUSE
-            if not is_taken or not is_ours(host, tried):
+            if not is_taken or (tried == port and not is_ours(host, tried)):  # whoever has a later one, it is passed
                 problem = error.strerror or str(error)
                 code = "PORT_IN_USE" if is_taken else None
                 raise EnvironmentProblemError(

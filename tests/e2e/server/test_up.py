@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -37,11 +38,6 @@ def other(tmp_path: Path) -> Iterator[Bench]:
     made.close()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as made:
-        return int(made.getsockname()[1])
-
-
 def test_when_ready_it_says_one_line_and_ctrl_c_leaves_nothing(bench: Bench) -> None:
     up = Up(bench)
     assert set(up.ready) == {"url", "token_file", "instance_id", "pid"}
@@ -65,10 +61,9 @@ def test_a_second_one_says_where_the_first_is(bench: Bench) -> None:
 
 
 def test_the_port_of_another_project_is_left_to_it(bench: Bench, other: Bench) -> None:
-    port = free_port()
-    for each in (bench, other):
-        each.configure(f"[server]\nport = {port}")
-    first = Up(bench, "--port", str(port))
+    first = Up(bench)
+    port = urlsplit(first.url).port
+    other.configure(f"[server]\nport = {port}")
     process = other.start("up", "--json")
     assert process.stdout is not None
     second = json.loads(process.stdout.readline())["url"]

@@ -6,7 +6,7 @@ import http.client
 import json
 from urllib.parse import urlsplit
 
-ANSWER_SECONDS = 2.0
+ANSWER_SECONDS = 5.0
 MOST_BYTES = 10_000
 
 
