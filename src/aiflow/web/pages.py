@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import parse_qsl
 
-from fastapi import APIRouter, Form
+from fastapi import APIRouter, Depends
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request as HttpRequest
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
@@ -46,7 +47,8 @@ def routes(server: Server) -> APIRouter:
         return page(server.call(http), "sign_in.html", problem=None, name=server.sign_in.user)
 
     @router.post("/sign-in")
-    def sign_in(http: HttpRequest, code: Annotated[str, Form()] = "", name: Annotated[str, Form()] = "") -> Response:
+    def sign_in(http: HttpRequest, form: Annotated[dict[str, str], Depends(_form)]) -> Response:
+        code, name = form.get("code", ""), form.get("name", "")
         call = server.call(http)
         try:
             secret, _ = server.sign_in.sign_in(code, name, http.headers.get("user-agent", ""))
@@ -64,6 +66,11 @@ def routes(server: Server) -> APIRouter:
         return FileResponse(_HERE / "static" / name, media_type=_STATIC[name], headers={"Cache-Control": "no-cache"})
 
     return router
+
+
+async def _form(http: HttpRequest) -> dict[str, str]:
+    """Read the fields of a form as browsers post it; of one that came twice the last counts."""
+    return dict(parse_qsl((await http.body()).decode("utf-8", "replace"), keep_blank_values=True))
 
 
 def page(call: CallContext, template: str, *, status: int = 200, **facts: object) -> HTMLResponse:
