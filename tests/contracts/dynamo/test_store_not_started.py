@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from aiflow.adapters.dynamo.local import LocalDynamo, by_java
+from aiflow import wiring
+from aiflow.adapters.dynamo import local
+from aiflow.adapters.dynamo.local import LocalDynamo, by_java, fetch
 from aiflow.adapters.dynamo.local.by_docker import DockerStore
 from aiflow.adapters.dynamo.local.by_java import JavaStore
 from aiflow.adapters.dynamo.local.folder import DOCKER, Record, StoreFolder
+from aiflow.adapters.dynamo.local.java import Java
+from aiflow.cli.main import run
 from aiflow.errors import EnvironmentProblemError
 from aiflow.messages import Texts
 from aiflow.usecases.shapes.errors import error_facts
@@ -113,3 +119,34 @@ def test_a_container_that_is_gone_is_named(tmp_path: Path, folder: StoreFolder) 
     assert status.problem is not None
     assert describe_obstacles(status.problem, Texts("en")) == "container aiflow-store-1 is gone"
     assert describe_obstacles(status.problem, Texts("ja")) == "コンテナ aiflow-store-1 はすでに終了しています"
+
+
+ANSWERS_ONCE = """
+import json, socket, sys, time
+port = int(sys.argv[sys.argv.index("-port") + 1])
+with socket.create_server(("127.0.0.1", port)) as server:
+    connection, _ = server.accept()
+    connection.recv(10000)
+    body = json.dumps({"TableNames": []})
+    connection.sendall(f"HTTP/1.1 200 OK\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n{body}".encode())
+    connection.close()
+    time.sleep(60)
+"""
+
+
+def test_a_store_that_answered_was_started_however_busy_it_is_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "store.py"
+    script.write_text(ANSWERS_ONCE)
+    java = program(tmp_path / "bin", "java", f'exec "{sys.executable}" "{script}" "$@"')
+    monkeypatch.setattr(local, "find_java", lambda _environ: Java(str(java), "17"))
+    monkeypatch.setattr(fetch, "library_in", lambda _cache: tmp_path)
+    store = LocalDynamo(environ_of(tmp_path))
+    monkeypatch.setattr(wiring, "local_store", lambda _environ: store)
+    try:
+        assert run(["store", "start", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["store"]["running"] is True
+        assert not store.status().is_running
+    finally:
+        assert store.stop()

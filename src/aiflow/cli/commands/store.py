@@ -45,8 +45,7 @@ def command(session: CliSession, as_json: bool, action: str | None, lines: int |
     if action == "logs":
         _logs(session, store, LINES if lines is None else lines, follow and not as_json, as_json=as_json)
         return
-    title = _act(session, store, action, is_quiet=as_json)
-    status = store.status()
+    title, status = _act(session, store, action, is_quiet=as_json)
     lack = store.lack() if action == "status" and not status.is_running else None
     if as_json:
         print_json({"store": store_shape(status, lack)})
@@ -60,18 +59,18 @@ def command(session: CliSession, as_json: bool, action: str | None, lines: int |
         raise click.exceptions.Exit(int(ExitCode.ENVIRONMENT))
 
 
-def _act(session: CliSession, store: LocalStore, action: str, *, is_quiet: bool) -> str:
-    """Start or stop the store, and return the key of what to say of that; nothing for a look."""
+def _act(session: CliSession, store: LocalStore, action: str, *, is_quiet: bool) -> tuple[str, StoreStatus]:
+    """Start or stop the store; return the key of what to say of that (nothing for a look), and how the store is."""
     if action in ("start", ROTATE_KEY):
         with store_progress(session.texts, is_quiet=is_quiet) as progress:
             was_running = store.status().is_running
-            store.start(progress, is_key_new=action == ROTATE_KEY)
+            status = store.start(progress, is_key_new=action == ROTATE_KEY)
         if action == ROTATE_KEY:
-            return "store.key_changed"
-        return "store.running" if was_running else "store.started"
+            return "store.key_changed", status
+        return "store.running" if was_running else "store.started", status
     if action == "stop":
-        return "store.stopped" if store.stop() else "store.was_stopped"
-    return ""
+        return "store.stopped" if store.stop() else "store.was_stopped", store.status()
+    return "", store.status()
 
 
 def _show(texts: Texts, status: StoreStatus, title: str) -> None:

@@ -82,17 +82,24 @@ class LocalDynamo:
     def status(self) -> StoreStatus:
         """Look at it; changes nothing."""
         with translated(self._folder.path):
-            record, key, exposed = self._folder.record(), self._folder.key(), self._folder.exposed()
-        about = StoreStatus(False, data=str(self._folder.data), log=str(self._folder.log), exposed=exposed)  # noqa: FBT003
+            record, key = self._folder.record(), self._folder.key()
+            about = self._about(record if key else None)
         if record is None or key is None or record.is_stopped:
             return about._replace(is_stopped=record is not None and record.is_stopped)
-        about = about._replace(how=record.how, endpoint=_endpoint(record))
         is_alive = self._lives(record)
         problem = problem_at(record.port, key, self._proof_of(record)) if is_alive else None
         if not is_alive or (problem is not None and not self._lives(record)):  # it may have ended while it was asked
             return about._replace(endpoint=None, problem=_gone(record))
         about = about._replace(pid=record.pid, problem=problem)
-        return about if problem else about._replace(is_running=True, version=VERSION)
+        return about if problem else _answering(about)
+
+    def _about(self, record: Record | None) -> StoreStatus:
+        """Return what is known of it without looking at it."""
+        data, log, exposed = str(self._folder.data), str(self._folder.log), self._folder.exposed()
+        about = StoreStatus(False, data=data, log=log, exposed=exposed)  # noqa: FBT003
+        if record is None or record.is_stopped:
+            return about
+        return about._replace(how=record.how, endpoint=_endpoint(record))
 
     def lack(self) -> Obstacles | None:
         """Say what is missing here to run it, None if nothing is; fetches and starts nothing."""
@@ -140,15 +147,15 @@ class LocalDynamo:
         before = self._folder.record()
         if before is not None and not before.is_stopped and self._lives(before):
             progress("wait", None)
-            if self._folder.next_key() is None and self._comes_round(before):
-                return self.status()
+            if self._folder.next_key() is None and (status := self._comes_round(before)) is not None:
+                return status
             self._end(before)  # it is of no use, and has the data open
         way = self._find_way(before.how if before else None, progress)
         self._change_key(way)
         progress("start", None)
         self._folder.rotate_log()
-        way.run(self._folder, before.port if before else None)
-        return self.status()
+        record = way.run(self._folder, before.port if before else None)
+        return _answering(self._about(record)._replace(pid=record.pid))  # it just did: not asked again, it may be busy
 
     def _change_key(self, way: by_java.JavaStore | DockerStore) -> None:
         """Let the next key be ours if there is one, and the data be its own; killed in between, the next start does."""
@@ -157,14 +164,14 @@ class LocalDynamo:
             way.move_data(self._folder, old, new)
             self._folder.change_key()
 
-    def _comes_round(self, record: Record) -> bool:
+    def _comes_round(self, record: Record) -> StoreStatus | None:
         """Give one that lives and does not answer some time: it may be overloaded, or not yet ready."""
         until = time.monotonic() + PATIENCE_SECONDS
         while self._lives(record) and time.monotonic() < until:
-            if self.status().is_running:
-                return True
+            if (status := self.status()).is_running:
+                return status
             time.sleep(_LOOK_SECONDS)
-        return False
+        return None
 
     def _lives(self, record: Record) -> bool:
         """Tell whether what was written down is still there."""
@@ -226,6 +233,10 @@ class LocalDynamo:
         if before == DOCKER:
             return (Obstacle(ObstacleKind.RAN_BY_DOCKER, (folder, ("engine", "Docker"))),)
         return (Obstacle(ObstacleKind.RAN_BY_JAVA, (folder,)),) if before == JAVA else ()
+
+
+def _answering(about: StoreStatus) -> StoreStatus:
+    return about._replace(is_running=True, version=VERSION)
 
 
 def _endpoint(record: Record) -> str:
