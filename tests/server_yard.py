@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -68,7 +69,8 @@ class Answer:
         try:
             return str(self.json["error"]["reason_code"])
         except (ValueError, KeyError, TypeError):
-            return None
+            on_page = re.search(rb'class="rc">(\w+)<', self.body)
+            return on_page[1].decode() if on_page else None
 
 
 @dataclass

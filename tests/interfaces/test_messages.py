@@ -221,8 +221,9 @@ def test_every_text_that_code_asks_for_exists_and_none_is_left_over() -> None:
         elif isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
             prefixes.add(str(node.values[0].value))
     prefixes = {prefix for prefix in prefixes if re.fullmatch(r"[a-z_]+\.[a-z_.]*", prefix)}
-    for page in (ROOT / "src/aiflow/web/templates").glob("*.html"):
-        asked |= set(re.findall(r"\bt\(\"([\w.]+)\"", page.read_text(encoding="utf-8")))
+    for page in (ROOT / "src/aiflow/web/templates").rglob("*.html"):
+        for key, more in re.findall(r"\bt\(\"([\w.]+)\"( ~)?", page.read_text(encoding="utf-8")):
+            (prefixes if more else asked).add(key)
     left_over = [
         key for key in load("ui", "en") if key not in asked and not any(key.startswith(prefix) for prefix in prefixes)
     ]

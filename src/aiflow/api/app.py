@@ -26,10 +26,11 @@ from aiflow.api.routes import (
     sessions,
     tasks,
 )
+from aiflow.domain.server.guard import is_page
 from aiflow.errors import AiflowError, BadInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from fastapi import APIRouter
     from starlette.requests import Request as HttpRequest
@@ -37,15 +38,17 @@ if TYPE_CHECKING:
 
     from aiflow.api.context import Server
 
+    ErrorPage = Callable[[HttpRequest, AiflowError], Response]
+
 ROOMS = (health, metrics, requests, runs, queue, tasks, doctor, locks, activity, sessions, events)
 
 
-def make_app(server: Server, pages: Iterable[APIRouter] = ()) -> AccessGuard:
-    """Put the application together: the API, and the pages beside it."""
+def make_app(server: Server, pages: Iterable[APIRouter] = (), error_page: ErrorPage | None = None) -> AccessGuard:
+    """Put the application together: the API, and the pages beside it, whose errors are pages too."""
     app = _application(server)
     for page in pages:
         app.include_router(page, include_in_schema=False)
-    _answer_errors(app, server)
+    _answer_errors(app, server, error_page)
     return AccessGuard(app, server)
 
 
@@ -70,10 +73,12 @@ def _application(server: Server) -> FastAPI:
     return app
 
 
-def _answer_errors(app: FastAPI, server: Server) -> None:
+def _answer_errors(app: FastAPI, server: Server, error_page: ErrorPage | None) -> None:
     """Give every error a reason code; what aiflow did not foresee is its own defect, and no traceback is shown."""
 
     def known(http: HttpRequest, error: AiflowError) -> Response:
+        if error_page is not None and is_page(http.scope["path"]):
+            return error_page(http, error)
         return error_answer(error, texts_for(http, server.language))
 
     def unfit(http: HttpRequest, error: RequestValidationError) -> Response:

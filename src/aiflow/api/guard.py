@@ -11,7 +11,15 @@ from starlette.responses import RedirectResponse
 
 from aiflow.api.answers import error_answer
 from aiflow.api.context import CALLER, bearer_of, texts_for
-from aiflow.domain.server.guard import MAX_BODY_BYTES, MAX_OPEN_BODY_BYTES, SINGLE_HEADERS, Call, is_open, refuse
+from aiflow.domain.server.guard import (
+    MAX_BODY_BYTES,
+    MAX_OPEN_BODY_BYTES,
+    SINGLE_HEADERS,
+    Call,
+    is_open,
+    is_page,
+    refuse,
+)
 from aiflow.errors import AiflowError
 from aiflow.usecases.server.sign_in import Caller
 
@@ -79,7 +87,7 @@ class AccessGuard:
     def _refusal(self, http: HttpRequest, error: AiflowError) -> Response:
         """Answer in the form of the route that was called: a page sends a browser to the sign-in."""
         path, needs_name = http.scope["path"], error.reason_code == "AUTH_REQUIRED"
-        if needs_name and http.method == "GET" and not path.startswith(("/api/", "/metrics", "/openapi")):
+        if needs_name and http.method == "GET" and is_page(path):
             return RedirectResponse("/sign-in", 303)
         answer = error_answer(error, texts_for(http, self._server.language))
         if needs_name:

@@ -5,13 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aiflow.api.app import make_app as make_api
-from aiflow.web import pages
+from aiflow.web.acting import refused
+from aiflow.web.routes import deeds, dialogs, entrance, morning
 
 if TYPE_CHECKING:
+    from starlette.requests import Request as HttpRequest
+    from starlette.responses import Response
+
     from aiflow.api.context import Server
     from aiflow.api.guard import AccessGuard
+    from aiflow.errors import AiflowError
+
+ROOMS = (entrance, morning, deeds, dialogs)
 
 
 def make_app(server: Server) -> AccessGuard:
-    """Put the application together."""
-    return make_api(server, (pages.routes(server),))
+    """Put the application together; who asked for a page gets its errors as a page."""
+
+    def error_page(http: HttpRequest, error: AiflowError) -> Response:
+        return refused(http, server.call(http), error)
+
+    return make_api(server, [room.routes(server) for room in ROOMS], error_page)

@@ -17,8 +17,10 @@ JSON_TYPE, FORM_TYPE = "application/json", "application/x-www-form-urlencoded"
 # What anybody who reaches the server may read: the way to sign in, what the pages are drawn with, whether it is up.
 OPEN_PATHS = frozenset({"/sign-in", "/api/health", "/favicon.ico", "/favicon.svg"})
 OPEN_FOLDERS = ("/static/",)
-# The calls that make a session of a one-time code: a form's, and the same as JSON.
-OPEN_CALLS = frozenset({("POST", "/sign-in"), ("POST", "/api/sessions")})
+# The calls that make a session of a one-time code: a form's, and the same as JSON. Anybody may choose their language.
+OPEN_CALLS = frozenset({("POST", "/sign-in"), ("POST", "/api/sessions"), ("POST", "/preferences")})
+# What programs ask for; everything else is for browsers.
+FOR_PROGRAMS = ("/api/", "/metrics", "/openapi")
 # What a header may say once only: of two, a proxy may believe one and we the other.
 SINGLE_HEADERS = ("host", "origin", "content-type", "content-length", "authorization")
 MAX_PATH = 2000
@@ -97,6 +99,11 @@ def is_open(method: str, path: str) -> bool:
     if method in READING:
         return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
     return (method, path) in OPEN_CALLS
+
+
+def is_page(path: str) -> bool:
+    """Tell whether a path is for browsers, which want their errors as pages."""
+    return not path.startswith(FOR_PROGRAMS)
 
 
 def refuse(call: Call, ours: Addresses, *, is_unguarded: bool = False) -> str | None:

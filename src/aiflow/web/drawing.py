@@ -1,0 +1,102 @@
+"""How pages are drawn: templates, what they may call, and the answer of a page or of a part of one."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from starlette.responses import HTMLResponse, Response
+
+from aiflow.web import told
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from jinja2 import Environment
+    from starlette.requests import Request as HttpRequest
+
+    from aiflow.api.context import CallContext
+
+    Facts = Mapping[str, object]
+
+HERE = Path(__file__).parent
+STATIC = HERE / "static"
+LIVE = STATIC / "vendor" / "htmx.min.js"
+THEMES = ("light", "dark")
+
+
+@cache
+def templates() -> Environment:
+    """Return the templates; everything they are given is text until they say otherwise."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(codes=told.codes, money=told.money, number=told.number, seg=segment)
+    made.globals.update(run_path=run_path, request_path=request_path)
+    return made
+
+
+def page(http: HttpRequest, call: CallContext, template: str, facts: Facts, status: int = 200) -> Response:
+    """Draw a page in the caller's language; who has it already is told so (304)."""
+    text = render(http, call, template, facts)
+    etag = f'"{hashlib.sha256(text.encode()).hexdigest()[:20]}"'
+    headers = {"Cache-Control": "private, no-cache", "ETag": etag, "Vary": "Cookie, Accept-Language, HX-Request"}
+    if status == 200 and etag in http.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return HTMLResponse(text, status, headers)
+
+
+def render(http: HttpRequest, call: CallContext, template: str, facts: Facts) -> str:
+    """Draw a template with what every one of them has at hand."""
+    now = call.server.now().astimezone()
+    theme = http.cookies.get("aiflow_theme")
+    own: dict[str, object] = {
+        "t": call.texts,
+        "server": call.server.record,
+        "project": call.server.record.root.rsplit("/", 1)[-1],
+        "now": now,
+        "theme": theme if theme in THEMES else None,
+        "here": http.url.path + (f"?{http.url.query}" if http.url.query else ""),
+        "path": http.url.path,
+        "is_part": is_part(http),
+        "has_live": LIVE.exists(),
+        "ago": partial(told.ago, call.texts, now),
+        "moment": partial(told.moment, call.texts),
+        "duration": partial(told.duration, call.texts),
+        "elapsed": partial(_elapsed, now),
+    }
+    return templates().get_template(template).render({**own, **facts})
+
+
+def is_part(http: HttpRequest) -> bool:
+    """Tell whether a script of the page asks, which wants a part, or a browser, which wants all of it."""
+    return http.headers.get("hx-request") == "true"
+
+
+def segment(name: str) -> str:
+    """Write a name as one part of a path."""
+    return quote(name, safe="")
+
+
+def request_path(request_id: str) -> str:
+    """Return where a request's page is."""
+    return f"/requests/{segment(request_id)}"
+
+
+def run_path(request_id: str, run_id: str) -> str:
+    """Return where a run's page is."""
+    return f"{request_path(request_id)}/runs/{segment(run_id)}"
+
+
+def _elapsed(now: datetime, since: datetime | None) -> str:
+    return told.elapsed((now - since).total_seconds()) if since else ""

@@ -1,0 +1,1 @@
+"""The pages, one room each: parse → one use case → draw."""

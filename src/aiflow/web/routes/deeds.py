@@ -1,0 +1,172 @@
+"""What a person does with a request or a run: run it, let it go on, cancel, accept, send back; auto-run on and off."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+from aiflow.api.context import CallContext, Server
+from aiflow.domain.auto.stopping import StopRequest
+from aiflow.domain.request import normalize_id
+from aiflow.domain.runs.resume import ResumeMode
+from aiflow.errors import BadInputError
+from aiflow.messages.details import words
+from aiflow.usecases.auto.stop import ask_to_stop
+from aiflow.usecases.runs.accept import LineComment, send_back, whole_comment
+from aiflow.usecases.runs.cancel import cancel_run
+from aiflow.usecases.runs.find import find_newest_run, find_run_of
+from aiflow.usecases.server.accept import accept
+from aiflow.usecases.server.orders import AutoWishes, Resumption, auto_order, resume_order, run_order
+from aiflow.web.acting import Form, Receipt, act, read_form
+from aiflow.web.drawing import request_path, run_path
+
+Fields = Annotated[Form, Depends(read_form)]
+RUN = "/requests/{request_id}/runs/{run_id}"
+
+
+def routes(server: Server) -> APIRouter:
+    """Return the routes of what can be done."""
+    router = APIRouter()
+    _of_requests(router, server)
+    _of_runs(router, server)
+    _of_auto(router, server)
+    return router
+
+
+def _of_requests(router: APIRouter, server: Server) -> None:
+    @router.post("/requests/{request_id}/run")
+    def run(http: HttpRequest, request_id: str) -> Response:
+        call = server.call(http)
+
+        def do() -> Receipt:
+            begun = server.work.start(run_order(request_id, call.person))
+            return _going(call, "web.receipt.started", request_id, begun.run_id)
+
+        return act(http, call, do)
+
+    @router.post("/requests/{request_id}/accept")
+    def accept_(http: HttpRequest, request_id: str) -> Response:
+        call = server.call(http)
+
+        def do() -> Receipt:
+            found, result = accept(call.engine, server.work, normalize_id(request_id), call.person)
+            key = "web.receipt.accepted" if result is not None else "web.receipt.accepting"
+            return _going(call, key, found.request_id, found.run_id)
+
+        return act(http, call, do)
+
+    @router.post("/requests/{request_id}/send-back")
+    def send_back_(http: HttpRequest, request_id: str, form: Fields) -> Response:
+        call = server.call(http)
+
+        def do() -> Receipt:
+            comment = whole_comment(form("comment").strip(), _line_comments(form))
+            if not comment.strip():
+                raise BadInputError(detail=words("web.comment_missing"))
+            run = send_back(call.engine, find_newest_run(call.engine, normalize_id(request_id)), comment)
+            return Receipt(call.texts("web.receipt.sent_back", id=run.request_id), request_path(run.request_id))
+
+        return act(http, call, do)
+
+
+def _line_comments(form: Form) -> list[LineComment]:
+    """Return the comments on lines of a diff: three fields each, in the same order."""
+    places = zip(form.all("line_path"), form.all("line_number"), form.all("line_text"), strict=False)
+    return [LineComment(path, int(at), text) for path, at, text in places if at.isdecimal() and text.strip()]
+
+
+def _of_runs(router: APIRouter, server: Server) -> None:
+    @router.post(f"{RUN}/resume")
+    def resume(http: HttpRequest, request_id: str, run_id: str, form: Fields) -> Response:
+        call = server.call(http)
+
+        def do() -> Receipt:
+            order = resume_order(call.engine, request_id, run_id, _wish(form), call.person)
+            begun = server.work.start(order)
+            key = "web.receipt.answered" if form.has("answer") or form.has("choice") else "web.receipt.goes_on"
+            key = "web.receipt.replanned" if form("mode") == ResumeMode.REPLAN else key
+            return _going(call, key, request_id, begun.run_id, answer=form("answer").strip() or form("choice"))
+
+        return act(http, call, do)
+
+    @router.post(f"{RUN}/cancel")
+    def cancel(http: HttpRequest, request_id: str, run_id: str) -> Response:
+        call = server.call(http)
+
+        def do() -> Receipt:
+            cancel_run(call.engine, find_run_of(call.engine, request_id, run_id))
+            return _going(call, "web.receipt.cancelled", request_id, run_id)
+
+        return act(http, call, do)
+
+
+def _of_auto(router: APIRouter, server: Server) -> None:
+    @router.post("/auto/start")
+    def start(http: HttpRequest, form: Fields) -> Response:
+        call = server.call(http)
+
+        def do() -> Receipt:
+            server.work.start(auto_order(_ceilings(form), call.person))
+            return Receipt(call.texts("web.receipt.auto_started"), "/")
+
+        return act(http, call, do)
+
+    @router.post("/auto/stop")
+    def stop(http: HttpRequest, form: Fields) -> Response:
+        call = server.call(http)
+
+        def do() -> Receipt:
+            is_now = form("when") == "now"
+            asked = ask_to_stop(call.engine, StopRequest.NOW if is_now else StopRequest.AFTER_RUN)
+            key = "web.receipt.stops_now" if is_now or asked.run is None else "web.receipt.stops_after"
+            return Receipt(call.texts(key, id=asked.run.request_id if asked.run else ""), "/")
+
+        return act(http, call, do)
+
+
+def _wish(form: Form) -> Resumption:
+    """Return how a run is to go on; an answer in own words counts before a choice."""
+    mode = form("mode", ResumeMode.RESUME)
+    if mode not in set(ResumeMode):
+        raise BadInputError(detail=words("web.mode_unknown"))
+    answer = form("answer").strip() or form("choice").strip() or None
+    if form("ask") and answer is None:
+        raise BadInputError(detail=words("web.answer_missing"))
+    return Resumption(
+        ResumeMode(mode),
+        form("target_step_id") or None,
+        force=form.has("force"),
+        answer=answer,
+        keep_changes=form.has("keep_changes"),
+        update=form.has("update"),
+    )
+
+
+def _ceilings(form: Form) -> AutoWishes:
+    """Return how far an auto-run may go; a field that is empty sets nothing."""
+
+    def figure(name: str) -> float | None:
+        if not form.has(name):
+            return None
+        try:
+            return float(form(name))
+        except ValueError:
+            raise BadInputError(detail=words("web.not_a_number", value=form(name)[:40])) from None
+
+    runs, minutes = figure("max_runs"), figure("max_minutes")
+    return AutoWishes(
+        watch=form.has("watch"),
+        until=form("until").strip() or None,
+        max_runs=int(runs) if runs is not None else None,
+        max_minutes=int(minutes) if minutes is not None else None,
+        max_cost_usd=figure("max_cost_usd"),
+    )
+
+
+def _going(call: CallContext, key: str, request_id: str, run_id: str | None, **facts: str) -> Receipt:
+    """Return the receipt of something that goes on in a run."""
+    path = run_path(request_id, run_id) if run_id else request_path(request_id)
+    return Receipt(call.texts(key, id=request_id, **facts), path, call.texts("web.open_run"))

@@ -1,0 +1,59 @@
+"""What is asked before something is done that cannot be undone or needs words: above the page, or as a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+from aiflow.api.context import Server
+from aiflow.domain.request import normalize_id
+from aiflow.usecases.auto.status import auto_status
+from aiflow.usecases.runs.find import find_newest_run, find_run_of
+from aiflow.web.acting import back_path
+from aiflow.web.drawing import is_part, page
+from aiflow.web.frame import make_frame
+
+if TYPE_CHECKING:
+    from aiflow.api.context import CallContext
+
+RUN = "/requests/{request_id}/runs/{run_id}"
+
+
+def routes(server: Server) -> APIRouter:
+    """Return the dialogs."""
+    router = APIRouter()
+
+    @router.get("/keys")
+    def keys(http: HttpRequest) -> Response:
+        return dialog(http, server.call(http), "keys")
+
+    @router.get("/auto/stop")
+    def stop(http: HttpRequest) -> Response:
+        call = server.call(http)
+        return dialog(http, call, "stop", auto=auto_status(call.engine, server.project.auto_records))
+
+    @router.get("/requests/{request_id}/send-back")
+    def send_back(http: HttpRequest, request_id: str) -> Response:
+        call = server.call(http)
+        return dialog(http, call, "send_back", run=find_newest_run(call.engine, normalize_id(request_id)))
+
+    @router.get(f"{RUN}/replan")
+    def replan(http: HttpRequest, request_id: str, run_id: str) -> Response:
+        call = server.call(http)
+        return dialog(http, call, "replan", run=find_run_of(call.engine, request_id, run_id))
+
+    @router.get(f"{RUN}/cancel")
+    def cancel(http: HttpRequest, request_id: str, run_id: str) -> Response:
+        call = server.call(http)
+        return dialog(http, call, "cancel", run=find_run_of(call.engine, request_id, run_id))
+
+    return router
+
+
+def dialog(http: HttpRequest, call: CallContext, name: str, **facts: object) -> Response:
+    """Draw a dialog: alone for a script, with all around it for a browser."""
+    frame = None if is_part(http) else make_frame(call)
+    return page(http, call, f"dialogs/{name}.html", {"frame": frame, "back": back_path(http), **facts})
