@@ -78,7 +78,9 @@ class MemoryRunStore:
             return run
         used, lines = kept.usage, ((line.at, line.event) for line in kept.history)
         seconds = worked_seconds(kept.created_at, lines)
-        return run._replace(record=RunRecord(kept.created_at, seconds, used.cost_usd, used.tokens, used.calls))
+        spent = (used.cost_usd, used.tokens, used.calls, used.seconds)
+        is_accepted = kept.accepted_as is not None
+        return run._replace(record=RunRecord(kept.created_at, seconds, *spent, is_accepted=is_accepted))
 
     def draft(self, run: Run, brief: Brief) -> None:
         """Write a new run down where it counts as none yet, in place of any other draft of its request."""

@@ -1,0 +1,28 @@
+"""The morning as plain data (SPEC §11, §12), the same for the API and the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aiflow.usecases.shapes.run_summary import stamp
+
+if TYPE_CHECKING:
+    from aiflow.domain.morning.night import Bar, Gap, Night
+
+
+def night_shape(night: Night) -> dict[str, Any]:
+    """The night on the clock: bars, gaps, full hours, and what it came to."""
+    return {
+        "since": stamp(night.since),
+        "begin": stamp(night.begin),
+        "end": stamp(night.end),
+        "bars": [_timed(each) for each in night.bars],
+        "gaps": [_timed(each) for each in night.gaps],
+        "ticks": [{"at": stamp(tick.at), "place": tick.place} for tick in night.ticks],
+        "numbers": night.numbers._asdict(),
+        "left_out": night.left_out,
+    }
+
+
+def _timed(part: Bar | Gap) -> dict[str, Any]:
+    return {**part._asdict(), "begin": stamp(part.begin), "end": stamp(part.end)}
