@@ -68,9 +68,7 @@ class RunFiles:
         names = ((run_id, owner) for owner in owners for run_id in self._names(f"{self._folder}/{owner}"))
         found = sorted((pair for pair in names if pair[0].startswith(RUN_PREFIX)), reverse=True)
         wanted = [pair for pair in found if after is None or pair[0] < after][:limit]
-        stages = ((run_id, owner, _read_stage(f"{self._folder}/{owner}/{run_id}/{STAGE}")) for run_id, owner in wanted)
-        runs = ((owner, _with_record(_summary(owner, run_id, stage), stage)) for run_id, owner, stage in stages)
-        return tuple(runs), len(found)
+        return tuple([(owner, self._recorded(owner, run_id)) for run_id, owner in wanted]), len(found)
 
     def _summaries(self, request_id: str) -> Iterator[RunSummary]:
         folder = f"{self._folder}/{request_id}"
@@ -81,6 +79,11 @@ class RunFiles:
 
     def _summed_up(self, request_id: str, run_id: str) -> RunSummary:
         return _summary(request_id, run_id, _read_stage(f"{self._folder}/{request_id}/{run_id}/{STAGE}"))
+
+    def _recorded(self, request_id: str, run_id: str) -> RunSummary:
+        """Sum a run up together with its record."""
+        stage = _read_stage(f"{self._folder}/{request_id}/{run_id}/{STAGE}")
+        return _with_record(_summary(request_id, run_id, stage), stage)
 
     @staticmethod
     def _names(folder: str) -> list[str]:

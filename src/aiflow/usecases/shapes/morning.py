@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from aiflow.usecases.shapes.run_summary import stamp
 
 if TYPE_CHECKING:
+    from aiflow.domain.morning.days import DayTally, LastDays
     from aiflow.domain.morning.night import Bar, Gap, Night
 
 
@@ -26,3 +27,12 @@ def night_shape(night: Night) -> dict[str, Any]:
 
 def _timed(part: Bar | Gap) -> dict[str, Any]:
     return {**part._asdict(), "begin": stamp(part.begin), "end": stamp(part.end)}
+
+
+def days_shape(last: LastDays) -> dict[str, Any]:
+    """The last days, oldest first, and all of them together."""
+    return {"days": [_day_shape(each) for each in last.days], "total": _day_shape(last.total)}
+
+
+def _day_shape(each: DayTally) -> dict[str, Any]:
+    return {**each._asdict(), "day": each.day.isoformat() if each.day else None}
