@@ -65,11 +65,17 @@ class MemoryRunStore:
         return tuple(sorted(runs, key=lambda run: run.run_id, reverse=True))
 
     def page(
-        self, request_id: RequestId | None = None, limit: int | None = None, after: str | None = None
+        self,
+        request_id: RequestId | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        *,
+        since: str = "",
     ) -> tuple[tuple[tuple[RequestId, RunSummary], ...], int]:
         """Return runs of one request or of all, newest first, those behind a run id, and how many there are in all."""
         owners = {RequestId(owner) for owner, _ in self._files.runs}
-        found, total = MemoryRuns({owner: self.all_of(owner) for owner in owners}).page(request_id, limit, after)
+        runs = MemoryRuns({owner: self.all_of(owner) for owner in owners})
+        found, total = runs.page(request_id, limit, after, since=since)
         return tuple((owner, self._with_record(owner, run)) for owner, run in found), total
 
     def _with_record(self, owner: str, run: RunSummary) -> RunSummary:

@@ -61,13 +61,18 @@ class RunFiles:
         return any(is_stage_of(stage, request_id, name[1 : -len(DRAFT_SUFFIX)]) for name, stage in whole)
 
     def page(
-        self, request_id: RequestId | None = None, limit: int | None = None, after: str | None = None
+        self,
+        request_id: RequestId | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        *,
+        since: str = "",
     ) -> tuple[tuple[tuple[RequestId, RunSummary], ...], int]:
         """Return runs of one request or of all, newest first, and how many there are; only what is shown is read."""
         owners = self.owners() if request_id is None else [request_id] if request_id in self.owners() else []
         names = ((run_id, owner) for owner in owners for run_id in self._names(f"{self._folder}/{owner}"))
         found = sorted((pair for pair in names if pair[0].startswith(RUN_PREFIX)), reverse=True)
-        wanted = [pair for pair in found if after is None or pair[0] < after][:limit]
+        wanted = [pair for pair in found if (after is None or pair[0] < after) and pair[0] >= since][:limit]
         return tuple([(owner, self._recorded(owner, run_id)) for run_id, owner in wanted]), len(found)
 
     def _summaries(self, request_id: str) -> Iterator[RunSummary]:
