@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.git.commits import leads_to, make_commit, read_commit
+from aiflow.adapters.git.comparing import compare_sizes
 from aiflow.adapters.git.git_cli import Git
 from aiflow.adapters.git.git_files import clear_ref_lock, find_checkout
 from aiflow.adapters.git.merging.base_moving import find_cut_off, move_base, put_right
@@ -24,8 +25,10 @@ from aiflow.errors import AiflowError, EnvironmentProblemError, as_problem
 from aiflow.messages.details import words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aiflow.domain.runs.merge import CutOffMove
-    from aiflow.domain.runs.worktree import Place
+    from aiflow.domain.runs.worktree import FileDiff, Place
 
 # A text that a person or an agent resolves conflicts in is far smaller.
 _LOOKED_AT_BYTES = 10_000_000
@@ -52,6 +55,10 @@ class GitMerging:
             return Merge(base.commit, tip.commit, paths, conflicts=tuple(sorted(names)))
         commit = make_commit(git, merged.tree, (base.commit, tip.commit), message)
         return Merge(base.commit, tip.commit, paths, commit)
+
+    def sizes(self, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[FileDiff, ...] | None, ...]:
+        """Return which files differ in each pair of commits, in one go; None for a pair of which one is gone."""
+        return compare_sizes(self._git, pairs)
 
     def check_out(self, commit: str, place: Place) -> None:
         """Lay a commit out in a worktree of its own, detached, in place of whatever is left there."""
