@@ -16,9 +16,9 @@ NPM = npm --loglevel=error --no-fund --no-audit --no-update-notifier
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-setup: .venv/.ready ## Make the venv with the program at .venv/bin/aiflow
+setup: .venv/.ready .venv/.page ## Make the venv with the program at .venv/bin/aiflow
 
-demo: .venv/.ready ## Work through a small backlog before your eyes, in a repository that stays for you to try
+demo: .venv/.ready .venv/.page ## Work through a small backlog before your eyes, in a repository that stays for you to try
 	@$(BIN)/aiflow demo
 
 check: lint ## Check what a change breaks first, in a minute: lint, domain, use cases
@@ -61,12 +61,14 @@ lock: .venv/.uv ## Resolve the pinned versions anew
 	@$(COMPILE) pyproject.toml --group dev --upgrade -o requirements/dev.lock
 	@$(COMPILE) pyproject.toml --group build -c requirements/dev.lock -o requirements/runtime.lock
 	@echo uv | $(COMPILE) - --upgrade -o requirements/bootstrap.lock
-	@$(NPM) install --prefix tests/npm --package-lock-only --omit-lockfile-registry-resolved
-	@$(BIN)/python -c 'import json, sys; lock = json.load(open(sys.argv[1])); [each.pop("funding", None) for each in \
-	  lock["packages"].values()]; open(sys.argv[1], "w").write(json.dumps(lock, indent=2) + "\n")' tests/npm/package-lock.json
+	@for folder in tests/npm src/aiflow/web/npm; do \
+	  $(NPM) install --prefix $$folder --package-lock-only --omit-lockfile-registry-resolved \
+	  && $(BIN)/python -c 'import json, sys; lock = json.load(open(sys.argv[1])); [each.pop("funding", None) for each in \
+	  lock["packages"].values()]; open(sys.argv[1], "w").write(json.dumps(lock, indent=2) + "\n")' $$folder/package-lock.json \
+	  || exit 1; done
 
 clean: ## Remove the venv and everything made by tools
-	@rm -rf .venv build dist .bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf .venv build dist .bench src/aiflow/web/static/vendor .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.uv: requirements/bootstrap.lock
@@ -85,7 +87,11 @@ clean: ## Remove the venv and everything made by tools
 	@touch $@
 	@echo 'Ready: .venv/bin/aiflow. To call it from anywhere: export PATH="$(CURDIR)/.venv/bin:$$PATH"'
 
-.venv/.dev: .venv/.ready .venv/.npm requirements/dev.lock
+# The page's libraries. Without npm set-up goes on: nothing but the page's live parts needs them.
+.venv/.page: src/aiflow/web/npm/package-lock.json hatch_build.py | .venv/.ready
+	@if $(BIN)/python hatch_build.py; then touch $@; fi
+
+.venv/.dev: .venv/.ready .venv/.page .venv/.npm requirements/dev.lock
 	@$(INSTALL) --require-hashes -r requirements/dev.lock
 	@touch $@
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from api_bench import ORIGIN, ApiBench
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Origin": ORIGIN}
@@ -17,8 +19,8 @@ class WebBench(ApiBench):
         assert told.headers["content-type"].startswith("text/html")
         return told.text
 
-    def submit(self, path: str, *, has_script: bool = True, **fields: str) -> tuple[int, str]:
+    def submit(self, path: str, fields: Mapping[str, str] | None = None, *, has_script: bool = True) -> tuple[int, str]:
         """Send a form, as a script of the page or as a browser without one; return the status and where or what."""
         headers = {**FORM, **({"HX-Request": "true"} if has_script else {})}
-        told = self.client.post(path, data=fields, headers=headers, follow_redirects=False)
+        told = self.client.post(path, data=dict(fields or {}), headers=headers, follow_redirects=False)
         return told.status_code, told.headers.get("location") or told.text

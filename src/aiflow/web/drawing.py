@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, Response
 
 from aiflow.messages.commands import command_line
 from aiflow.web import told
+from aiflow.web.static_files import has_htmx
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     Facts = Mapping[str, object]
 
 HERE = Path(__file__).parent
-STATIC = HERE / "static"
-LIVE = STATIC / "vendor" / "htmx.min.js"
 THEMES = ("light", "dark")
 
 
@@ -71,7 +70,7 @@ def render(http: HttpRequest, call: CallContext, template: str, facts: Facts) ->
         "here": http.url.path + (f"?{http.url.query}" if http.url.query else ""),
         "path": http.url.path,
         "is_part": is_part(http),
-        "has_live": LIVE.exists(),
+        "has_live": has_htmx(),
         "ago": partial(told.ago, call.texts, now),
         "moment": partial(told.moment, call.texts),
         "duration": partial(told.duration, call.texts),

@@ -39,10 +39,10 @@ def test_what_waits_is_answered_where_it_stands_and_goes_on(web: WebBench, bench
     assert 'value="&lt;i&gt;due&lt;/i&gt;"' in text
     [run_id] = bench.run_ids()
     path = f"/requests/RQ-1/runs/{run_id}/resume"
-    status, told = web.submit(path, ask="1")
+    status, told = web.submit(path, {"ask": "1"})
     assert status == 422
     assert "Choose an answer or write one." in told
-    status, told = web.submit(path, ask="1", choice="late")
+    status, told = web.submit(path, {"ask": "1", "choice": "late"})
     assert status == 200
     assert "Answered: late. RQ-1 goes on" in told
     web.until_idle()
@@ -90,7 +90,7 @@ def test_while_auto_run_is_on_every_page_says_so_and_stops_it(web: WebBench, ben
     status, told = web.submit("/auto/start")
     assert (status, "QUEUE_IN_PROGRESS" in told) == (409, True)
     assert "After this run" in web.page("/auto/stop")
-    status, told = web.submit("/auto/stop", when="now")
+    status, told = web.submit("/auto/stop", {"when": "now"})
     assert (status, "Auto-run is being stopped" in told) == (200, True)
     web.until_idle()
     assert "Queue running" not in web.page("/")
@@ -100,9 +100,9 @@ def test_while_auto_run_is_on_every_page_says_so_and_stops_it(web: WebBench, ben
 @pytest.mark.spec("WEB-1")
 def test_a_finished_run_is_sent_back_with_words_only(web: WebBench, bench: Bench) -> None:
     bench.run()
-    assert web.submit("/requests/RQ-1/send-back", comment="  ")[0] == 422
+    assert web.submit("/requests/RQ-1/send-back", {"comment": "  "})[0] == 422
     fields = {"comment": "More.", "line_path": "a.py", "line_number": "3", "line_text": "Why?"}
-    assert web.submit("/requests/RQ-1/send-back", **fields)[0] == 200
+    assert web.submit("/requests/RQ-1/send-back", fields)[0] == 200
     text = (bench.root / "requests/RQ-1.md").read_text()
     assert "More." in text
     assert "a.py:3: Why?" in text
