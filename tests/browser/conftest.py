@@ -1,7 +1,7 @@
 """What the tests in a real browser share: a demo with a server, a window in front of it, and what judges the window.
 
-Tests that only look take a demo that was worked through, which many share: their module has a fixture `up` that returns
-`worked`.
+A window stands in front of `up`, a fresh demo. A module whose tests only look has a fixture `up` that returns `worked`, a
+demo that was worked through and that many share; one whose tests say when an agent ends returns `scripted`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from browser import axe as axe_core
 from browser import chromium
-from browser.demo_bench import demo_up
+from browser.demo_bench import demo_up, serving
 from browser.look import Look
 from browser.window import PATIENCE_MILLISECONDS, NewPage, Picture, Watch, Windows
+from e2e.bench import Bench
 from e2e.up import Up
 
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
@@ -56,6 +57,19 @@ def look() -> Look:
 def up(look: Look, tmp_path: Path) -> Iterator[Up]:
     """Give a server of a fresh demo in the look's language, which a test may change as it likes."""
     with demo_up(tmp_path, look.language) as given:
+        yield given
+
+
+@pytest.fixture
+def bench(repository: Path, tmp_path: Path) -> Bench:
+    """Give a repository with the request RQ-1 and a scripted agent, which `e2e.up.hold` holds at work."""
+    return Bench(repository, tmp_path)
+
+
+@pytest.fixture
+def scripted(bench: Bench) -> Iterator[Up]:
+    """Give a server of that repository."""
+    with serving(bench) as given:
         yield given
 
 

@@ -29,13 +29,20 @@ class DemoBench(Bench):
 
 
 @contextlib.contextmanager
-def demo_up(folder: Path, language: str, *, is_worked: bool = False) -> Iterator[Up]:
-    """Serve a demo while the block lasts; nothing of it goes on after."""
-    bench = DemoBench(folder, language, is_worked=is_worked)
+def serving(bench: Bench) -> Iterator[Up]:
+    """Serve a place of work while the block lasts; nothing of it goes on after."""
     with contextlib.ExitStack() as after:
         after.callback(bench.close)
         after.callback(end_leftovers, bench)
         up = Up(bench)
         yield up
+        end_leftovers(bench)  # the server would wait for a run that is held
         if up.process.poll() is None:
             up.end()
+
+
+@contextlib.contextmanager
+def demo_up(folder: Path, language: str, *, is_worked: bool = False) -> Iterator[Up]:
+    """Serve a demo while the block lasts."""
+    with serving(DemoBench(folder, language, is_worked=is_worked)) as up:
+        yield up
