@@ -54,18 +54,22 @@ def positions(backlog: Backlog, selection: Selection) -> dict[RequestId, int]:
     if backlog.dead_locks:
         held = {name: lock for name, lock in backlog.locks.items() if name not in backlog.dead_locks}
         free = replace(backlog, locks=held, dead_locks=frozenset())
-    kept = [backlog.by_id[each.request_id] for each in selection.excluded if each.barrier.reason_code in _PERHAPS]
-    found = {request.id: {barrier.reason_code for barrier in find_barriers(request, free)} for request in kept}
-    under_way = {request.id for request in backlog.requests if request.status is RequestStatus.RUNNING}
-    under_way.update(request_id for request_id, codes in found.items() if "REQUEST_LOCKED" in codes)
-    ended = under_way | backlog.done_ids
-    later = [request for request in kept if found[request.id] <= _PASSING]
-    order = _merged(selection.runnable, later, ended)
+    kept = [
+        free.by_id[each.request_id]
+        for each in selection.excluded
+        if each.barrier.reason_code != "QUEUE_LOCKED" and each.invalid is None
+    ]
+    under_way = {request.id for request in free.requests if request.status is RequestStatus.RUNNING}
+    under_way.update(request.id for request in kept if _may_be_held(request, free) and _is_under_way(request, free))
+    after = _as_if_done(free, under_way) if under_way else free
+    later = [request for request in kept if request.id not in under_way and _can_run_some_day(request, after)]
+    order = _merged(selection.runnable, later, after.done_ids)
     return {request_id: place for place, request_id in enumerate(order, 1)}
 
 
-# What keeps a request perhaps only for now.
-_PERHAPS = frozenset({"DEPENDS_NOT_DONE", "REQUEST_LOCKED"})
+def _may_be_held(request: Request, backlog: Backlog) -> bool:
+    """Tell whether it is worth a closer look whether somebody works on a request: most have no lock and no run."""
+    return request.id in backlog.locks or request.id in backlog.runs or request.kept is not None
 
 
 def _merged(
