@@ -35,7 +35,7 @@ CHOICES: dict[str, ActivityFilter] = {
 }
 
 
-class Line(NamedTuple):
+class ActivityLine(NamedTuple):
     """One entry as it is shown."""
 
     at: datetime | None
@@ -88,11 +88,11 @@ def _searched(only: ActivityFilter, words: str) -> ActivityFilter:
     return only._replace(request_id=words.upper())
 
 
-def _line(call: CallContext, entry: JournalEntry) -> Line:
+def _line(call: CallContext, entry: JournalEntry) -> ActivityLine:
     fields, texts = entry.fields, call.texts
     code = fields.get("reason_code")
     actor = str(fields.get("actor", ""))
-    return Line(
+    return ActivityLine(
         parse_instant(str(fields.get("at") or "")),
         _mark(fields),
         _text(fields.get("request_id")),
@@ -120,5 +120,5 @@ def _mark(fields: Mapping[str, object]) -> str:
     return "run" if fields.get("kind") == ActivityKind.TRANSITION else "ready"
 
 
-def _day(line: Line) -> date | None:
+def _day(line: ActivityLine) -> date | None:
     return line.at.astimezone().date() if line.at else None
