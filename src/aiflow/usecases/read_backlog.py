@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.backlog.selection import Backlog
@@ -63,8 +62,8 @@ def with_interrupted(backlog: Backlog, locks: Locks) -> Backlog:
     }
     lost = {name for name in cut - backlog.drafted if is_lost(backlog.runs.get(name))}
     dead_locks = frozenset(request_id for request_id in backlog.locks if request_id in dead)
-    return replace(
-        backlog, interrupted=frozenset(cut), lost=frozenset(lost), dead_locks=dead_locks, queue_lock=queue_lock
+    return backlog._replace(
+        interrupted=frozenset(cut), lost=frozenset(lost), dead_locks=dead_locks, queue_lock=queue_lock
     )
 
 
@@ -72,4 +71,4 @@ def without_dead_locks(backlog: Backlog, locks: Locks) -> Backlog:
     """Return a backlog as the next start finds it, which reclaims the locks of dead holders first (LCK-5)."""
     judged = with_interrupted(backlog, locks)
     held = {name: lock for name, lock in judged.locks.items() if name not in judged.dead_locks}
-    return replace(judged, locks=held, dead_locks=frozenset())
+    return judged._replace(locks=held, dead_locks=frozenset())

@@ -6,8 +6,8 @@ Pure: the same backlog always gives the same answer. The barriers found here are
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.backlog.dependencies import find_cycles
@@ -41,14 +41,13 @@ class Exclusion(NamedTuple):
     invalid: InvalidRequest | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)  # nobody compares two, and that takes a millisecond of each start
-class Backlog:
-    """Everything selection looks at, as one value."""
+class _Parts(NamedTuple):
+    """What a backlog is made of; no data class, for to import that takes several milliseconds of each start."""
 
     requests: tuple[Request, ...] = ()
     invalid: tuple[InvalidRequest, ...] = ()
-    runs: Mapping[RequestId, RunSummary] = field(default_factory=dict)
-    locks: Mapping[RequestId, Lock] = field(default_factory=dict)
+    runs: Mapping[RequestId, RunSummary] = MappingProxyType({})
+    locks: Mapping[RequestId, Lock] = MappingProxyType({})
     queue_lock: Lock | None = None
     # Requests whose run was interrupted, where somebody has looked: nobody works on them, whatever their lock says.
     interrupted: frozenset[RequestId] = frozenset()
@@ -58,6 +57,10 @@ class Backlog:
     drafted: frozenset[RequestId] = frozenset()
     # Requests whose lock is a dead holder's, where somebody has looked: the next start reclaims it.
     dead_locks: frozenset[RequestId] = frozenset()
+
+
+class Backlog(_Parts):
+    """Everything selection looks at, as one value."""
 
     @cached_property
     def by_id(self) -> Mapping[RequestId, Request]:

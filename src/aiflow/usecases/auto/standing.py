@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -48,7 +47,7 @@ def glance(engine: Engine, records: AutoRecords, backlog: Backlog) -> Glance:
     return Glance(
         tuple(_at_work(engine, backlog)),
         sum(1 for _ in waiting_requests(backlog)),
-        select_next(replace(backlog, queue_lock=auto.holder)),
+        select_next(backlog._replace(queue_lock=auto.holder)),
         auto,
     )
 
