@@ -7,13 +7,13 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-import click
-
 from aiflow.errors import AiflowError, SettingsError
 from aiflow.messages import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    import click
 
     from aiflow.domain.activity import Activity
     from aiflow.domain.backlog.selection import Barrier
@@ -96,6 +96,8 @@ class CliSession:
         except SettingsError:
             if not self.is_lenient:
                 raise
+            import click
+
             from aiflow.settings import settle
 
             click.echo(self.texts("settings.mistaken"), err=True)
@@ -200,5 +202,7 @@ class _TellingJournal:
         try:
             self._journal.append(activity)
         except AiflowError as error:
+            import click
+
             problem = f"{error.reason_code}: {error.context.get('path', '')}: {error.context.get('problem', '')}"
             click.echo(self._texts("journal.failed", problem=problem), err=True)
