@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import click
 
     from aiflow.domain.activity import Activity
-    from aiflow.domain.backlog.selection import Barrier
+    from aiflow.domain.backlog.selection import Backlog, Barrier
     from aiflow.domain.request import Request, RequestId, Value
     from aiflow.domain.run_summary import RunSummary
     from aiflow.domain.runs.run import Run
@@ -154,6 +154,12 @@ class CliSession:
             return ()
         engine = self.engine()
         return missing_merges(engine, request, base_now(engine, self.project.auto_records))
+
+    def continued_first(self, backlog: Backlog) -> tuple[Request, ...]:
+        """Name the requests whose runs the next auto-run goes on with before it selects anything."""
+        from aiflow.usecases.auto.recovery import continued_first
+
+        return continued_first(self.engine(), backlog, self.project.auto_records.load())
 
     def is_merged(self, request_id: RequestId, run: RunSummary) -> bool:
         """Tell whether the base has a run's merge though no record says so: an acceptance was killed in between."""

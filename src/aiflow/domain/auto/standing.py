@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
     from aiflow.domain.auto.summary import AutoReport, Waiting
     from aiflow.domain.backlog.selection import Selection
+    from aiflow.domain.lock import Lock
+    from aiflow.domain.request import Request
     from aiflow.domain.run_summary import TaskRef
 
 
@@ -56,10 +58,15 @@ class Glance(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Everything that one screen shows."""
+    """Everything that one screen shows.
+
+    `continued` is what the next auto-run goes on with before it selects, `turn` is of whoever is about to start a run.
+    """
 
     running: tuple[AtWork, ...]
     waiting: tuple[Waiting, ...]
     selection: Selection
     auto: AutoReport
     spent: SpentLately
+    continued: tuple[Request, ...] = ()
+    turn: Lock | None = None

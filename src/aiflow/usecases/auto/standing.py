@@ -9,6 +9,7 @@ from aiflow.domain.auto.standing import AtWork, Glance, Progress, SpentLately, S
 from aiflow.domain.backlog.selection import select_next
 from aiflow.domain.lock import LockType
 from aiflow.domain.run_summary import made_at
+from aiflow.usecases.auto.recovery import continued_first
 from aiflow.usecases.auto.status import auto_status
 from aiflow.usecases.auto.summary import find_waiting, read_open, waiting_requests
 
@@ -38,6 +39,8 @@ def look_around(engine: Engine, records: AutoRecords, texts: Texts) -> Standing:
         seen.selection,
         seen.auto,
         _spent(engine, engine.time.now() - timedelta(days=COST_DAYS)),
+        continued_first(engine, backlog._replace(queue_lock=seen.auto.holder), seen.auto.session),
+        backlog.turn,
     )
 
 
