@@ -50,6 +50,25 @@ def test_what_is_left_of_a_step_stands_and_the_reviewer_is_told_what_was_undone(
     assert "were undone: requests/RQ-1.md, requests/RQ-9.md" in bench.log(1)
 
 
+@pytest.mark.spec("REQ-8")
+@pytest.mark.parametrize("ignores_case", [False, True])
+def test_no_spelling_brings_a_file_where_aiflow_keeps_its_own(bench: Bench, ignores_case: bool) -> None:
+    bench.git("rm", "--quiet", ".gitignore")
+    bench.git("commit", "--quiet", "-m", "ignore nothing")
+    bench.git("config", "core.ignorecase", str(ignores_case).lower())
+    bench.agent.does("implementer", "write('.AIFLOW/locks/x', 'x'); write('Runs/RQ-1/x', 'x'); write('a', 'a'); done()")
+    done = bench.run()
+    brought = ["a"] if ignores_case else ["Runs/RQ-1/x", "a"]
+    assert bench.git("diff", "--name-only", f"main...{done['branch']}").split() == brought
+    told = bench.agent.last("qa")["feedback"][0]["summary"]
+    assert (".AIFLOW/locks/x" in told, "Runs/RQ-1/x" in told) == (True, ignores_case)
+    assert not (bench.worktree() / ".AIFLOW").exists()
+    assert (bench.worktree() / "Runs").exists() != ignores_case
+    bench.git("config", "core.ignorecase", "true")
+    refused = bench.aiflow("accept", "RQ-1", code=0 if ignores_case else 4)
+    assert ("Runs/RQ-1/x" in refused.stdout) != ignores_case
+
+
 @pytest.mark.spec("REQ-6", "RUN-3")
 @pytest.mark.parametrize("accept", ["manual", "auto"])
 def test_a_run_that_changed_nothing_says_so_and_waits_for_a_person(bench: Bench, accept: str) -> None:

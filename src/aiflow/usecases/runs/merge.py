@@ -110,7 +110,7 @@ def _has_work(work: Work, base: str) -> bool:
 
 def _require_mergeable(run: Run, merge: Merge) -> None:
     """Refuse files where aiflow keeps its own: in the base they would be taken for a lock or a run (REQ-8)."""
-    paths = [path for path in merge.paths if is_refused(path, OWN_FOLDERS)]
+    paths = [path for path in merge.paths if is_refused(path, OWN_FOLDERS, ignores_case=merge.ignores_case)]
     if paths:
         more = f" (+{len(paths) - PATHS_SHOWN})" if len(paths) > PATHS_SHOWN else ""
         detail = words("refused.own_files", files=f"{', '.join(paths[:PATHS_SHOWN])}{more}")
