@@ -66,6 +66,10 @@ def _notes(session: CliSession, backlog: Backlog, selection: Selection) -> dict[
     for request in backlog.requests:
         if request.status is not RequestStatus.READY:
             notes[request.where] = _standing(session, request, backlog)
+    cut_off = [each for each in continued if each.id not in backlog.interrupted]
+    for request in cut_off:
+        run = backlog.runs[request.id]
+        notes[request.where] = with_age(texts("note.continued"), run.changed_at, session.now(), texts)
     return notes
 
 

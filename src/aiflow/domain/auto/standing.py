@@ -49,12 +49,17 @@ class SpentLately(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """What a look in passing shows: what runs, how many requests wait for a person, what is next, and auto-run."""
+    """What a look in passing shows: what runs, how many requests wait for a person, what is next, and auto-run.
+
+    `continued` is what the next start goes on with first; of that, `goes_on` stopped and needs nobody.
+    """
 
     running: tuple[AtWork, ...]
     waiting: int
     selection: Selection
     auto: AutoReport
+    continued: tuple[Request, ...] = ()
+    goes_on: frozenset[str] = frozenset()
 
 
 class Standing(NamedTuple):

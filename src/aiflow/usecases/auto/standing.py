@@ -35,11 +35,11 @@ def look_around(engine: Engine, records: AutoRecords, texts: Texts) -> Standing:
     seen = glance(engine, records, backlog)
     return Standing(
         seen.running,
-        tuple(find_waiting(engine, backlog, texts)),
+        tuple(each for each in find_waiting(engine, backlog, texts) if each.request_id not in seen.goes_on),
         seen.selection,
         seen.auto,
         _spent(engine, engine.time.now() - timedelta(days=COST_DAYS)),
-        continued_first(engine, backlog._replace(queue_lock=seen.auto.holder), seen.auto.session),
+        seen.continued,
         backlog.turn,
     )
 
@@ -47,11 +47,16 @@ def look_around(engine: Engine, records: AutoRecords, texts: Texts) -> Standing:
 def glance(engine: Engine, records: AutoRecords, backlog: Backlog) -> Glance:
     """Look at what stands around every page: what runs, how many wait, what is next, auto-run."""
     auto = auto_status(engine, records)
+    backlog = backlog._replace(queue_lock=auto.holder)
+    continued = continued_first(engine, backlog, auto.session)
+    goes_on = frozenset(str(request.id) for request in continued if request.id not in backlog.interrupted)
     return Glance(
         tuple(_at_work(engine, backlog)),
-        sum(1 for _ in waiting_requests(backlog)),
-        select_next(backlog._replace(queue_lock=auto.holder)),
+        sum(1 for request, _, _ in waiting_requests(backlog) if request.id not in goes_on),
+        select_next(backlog),
         auto,
+        continued,
+        goes_on,
     )
 
 

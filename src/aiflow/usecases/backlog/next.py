@@ -60,13 +60,15 @@ def next_request(
         with_interrupted(_with_blocked(sources, backlog), locks()) if is_judged else _with_blocked(sources, backlog)
     )
     turn = turn_barrier(judged)
+    continued = besides.first(judged) if is_left(judged) else ()
+    blocked = {request.id for request in backlog.requests if request.status is RequestStatus.BLOCKED}
     return answer._replace(
         running=running,
         interrupted=judged.interrupted,
         lost=judged.lost,
-        waiting=sum(request.status is RequestStatus.BLOCKED for request in backlog.requests),
+        waiting=len(blocked - {request.id for request in continued}),
         warnings=(*((turn,) if turn else ()), *(besides.warn(chosen) if chosen is not None else ())),
-        continued=besides.first(judged) if is_left(judged) else (),
+        continued=continued,
     )
 
 
