@@ -19,7 +19,7 @@ from aiflow.api.models.queue import (
     StopBody,
 )
 from aiflow.domain.auto.stopping import StopRequest
-from aiflow.usecases.auto.stop import ask_to_stop
+from aiflow.usecases.auto.stop import stop_or_call_off
 from aiflow.usecases.backlog.forecast import forecast_backlog
 from aiflow.usecases.backlog.next import next_request
 from aiflow.usecases.server.orders import AutoWishes, auto_order
@@ -83,5 +83,7 @@ def _working(router: APIRouter, server: Server) -> None:
     def stop(http: HttpRequest, body: StopBody | None = None) -> Response:
         """Ask auto-run to stop: after the run it is at, or now."""
         wish = StopRequest.NOW if body and body.now else StopRequest.AFTER_RUN
-        asked = ask_to_stop(server.call(http).engine, wish)
-        return done(stop_shape(wish, asked.auto, asked.run, is_ended=False), 202, location="/api/queue")
+        asked = stop_or_call_off(server.call(http).engine, wish)
+        return done(
+            stop_shape(wish, asked.auto, asked.run, is_ended=bool(asked.called_off)), 202, location="/api/queue"
+        )

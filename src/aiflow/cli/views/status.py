@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.cli.terminal.lines import GREY, Line, LinePart, duration_text, fitted, painted, plain
+from aiflow.cli.terminal.lines import GREY, Line, LinePart, duration_text, fitted, moment_text, painted, plain
 from aiflow.cli.terminal.render import ago, is_terminal, terminal_width
 from aiflow.cli.views.auto_lines import runs_text, worked
 from aiflow.domain.backlog.selection import describe_holder
@@ -80,9 +80,11 @@ def _running(session: CliSession, standing: Standing) -> Iterator[Line]:
         if auto.stop_request != "none":
             told.append(texts(f"overview.stop.{auto.stop_request}"))
         yield (INDENT, LinePart(BETWEEN.join(told)))
+    for begins in auto.begins:
+        yield (INDENT, LinePart(texts("overview.begins", at=moment_text(begins.at), pid=begins.pid)))
     if standing.turn is not None:
         yield (INDENT, LinePart(texts("overview.turn", turn=describe_holder(standing.turn))))
-    elif not standing.running and auto.holder is None:
+    elif not standing.running and auto.holder is None and not auto.begins:
         yield (INDENT, LinePart(texts("overview.none"), GREY))
 
 
