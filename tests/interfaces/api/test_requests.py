@@ -46,6 +46,29 @@ def test_what_is_asked_is_answered_as_in_the_terminal(api: ApiBench) -> None:
     assert api.get("/api/queue/forecast") == forecast
 
 
+@pytest.mark.spec("API-3", "SEC")
+def test_a_whole_log_is_plain_text_that_no_browser_takes_for_a_page(api: ApiBench) -> None:
+    api.bench.agent.does(
+        "implementer", "print('<script>alert(1)</script> password=hunter2secret', file=sys.stderr); ask('Which one?')"
+    )
+    begun = api.post(RUN, None, 202)
+    api.until_idle()
+    at = f"{begun['api_url']}/logs/1"
+    told = api.client.get(at, params={"format": "text"})
+    assert told.status_code == 200
+    assert told.headers["content-type"] == "text/plain; charset=utf-8"
+    assert told.headers["x-content-type-options"] == "nosniff"
+    assert told.headers["content-disposition"] == f'inline; filename="{begun["run_id"]}-step-1.log"'
+    part = api.get(at)
+    assert told.text == part["text"]
+    assert len(told.content) == part["size"]
+    assert "<script>" in told.text
+    assert "hunter2secret" not in told.text
+    assert api.client.get(at, params={"format": "text", "offset": 4}).content == told.content[4:]
+    assert api.client.get(f"{begun['api_url']}/logs/9", params={"format": "text"}).status_code == 422
+    assert api.client.get(at, params={"format": "html"}).status_code == 422
+
+
 @pytest.mark.spec("API-2")
 def test_lists_are_cut_into_pages_and_answers_known_already_are_not_sent_again(api: ApiBench) -> None:
     for number in range(2, 6):
