@@ -5,19 +5,24 @@ Never a pipe: a worker outlives the server that started it, and the next server 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from typing import TYPE_CHECKING, BinaryIO
 
 from aiflow.adapters.files.atomic_files import read_own, state_dir, translated
+from aiflow.adapters.processes.worker_notes import is_alive, workers_alive, write_note
 from aiflow.ports.server import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
     from pathlib import Path
+
+    from aiflow.domain.process import Process
 
 FOLDER = "workers"
 KEPT = 20
@@ -37,6 +42,7 @@ class WorkerProcesses:
         self._variable = variable
         self._settings = settings
         self._started: dict[Worker, subprocess.Popen[bytes]] = {}
+        self._adopted: dict[Worker, Process] = {}
         self._guard = threading.Lock()
 
     def start(self, argv: Sequence[str], person: str = "") -> Worker:
@@ -44,7 +50,7 @@ class WorkerProcesses:
         worker_id = os.urandom(6).hex()
         with translated(self._root):
             folder = state_dir(self._root, FOLDER)
-            _tidy(folder)
+            _tidy(folder, {worker.worker_id for worker in self.at_work()})
             with _new_file(folder / f"{worker_id}.out") as out, _new_file(folder / f"{worker_id}.err") as err:
                 process = subprocess.Popen(
                     command_line(self._settings, argv),
@@ -55,24 +61,37 @@ class WorkerProcesses:
                     env={**self._environ, self._variable: person},
                     start_new_session=True,
                 )
-        worker = Worker(process.pid, worker_id, tuple(argv))
+            worker = Worker(process.pid, worker_id, tuple(argv))
+            with contextlib.suppress(OSError):  # without it the next server takes it for a terminal's
+                write_note(folder, worker)
         with self._guard:
             for earlier in self._started.values():
                 earlier.poll()  # whoever nobody asks about any more is no zombie either
             self._started[worker] = process
         return worker
 
+    def adopt(self) -> tuple[Worker, ...]:
+        """Take over the workers that a server before left at work, and return them."""
+        found = workers_alive(self._root / ".aiflow" / FOLDER)
+        with self._guard:
+            self._adopted = {worker: process for worker, process in found.items() if worker not in self._started}
+            return tuple(self._adopted)
+
     def at_work(self) -> tuple[Worker, ...]:
         """Return the workers that still work."""
         with self._guard:
-            return tuple(worker for worker, process in self._started.items() if process.poll() is None)
+            own = (worker for worker, process in self._started.items() if process.poll() is None)
+            return (*own, *(worker for worker, process in self._adopted.items() if is_alive(process)))
 
     def end(self, worker: Worker) -> None:
         """Ask a worker to end what it does now, in order; what it started ends with it."""
         with self._guard:
-            process = self._started.get(worker)
+            process, adopted = self._started.get(worker), self._adopted.get(worker)
         if process is not None:
             process.terminate()
+        elif adopted is not None and is_alive(adopted):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker.pid, signal.SIGTERM)
 
     def exit_code(self, worker: Worker) -> int | None:
         """Return how a worker of this server ended, or None while it works."""
@@ -115,9 +134,10 @@ def _new_file(path: Path) -> BinaryIO:
     return os.fdopen(fd, "wb")
 
 
-def _tidy(folder: Path) -> None:
-    """Keep the output of the last few workers."""
+def _tidy(folder: Path, at_work: Container[str]) -> None:
+    """Keep the output of the last few workers, and of those that work."""
     found = sorted(folder.glob("*.out"), key=lambda path: path.stat().st_mtime)
     for old in found[: -KEPT or None]:
-        for path in (old, old.with_suffix(".err")):
-            path.unlink(missing_ok=True)
+        if old.stem not in at_work:
+            for path in (old, old.with_suffix(".err"), old.with_suffix(".json")):
+                path.unlink(missing_ok=True)
