@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spec("API-1")
 def left() -> Iterator[Worker]:
     """Give a process that works, as a server before started it."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        yield Worker(process.pid, "left", ("run", "RQ-1"))
+        yield Worker(process.pid, "left", ())
         process.kill()
 
 

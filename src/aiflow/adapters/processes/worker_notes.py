@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, BinaryIO
 
-from aiflow.adapters.files.atomic_files import read_own, replace_file
+from aiflow.adapters.files.atomic_files import read_own
 from aiflow.adapters.processes.machine import boot_id, host_name, pid_namespace
 from aiflow.adapters.processes.table import facts_of
 from aiflow.domain.process import Liveness, Process, liveness
@@ -18,12 +19,21 @@ MOST_BYTES = 1_000_000
 
 
 def write_note(folder: Path, worker: Worker) -> None:
-    """Write down which process a worker is; one that has ended already needs no note."""
+    """Write down which process a worker is, and nothing of what it was told: that may be somebody's answer.
+
+    One that is not whole, for the server was killed, counts as none; one that outlives a power cut is of no use.
+    """
     started_at = facts_of(worker.pid).process_started_at
     if started_at is not None:
         place = {"boot_id": boot_id(), "pid_namespace": pid_namespace(), "started_at": started_at}
-        data = json.dumps({"pid": worker.pid, **place, "argv": worker.argv}).encode()
-        replace_file(folder / f"{worker.worker_id}.json", data, folder)
+        with new_file(folder / f"{worker.worker_id}.json") as file:
+            file.write(json.dumps({"pid": worker.pid, **place}).encode())
+
+
+def new_file(path: Path) -> BinaryIO:
+    """Make a file that only the user may read."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    return os.fdopen(fd, "wb")
 
 
 def workers_alive(folder: Path) -> dict[Worker, Process]:
@@ -40,8 +50,8 @@ def is_alive(process: Process) -> bool:
 def _read(path: Path) -> tuple[Worker, Process] | None:
     try:
         told = json.loads(read_own(path, MOST_BYTES))
-        pid, started_at, argv = int(told["pid"]), float(told["started_at"]), tuple(map(str, told["argv"]))
+        pid, started_at = int(told["pid"]), float(told["started_at"])
         process = Process(host_name(), pid, told["boot_id"], told["pid_namespace"], started_at)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    return (Worker(pid, path.stem, argv), process) if pid > 1 else None
+    return (Worker(pid, path.stem, ()), process) if pid > 1 else None

@@ -12,10 +12,10 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from aiflow.adapters.files.atomic_files import read_own, state_dir, translated
-from aiflow.adapters.processes.worker_notes import is_alive, workers_alive, write_note
+from aiflow.adapters.processes.worker_notes import is_alive, new_file, workers_alive, write_note
 from aiflow.ports.server import Worker
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class WorkerProcesses:
         with translated(self._root):
             folder = state_dir(self._root, FOLDER)
             _tidy(folder, {worker.worker_id for worker in self.at_work()})
-            with _new_file(folder / f"{worker_id}.out") as out, _new_file(folder / f"{worker_id}.err") as err:
+            with new_file(folder / f"{worker_id}.out") as out, new_file(folder / f"{worker_id}.err") as err:
                 process = subprocess.Popen(
                     command_line(self._settings, argv),
                     stdin=subprocess.DEVNULL,
@@ -126,12 +126,6 @@ def command_line(settings: Sequence[str], argv: Sequence[str]) -> list[str]:
 def environ_of_children(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what a child sees of the environment: it is not the one that the service manager waits for."""
     return {name: value for name, value in environ.items() if name != "NOTIFY_SOCKET"}
-
-
-def _new_file(path: Path) -> BinaryIO:
-    """Make a file that only the user may read."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    return os.fdopen(fd, "wb")
 
 
 def _tidy(folder: Path, at_work: Container[str]) -> None:
