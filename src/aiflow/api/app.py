@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from aiflow import __version__
 from aiflow.api.answers import error_answer
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     ErrorPage = Callable[[HttpRequest, AiflowError], Response]
 
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ROOMS = (health, metrics, requests, runs, queue, tasks, doctor, locks, activity, sessions, events)
 
 
@@ -73,6 +75,12 @@ def _application(server: Server) -> FastAPI:
     return app
 
 
+def _methods_of(app: FastAPI, http: HttpRequest) -> list[str]:
+    """Return the methods that a path can be called with; Starlette names those of one route, and a path has several."""
+    scopes = ({**http.scope, "method": method} for method in METHODS)
+    return [scope["method"] for scope in scopes if any(each.matches(scope)[0] is Match.FULL for each in app.routes)]
+
+
 def _answer_errors(app: FastAPI, server: Server, error_page: ErrorPage | None) -> None:
     """Give every error a reason code; what aiflow did not foresee is its own defect, and no traceback is shown."""
 
@@ -89,6 +97,8 @@ def _answer_errors(app: FastAPI, server: Server, error_page: ErrorPage | None) -
         code = {404: "ROUTE_NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "INPUT_INVALID")
         answer = known(http, AiflowError(reason_code=code, method=http.method, path=http.url.path))
         answer.headers.update(error.headers or {})
+        if error.status_code == 405:
+            answer.headers["Allow"] = ", ".join(_methods_of(app, http))
         return answer
 
     def defect(http: HttpRequest, error: Exception) -> Response:

@@ -209,6 +209,28 @@ def test_every_refusal_has_a_reason(api: ApiBench, method: str, path: str, statu
     assert set(told.json()["error"]) == {"category", "reason_code", "message", "detail", "context", "actions"}
 
 
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/api/requests", "GET, POST"),
+        ("/api/requests/RQ-1", "GET, PATCH"),
+        ("/api/requests/RQ-1/run", "POST"),
+        ("/api/sessions", "GET, POST, DELETE"),
+        ("/openapi.json", "GET, HEAD"),
+    ],
+)
+def test_who_takes_the_wrong_method_is_told_all_that_there_are(api: ApiBench, path: str, methods: str) -> None:
+    told = api.client.put(path)
+    assert (told.status_code, told.headers["allow"]) == (405, methods)
+
+
+@pytest.mark.spec("API-2")
+def test_the_figures_are_in_the_document(api: ApiBench) -> None:
+    told = api.get("/openapi.json")["paths"]["/metrics"]["get"]["responses"]
+    assert list(told["200"]["content"]) == ["text/plain"]
+    assert {"401", "403", "421"} <= set(told)
+
+
 @pytest.mark.spec("ERR-2", "ERR-3")
 def test_a_mistake_in_the_settings_is_said_and_nothing_older_is_used(api: ApiBench) -> None:
     api.get("/api/requests")

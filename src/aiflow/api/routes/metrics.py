@@ -15,6 +15,8 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from aiflow.api.context import CallContext, Server
+from aiflow.api.documents import plain_text
+from aiflow.api.models.errors import ALWAYS, MACHINE, errors
 from aiflow.domain.server.measures import Measures
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.server.measure import measure
@@ -24,13 +26,25 @@ if TYPE_CHECKING:
     from aiflow.domain.lifecycle import TaskStatus
     from aiflow.usecases.engine import Engine
 
+DESCRIPTION = "The figures, as Prometheus reads them."
+EXAMPLE = (
+    '# HELP aiflow_requests Requests by status\n# TYPE aiflow_requests gauge\naiflow_requests{status="ready"} 3.0\n'
+)
+
 
 def routes(server: Server) -> APIRouter:
     """Return the route of the figures."""
     router = APIRouter(tags=["server"])
     figures = _Figures(server)
 
-    @router.get("/metrics", include_in_schema=False)
+    @router.get(
+        "/metrics",
+        response_class=Response,
+        responses={
+            **errors(*ALWAYS, *MACHINE, "NAMESPACE_INVALID"),
+            200: {"description": DESCRIPTION, "content": plain_text(EXAMPLE)},
+        },
+    )
     def metrics(http: HttpRequest) -> Response:
         """Give runs, time, tokens, cost, queue depth and recoveries, in Prometheus' text format."""
         registry = CollectorRegistry()

@@ -115,7 +115,8 @@ def _working(router: APIRouter, server: Server) -> None:
     @router.post("/runs", **changes(StartedAnswer, *STARTING, status=202))
     def start(http: HttpRequest, body: StartBody) -> Response:
         """Start a run of the request that the body names; answered once the run exists."""
-        return started(server.work.start(run_order(body.request_id, server.call(http).person)))
+        call = server.call(http)
+        return started(server.work.start(run_order(call.engine.source, body.request_id, call.person)))
 
     @router.post(f"{RUN}/resume", **changes(StartedAnswer, *RESUMING, status=202))
     def resume(http: HttpRequest, request_id: RequestPath, run_id: RunPath, body: ResumeBody | None = None) -> Response:
