@@ -29,6 +29,7 @@ from aiflow.api.routes import (
 )
 from aiflow.domain.server.guard import is_page
 from aiflow.errors import AiflowError, BadInputError
+from aiflow.messages.details import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -66,6 +67,7 @@ def _application(server: Server) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
+        redirect_slashes=False,
         generate_unique_id_function=operation_id,
         dependencies=[Depends(said_once)],
     )
@@ -94,7 +96,9 @@ def _answer_errors(app: FastAPI, server: Server, error_page: ErrorPage | None) -
         return known(http, BadInputError(detail="\n".join(wrong)))
 
     def unknown_route(http: HttpRequest, error: HTTPException) -> Response:
-        code = {404: "ROUTE_NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "INPUT_INVALID")
+        code = {404: "ROUTE_NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code)
+        if code is None:  # FastAPI says so of a body that is too deep, or has too long a number in it
+            return known(http, BadInputError(detail=words("api.not_json")))
         answer = known(http, AiflowError(reason_code=code, method=http.method, path=http.url.path))
         answer.headers.update(error.headers or {})
         if error.status_code == 405:

@@ -224,6 +224,38 @@ def test_who_takes_the_wrong_method_is_told_all_that_there_are(api: ApiBench, pa
     assert (told.status_code, told.headers["allow"]) == (405, methods)
 
 
+@pytest.mark.spec("ERR-2")
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"request_id": ' + "9" * 5000 + "}"])
+def test_a_body_that_cannot_be_read_is_said_in_words(api: ApiBench, body: str) -> None:
+    told = api.client.post("/api/runs", content=body, headers={"Content-Type": "application/json"})
+    assert (told.status_code, told.json()["error"]["context"]) == (
+        422,
+        {"detail": "the body is not JSON that can be read"},
+    )
+
+
+@pytest.mark.spec("API-2")
+def test_an_address_with_a_slash_too_many_is_none(api: ApiBench) -> None:
+    assert api.get("/api/status/", 404)["error"]["reason_code"] == "ROUTE_NOT_FOUND"
+    assert api.post("/api/requests/RQ-1/run/", None, 404)["error"]["reason_code"] == "ROUTE_NOT_FOUND"
+
+
+@pytest.mark.spec("ERR-2")
+@pytest.mark.parametrize(
+    ("asked", "title"),
+    [
+        ("ja", "Request が見つかりません"),
+        ("fr, ja-JP;q=0.9, en;q=0.8", "Request が見つかりません"),
+        ("ja;q=0.5, en;q=0.7", "No such request"),
+        ("fr, ja;q=0", "No such request"),
+        ("ja;q=", "Request が見つかりません"),
+        ("*", "No such request"),
+    ],
+)
+def test_an_error_is_in_the_language_that_the_caller_likes_most(api: ApiBench, asked: str, title: str) -> None:
+    assert api.get("/api/requests/RQ-9", 404, headers={"Accept-Language": asked})["error"]["message"] == title
+
+
 @pytest.mark.spec("API-2")
 def test_the_figures_are_in_the_document(api: ApiBench) -> None:
     told = api.get("/openapi.json")["paths"]["/metrics"]["get"]["responses"]

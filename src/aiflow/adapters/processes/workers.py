@@ -6,6 +6,7 @@ Never a pipe: a worker outlives the server that started it, and the next server 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -28,6 +29,8 @@ FOLDER = "workers"
 KEPT = 20
 MOST_BYTES = 20_000_000
 TAIL_BYTES = 4000
+# What a worker says at its end takes less.
+ROOM_BYTES = 65_536
 
 
 class WorkerProcesses:
@@ -52,6 +55,7 @@ class WorkerProcesses:
             folder = state_dir(self._root, FOLDER)
             _tidy(folder, {worker.worker_id for worker in self.at_work()})
             with new_file(folder / f"{worker_id}.out") as out, new_file(folder / f"{worker_id}.err") as err:
+                _require_room(out.fileno())
                 process = subprocess.Popen(
                     command_line(self._settings, argv),
                     stdin=subprocess.DEVNULL,
@@ -126,6 +130,16 @@ def command_line(settings: Sequence[str], argv: Sequence[str]) -> list[str]:
 def environ_of_children(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what a child sees of the environment: it is not the one that the service manager waits for."""
     return {name: value for name, value in environ.items() if name != "NOTIFY_SOCKET"}
+
+
+def _require_room(fd: int) -> None:
+    """Raise that the disk is full before a worker starts that could not even say so."""
+    try:
+        if os.write(fd, bytes(ROOM_BYTES)) < ROOM_BYTES:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.ftruncate(fd, 0)
+        os.lseek(fd, 0, os.SEEK_SET)
 
 
 def _tidy(folder: Path, at_work: Container[str]) -> None:
