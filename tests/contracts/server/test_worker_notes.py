@@ -56,6 +56,14 @@ def test_another_process_with_the_same_number_is_left_alone(folder: Path, left: 
         assert WorkerProcesses(folder.parents[1], {}, "PERSON").adopt() == ()
 
 
+def test_a_worker_of_its_own_is_not_taken_over(folder: Path) -> None:
+    server = WorkerProcesses(folder.parents[1], {}, "PERSON")
+    started = server.start(("--version",))
+    assert (folder / f"{started.worker_id}.json").exists()
+    assert server.adopt() == ()
+    wait_until(lambda: server.exit_code(started) is not None)
+
+
 def test_what_is_at_work_keeps_its_files(folder: Path, left: Worker) -> None:
     write_note(folder, left)
     (folder / "left.out").write_text("")

@@ -65,20 +65,21 @@ class WorkerProcesses:
                     env={**self._environ, self._variable: person},
                     start_new_session=True,
                 )
-            worker = Worker(process.pid, worker_id, tuple(argv))
-            with contextlib.suppress(OSError):  # without it the next server takes it for a terminal's
-                write_note(folder, worker)
+        worker = Worker(process.pid, worker_id, tuple(argv))
         with self._guard:
             for earlier in self._started.values():
                 earlier.poll()  # whoever nobody asks about any more is no zombie either
             self._started[worker] = process
+        with contextlib.suppress(OSError):  # without it the next server takes it for a terminal's
+            write_note(folder, worker)
         return worker
 
     def adopt(self) -> tuple[Worker, ...]:
         """Take over the workers that a server before left at work, and return them."""
         found = workers_alive(self._root / ".aiflow" / FOLDER)
         with self._guard:
-            self._adopted = {worker: process for worker, process in found.items() if worker not in self._started}
+            own = {worker.worker_id for worker in self._started}
+            self._adopted = {worker: process for worker, process in found.items() if worker.worker_id not in own}
             return tuple(self._adopted)
 
     def at_work(self) -> tuple[Worker, ...]:
