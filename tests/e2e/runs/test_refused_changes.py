@@ -71,12 +71,10 @@ def test_no_spelling_brings_a_file_where_aiflow_keeps_its_own(bench: Bench, igno
 
 PLANTED = {
     "filter.x.clean": "run('git', 'config', 'filter.x.clean', 'cat')",
-    "core.hookspath": "run('git', 'config', 'core.hooksPath', 'hooks')",
     "core.attributesfile": "run('git', 'config', 'core.attributesFile', '/tmp/a')",
     "core.fsmonitor": "run('git', 'config', 'core.fsmonitor', 'true')",
     "include.path": "run('git', 'config', '--add', 'include.path', '/tmp/b')",
     "info/attributes": "(ROOT / '.git/info').mkdir(exist_ok=True); (ROOT / '.git/info/attributes').write_text('* filter=x')",
-    "hooks/pre-commit": "(ROOT / '.git/hooks').mkdir(exist_ok=True); (ROOT / '.git/hooks/pre-commit').write_text('x')",
 }
 
 
@@ -100,10 +98,10 @@ def test_a_run_stops_where_what_git_obeys_was_changed_while_its_agent_worked(ben
 @pytest.mark.parametrize("is_merge", [False, True])
 def test_nor_may_a_test_change_it_that_the_agent_wrote(bench: Bench, is_merge: bool) -> None:
     where = "test ! -e other.txt || " if is_merge else ""
-    bench.configure(f'[tests]\nunit = "{where}git config core.hooksPath x"')
+    bench.configure(f'[tests]\nunit = "{where}git config core.attributesFile x"')
     if not is_merge:
         stopped = bench.run(code=5)
-        assert (stopped["reason_code"], stopped["summary"][-14:]) == ("CHANGES_REFUSED", "core.hookspath")
+        assert (stopped["reason_code"], stopped["summary"][-19:]) == ("CHANGES_REFUSED", "core.attributesfile")
         return
     bench.run()
     (bench.root / "other.txt").write_text("x")
@@ -111,7 +109,7 @@ def test_nor_may_a_test_change_it_that_the_agent_wrote(bench: Bench, is_merge: b
     bench.git("commit", "--quiet", "-m", "another")
     refused = bench.aiflow.json("accept", "RQ-1", code=7)
     assert (refused["reason_code"], refused["accepted_as"]) == ("MERGE_TESTS_FAILED", None)
-    assert refused["summary"] == "no run may change what git obeys: core.hookspath"
+    assert refused["summary"] == "no run may change what git obeys: core.attributesfile"
     assert bench.aiflow.json("accept", "RQ-1")["accepted_as"]  # a person has judged it
 
 

@@ -33,6 +33,14 @@ TAIL_BYTES = 4000
 ROOM_BYTES = 65_536
 
 
+
+class _Outliving(subprocess.Popen[bytes]):
+    """A process that may outlive the server, which forgets it then: that is meant, and nothing to warn of."""
+
+    def __del__(self, *_: object) -> None:
+        """Do nothing."""
+
+
 class WorkerProcesses:
     """Starts and looks after workers of one server.
 
@@ -44,7 +52,7 @@ class WorkerProcesses:
         self._environ = environ_of_children(environ)
         self._variable = variable
         self._settings = settings
-        self._started: dict[Worker, subprocess.Popen[bytes]] = {}
+        self._started: dict[Worker, _Outliving] = {}
         self._adopted: dict[Worker, Process] = {}
         self._guard = threading.Lock()
 
@@ -56,7 +64,7 @@ class WorkerProcesses:
             _tidy(folder, {worker.worker_id for worker in self.at_work()})
             with new_file(folder / f"{worker_id}.out") as out, new_file(folder / f"{worker_id}.err") as err:
                 _require_room(out.fileno())
-                process = subprocess.Popen(
+                process = _Outliving(
                     command_line(self._settings, argv),
                     stdin=subprocess.DEVNULL,
                     stdout=out,
