@@ -33,7 +33,6 @@ TAIL_BYTES = 4000
 ROOM_BYTES = 65_536
 
 
-
 class _Outliving(subprocess.Popen[bytes]):
     """A process that may outlive the server, which forgets it then: that is meant, and nothing to warn of."""
 
