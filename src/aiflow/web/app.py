@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.api.app import make_app as make_api
 from aiflow.web.acting import refused
-from aiflow.web.routes import deeds, dialogs, entrance, morning
+from aiflow.web.routes import deeds, dialogs, entrance, morning, run
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aiflow.api.guard import AccessGuard
     from aiflow.errors import AiflowError
 
-ROOMS = (entrance, morning, deeds, dialogs)
+ROOMS = (entrance, morning, run, deeds, dialogs)
 
 
 def make_app(server: Server) -> AccessGuard:

@@ -74,6 +74,7 @@ def render(http: HttpRequest, call: CallContext, template: str, facts: Facts) ->
         "moment": partial(told.moment, call.texts),
         "duration": partial(told.duration, call.texts),
         "elapsed": partial(_elapsed, now),
+        "clock": told.elapsed,
     }
     return templates().get_template(template).render({**own, **facts})
 
