@@ -7,12 +7,12 @@ import pytest
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.lifecycle import RunEvent
 from aiflow.domain.runs.agent_events import quota_waited
-from aiflow.domain.runs.events import accepted, accepting, implemented, prepared, stopped
+from aiflow.domain.runs.events import accepted, accepting, called, implemented, prepared, stopped
 from aiflow.domain.runs.resume import GoOn
 from aiflow.domain.runs.resume_events import resumed
 from aiflow.domain.runs.run import Run
 from aiflow.domain.runs.timeline import Stage, timeline
-from run_builders import CHANGES, EVERY_STATE, at, called, done, fail, in_step, in_tests, new_run, why
+from run_builders import CHANGES, EVERY_STATE, at, done, fail, in_step, in_tests, new_run, why
 from run_page_runs import MADE
 
 pytestmark = pytest.mark.spec("WEB-1")

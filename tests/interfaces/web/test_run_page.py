@@ -6,7 +6,7 @@ import html
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlencode
@@ -67,7 +67,7 @@ def get(up: Served, path: str, language: str = "en", **headers: str) -> str:
     return answer.body.decode()
 
 
-def post(up: Served, path: str, is_script: bool = False, **fields: str | list[str]) -> Answer:
+def post(up: Served, path: str, fields: Mapping[str, object] = {}, *, is_script: bool = False) -> Answer:
     headers = {**FORM, "Origin": up.origin, **(SCRIPT if is_script else {})}
     return up.call("POST", path, headers, urlencode(fields, doseq=True).encode())
 
@@ -295,7 +295,7 @@ class TestDeeds:
         self, up: Served, name: str, fields: dict[str, str], typed: tuple[str, ...]
     ) -> None:
         write_run(root_of(up), name)
-        answer = post(up, f"{path_of(name)}/resume", **fields)
+        answer = post(up, f"{path_of(name)}/resume", fields)
         assert answer.status == 303, answer.body
         assert isinstance(up.server.work, Ordered)
         assert up.server.work.argv == tuple(word.format(run=id_of(name)) for word in typed)
@@ -305,7 +305,7 @@ class TestDeeds:
     )
     def test_what_makes_no_sense_is_refused_in_place(self, up: Served, fields: dict[str, str]) -> None:
         write_run(root_of(up), "question")
-        answer = post(up, f"{path_of('question')}/resume", is_script=True, **fields)
+        answer = post(up, f"{path_of('question')}/resume", fields, is_script=True)
         assert (answer.status, answer.reason) == (422, "INPUT_INVALID")
         assert isinstance(up.server.work, Ordered)
         assert up.server.work.orders == []
@@ -344,7 +344,7 @@ class TestDeeds:
     def test_comments_on_lines_are_sent_back_with_their_places(self, up: Served) -> None:
         write_run(root_of(up), "done")
         fields = {"comment": "", "line_path": ["a.py", "b.py"], "line_number": ["3", "7"], "line_text": ["Why?", "No."]}
-        answer = post(up, f"/requests/{REQUESTS['done']}/send-back", is_script=True, **fields)
+        answer = post(up, f"/requests/{REQUESTS['done']}/send-back", fields, is_script=True)
         assert answer.status == 200, answer.body
         text = (root_of(up) / "requests" / f"{REQUESTS['done']}.md").read_text()
         assert "a.py:3: Why?" in text
