@@ -23,13 +23,18 @@ class TaskRef(NamedTuple):
 
 
 class RunRecord(NamedTuple):
-    """What a list of runs shows besides: when it began, how long it was worked on, what its agents used."""
+    """What a list of runs shows besides: when it began, how long it was worked on, what its agents used.
+
+    `is_accepted` of one whose work is in the base branch.
+    """
 
     created_at: datetime | None
     worked_seconds: float
     cost_usd: float = 0.0
     tokens: int = 0
     agent_calls: int = 0
+    agent_seconds: float = 0.0
+    is_accepted: bool = False
 
 
 class RunSummary(NamedTuple):
@@ -73,10 +78,9 @@ def made_at(run_id: str) -> datetime | None:
         return None
 
 
-# Behind these a run rests, until somebody lets it go on.
-_RESTING = frozenset(event.value for _, event in RUN_TRANSITIONS) - frozenset(
-    event.value for (_, event), target in RUN_TRANSITIONS.items() if target in ACTIVE_RUN_STATES
-)
+# Behind these a run is worked on; behind all other moves it rests, until somebody lets it go on.
+WORKING = frozenset(event.value for (_, event), target in RUN_TRANSITIONS.items() if target in ACTIVE_RUN_STATES)
+RESTING = frozenset(event.value for _, event in RUN_TRANSITIONS) - WORKING
 
 
 def working_times(created_at: datetime, history: Iterable[tuple[datetime, str]]) -> Iterator[float]:
@@ -84,7 +88,7 @@ def working_times(created_at: datetime, history: Iterable[tuple[datetime, str]])
     before, is_resting = created_at, False
     for at, event in history:
         yield 0.0 if is_resting else max(0.0, (at - before).total_seconds())
-        before, is_resting = at, event in _RESTING
+        before, is_resting = at, event in RESTING
 
 
 def worked_seconds(created_at: datetime, history: Iterable[tuple[datetime, str]]) -> float:
@@ -102,6 +106,8 @@ class RunList(NamedTuple):
 
 # Nothing is left of a request's run: a person has to say that it may begin again (REQ-5, AUT-3).
 LOST = "RUN_LOST"
+# Its auto-run's terminal was closed, or the machine went down: the next auto-run goes on with it by itself (AUT-4).
+CUT_OFF = "AUTO_CUT_OFF"
 # A run that was closed in favour of another one, or lost, has nothing more to say once there is a newer one.
 _CLOSED = ("REPLANNED", "SENT_BACK", LOST)
 _PREFERENCE = {RunState.NEEDS_INPUT: 1, RunState.FAILED: 2, RunState.DONE: 3}

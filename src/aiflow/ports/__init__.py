@@ -39,11 +39,17 @@ class RunHistory(Protocol):
         """Tell whether a run was written down for a request and not made yet."""
 
     def page(
-        self, request_id: RequestId | None = None, limit: int | None = None, after: str | None = None
+        self,
+        request_id: RequestId | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        *,
+        since: str = "",
     ) -> tuple[tuple[tuple[RequestId, RunSummary], ...], int]:
         """Return runs of one request or of all, newest first, those behind a run id, and how many there are in all.
 
-        Only here each has its record: when it began, how long it was worked on, what it used.
+        `since` leaves out those with a smaller id. Only here each has its record: when it began, how long it was
+        worked on, what it used.
         """
 
 

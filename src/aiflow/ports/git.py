@@ -10,7 +10,15 @@ if TYPE_CHECKING:
     from aiflow.domain.clean.cleaning import Item
     from aiflow.domain.clean.leftovers import Remains, TreeState
     from aiflow.domain.runs.merge import CutOffMove, Merge, Update
-    from aiflow.domain.runs.worktree import Changes, Comparison, LargeFile, Place, RepositoryFacts, Unfinished
+    from aiflow.domain.runs.worktree import (
+        Changes,
+        Comparison,
+        FileDiff,
+        LargeFile,
+        Place,
+        RepositoryFacts,
+        Unfinished,
+    )
 
 
 class Workspaces(Protocol):
@@ -95,6 +103,12 @@ class Merging(Protocol):
     def merge(self, place: Place, message: str) -> Merge:
         """Merge a run's branch into the base branch as both stand now, with git's `merge-tree`; nothing is moved."""
 
+    def sizes(self, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[FileDiff, ...] | None, ...]:
+        """Return which files differ between the old and the new commit of each pair, of all pairs in one go.
+
+        It is None for a pair of which a commit is gone.
+        """
+
     def check_out(self, commit: str, place: Place) -> None:
         """Lay a commit out in a worktree of a run's own, detached, in place of whatever is left there."""
 
@@ -115,6 +129,9 @@ class Merging(Protocol):
 
     def has_unsaved(self, place: Place) -> tuple[str, ...]:
         """Return what a person changed in a run's worktree and did not commit; nothing if there is no worktree."""
+
+    def obeyed(self, place: Place) -> Mapping[str, str]:
+        """Return by name what git obeys in the folder that all worktrees share, as fingerprints: hooks, filters."""
 
     def marked(self, place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
         """Return which of these files of a run's worktree still hold conflict markers."""

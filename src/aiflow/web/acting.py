@@ -98,7 +98,7 @@ def _offers(http: HttpRequest, code: str) -> tuple[tuple[str, str], ...]:
     if code == "WORKTREE_DIRTY":
         return (("web.offer.keep_changes", f"{run}/resume?keep_changes=1"),)
     if code in ("REPLAN_REQUIRED", "RETRY_LIMIT_EXCEEDED"):
-        return (("web.way.replan", f"{run}/replan"), ("web.way.resume.forced", f"{run}/resume?force=1"))
+        return (("web.run.way.replan", f"{run}/replan"), ("web.run.way.resume.forced", f"{run}/resume?force=1"))
     return ()
 
 

@@ -168,15 +168,15 @@ def _offers(look: RunLook, run: Run, message: Message | None, texts: Texts, step
 def _offer(way: Way, look: RunLook, run: Run, message: Message | None, texts: Texts, step_retries: int) -> Offer:
     kind = way.kind.value
     more = ".forced" if way.is_forced else ""
-    label = texts(f"web.way.{kind}{more}", branch=run.place.base_branch)
+    label = texts(f"web.run.way.{kind}{more}", branch=run.place.base_branch)
     means = (_advised(way, message, texts) if message and not way.is_forced else None) or texts(
-        f"web.way.{kind}.means{more}", branch=run.place.base_branch
+        f"web.run.way.{kind}.means{more}", branch=run.place.base_branch
     )
     if way.kind is ActionKind.RETRY_STEP and not way.is_forced:
-        used = texts("web.way.retries", count=min(run.work.retries, step_retries), limit=step_retries)
-        means = texts("web.way.and", first=means, second=used)
+        used = texts("web.run.way.retries", count=min(run.work.retries, step_retries), limit=step_retries)
+        means = texts("web.run.way.and", first=means, second=used)
     if way.keeps_changes:
-        means = texts("web.way.and", first=means, second=texts("web.way.keeps"))
+        means = texts("web.run.way.and", first=means, second=texts("web.run.way.keeps"))
     if way.kind is ActionKind.SHOW:
         means = look.run.replaced_by or look.around.newer_run_id or ""
     mode = f"{kind} keep_changes" if way.keeps_changes else "resume update" if way.kind is ActionKind.UPDATE else kind

@@ -202,6 +202,11 @@ def test_a_step_is_collected_and_committed_once(yard: Yard) -> None:
     assert {each.path for each in compared.files} == {"a.txt", "b.txt", "new.txt"}
     assert "+more" in compared.text
     assert workspaces.compare(yard.base, "0" * 40) is None
+    pairs = [(yard.base, commit), (commit, commit), (yard.base, "0" * 40), ("--x", commit), (yard.base, commit)]
+    sizes = yard.merging.sizes(pairs)
+    assert sizes[1:4] == ((), None, None)
+    assert sizes[0] == sizes[4] == compared.files
+    assert yard.merging.sizes([]) == ()
     assert "tools" not in yard.files_of(commit)
     assert yard.files()["tools"] == "only copied\n"
     assert yard.files_of(commit)["requests/RQ-1.md"] == "# One\n"

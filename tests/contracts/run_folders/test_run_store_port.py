@@ -92,11 +92,12 @@ def test_the_newest_run_comes_first_and_the_open_one_speaks(runs: RunStore) -> N
     assert runs.latest()[RequestId("RQ-1")].run_id == RUN_ID
     assert [run.run_id for _, run in runs.page(limit=1)[0]] == [LATER]
     assert [run.run_id for _, run in runs.page(RequestId("RQ-1"), after=LATER)[0]] == [RUN_ID]
+    assert [run.run_id for _, run in runs.page(since=LATER)[0]] == [LATER]
     assert (runs.page()[1], runs.page(RequestId("RQ-2"))) == (2, ((), 0))
     finished = replace(done(), usage=Usage(3, 40, 5, 2, 0.25, 9.5))
     runs.save(replace(finished, run_id=LATER))
     lines = [(line.at, line.event) for line in finished.history]
-    record = RunRecord(finished.created_at, worked_seconds(finished.created_at, lines), 0.25, 42, 3)
+    record = RunRecord(finished.created_at, worked_seconds(finished.created_at, lines), 0.25, 42, 3, 9.5)
     assert runs.page(limit=1)[0][0][1].record == record
     assert (runs.find(RUN_ID), runs.find(LATER), runs.find("RUN-20260102-030407-aaaaaa")) == ("RQ-1", "RQ-1", None)
 

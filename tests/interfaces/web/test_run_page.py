@@ -105,7 +105,6 @@ def test_every_state_has_its_page(up: Served, name: str, language: str) -> None:
     reader = Reader(page)
     assert run.run_id in reader.text
     assert "web.run." not in page
-    assert "web.way." not in page
     assert not re.search(r"<\w+>", reader.text.replace("<script>", ""))  # a fact that a text asked for and did not get
     code = run.error.reason_code if run.error else None
     assert code is None or f'class="rc">{code}<' in page

@@ -12,7 +12,7 @@ from aiflow.domain.runs.worktree import FileDiff, Place
 from aiflow.errors import BadInputError
 from aiflow.usecases.engine import Engine
 from aiflow.usecases.runs import diff as module
-from aiflow.usecases.runs.diff import diff_run
+from aiflow.usecases.runs.diff import diff_run, ends_of
 from aiflow.usecases.shapes.runs import diff_shape
 from git_template import be_ada, git
 from real_engine import engine_at
@@ -73,6 +73,17 @@ def test_a_run_against_its_base(scene: Scene) -> None:
     assert "rename to 新しい.txt" in diff.text
     assert "Binary files /dev/null and b/logo.png differ" in diff.text
     assert (diff.unfinished, diff.is_gone, diff.is_cut) == (None, False, False)
+
+
+def test_the_sizes_alone_are_the_same_and_whatever_a_file_is_called(scene: Scene) -> None:
+    odd = "0" * 40 + " " + "1" * 40 + "\n1\t1\tx"
+    (scene.root / odd).write_text("odd\n")
+    (scene.root / "zz.txt").write_text("zz\n")
+    last = scene.commit("odd")
+    (first, second) = scene.engine.merging.sizes([ends_of(scene.run()), (scene.second, last)])
+    assert first == diff_run(scene.engine, scene.run()).files
+    assert second is not None
+    assert [(file.path, file.added) for file in second] == [(odd, 1), ("zz.txt", 1)]
 
 
 def test_one_step_of_it(scene: Scene) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.adapters.memory.repository import HEADS, MemoryRepository, MemoryWorktree, Tree, differing_paths
-from aiflow.adapters.memory.workspaces import is_copied
+from aiflow.adapters.memory.workspaces import MemoryWorkspaces, is_copied
 from aiflow.domain.runs.merge import Merge, Update, has_markers
 from aiflow.errors import EnvironmentProblemError
 from aiflow.messages.details import words
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from aiflow.domain.runs.merge import CutOffMove
-    from aiflow.domain.runs.worktree import Place
+    from aiflow.domain.runs.worktree import FileDiff, Place
 
 
 class _Sides(NamedTuple):
@@ -42,9 +44,19 @@ class MemoryMerging:
         commit = repository.make_commit(repository.keep_tree(merged.tree), (base, tip), message)
         return Merge(base, tip, paths, commit)
 
+    def sizes(self, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[FileDiff, ...] | None, ...]:
+        """Return which files differ in each pair of commits; None for a pair of which one is gone."""
+        looks = MemoryWorkspaces(self._repository, "")
+        compared = (looks.compare(old, new) for old, new in pairs)
+        return tuple(None if found is None else found.files for found in compared)
+
     def check_out(self, commit: str, place: Place) -> None:
         """Lay a commit out in a worktree of a run's own, detached, in place of whatever is left there."""
         self._repository.worktrees[place.path] = MemoryWorktree(dict(self._repository.files_of(commit)), None)
+
+    def obeyed(self, place: Place) -> Mapping[str, str]:  # noqa: ARG002 - the port's
+        """Return by name what git obeys in the folder that all worktrees share."""
+        return dict(self._repository.obeyed)
 
     def discard(self, path: str) -> None:
         """Remove such a worktree; one that is not there is no trouble."""

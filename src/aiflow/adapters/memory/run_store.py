@@ -65,11 +65,17 @@ class MemoryRunStore:
         return tuple(sorted(runs, key=lambda run: run.run_id, reverse=True))
 
     def page(
-        self, request_id: RequestId | None = None, limit: int | None = None, after: str | None = None
+        self,
+        request_id: RequestId | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        *,
+        since: str = "",
     ) -> tuple[tuple[tuple[RequestId, RunSummary], ...], int]:
         """Return runs of one request or of all, newest first, those behind a run id, and how many there are in all."""
         owners = {RequestId(owner) for owner, _ in self._files.runs}
-        found, total = MemoryRuns({owner: self.all_of(owner) for owner in owners}).page(request_id, limit, after)
+        runs = MemoryRuns({owner: self.all_of(owner) for owner in owners})
+        found, total = runs.page(request_id, limit, after, since=since)
         return tuple((owner, self._with_record(owner, run)) for owner, run in found), total
 
     def _with_record(self, owner: str, run: RunSummary) -> RunSummary:
@@ -78,7 +84,9 @@ class MemoryRunStore:
             return run
         used, lines = kept.usage, ((line.at, line.event) for line in kept.history)
         seconds = worked_seconds(kept.created_at, lines)
-        return run._replace(record=RunRecord(kept.created_at, seconds, used.cost_usd, used.tokens, used.calls))
+        spent = (used.cost_usd, used.tokens, used.calls, used.seconds)
+        is_accepted = kept.accepted_as is not None
+        return run._replace(record=RunRecord(kept.created_at, seconds, *spent, is_accepted=is_accepted))
 
     def draft(self, run: Run, brief: Brief) -> None:
         """Write a new run down where it counts as none yet, in place of any other draft of its request."""

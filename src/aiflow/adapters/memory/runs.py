@@ -35,10 +35,17 @@ class MemoryRuns:
         return request_id in self.drafts
 
     def page(
-        self, request_id: RequestId | None = None, limit: int | None = None, after: str | None = None
+        self,
+        request_id: RequestId | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        *,
+        since: str = "",
     ) -> tuple[tuple[tuple[RequestId, RunSummary], ...], int]:
         """Return runs of one request or of all, newest first, those behind a run id, and how many there are in all."""
         owners = self.runs if request_id is None else self.runs.keys() & {request_id}
         found = [(owner, run) for owner in owners for run in self.runs[owner]]
         found.sort(key=lambda pair: (pair[1].run_id, pair[0]), reverse=True)
-        return tuple([pair for pair in found if after is None or pair[1].run_id < after][:limit]), len(found)
+        ids = [(pair, pair[1].run_id) for pair in found]
+        wanted = [pair for pair, run_id in ids if (after is None or run_id < after) and run_id >= since]
+        return tuple(wanted[:limit]), len(found)

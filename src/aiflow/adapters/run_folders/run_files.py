@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aiflow.adapters.files.atomic_files import read_own
 from aiflow.adapters.run_folders.stage_head import is_stage_of, read_head, text_or_none
 from aiflow.domain.lifecycle import RunState
+from aiflow.domain.reason_codes import ROWS
 from aiflow.domain.request import RequestId
 from aiflow.domain.run_summary import FROM_NEWER, RunSummary, TaskRef, latest_run
 from aiflow.errors import as_problem
@@ -61,16 +62,19 @@ class RunFiles:
         return any(is_stage_of(stage, request_id, name[1 : -len(DRAFT_SUFFIX)]) for name, stage in whole)
 
     def page(
-        self, request_id: RequestId | None = None, limit: int | None = None, after: str | None = None
+        self,
+        request_id: RequestId | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        *,
+        since: str = "",
     ) -> tuple[tuple[tuple[RequestId, RunSummary], ...], int]:
         """Return runs of one request or of all, newest first, and how many there are; only what is shown is read."""
         owners = self.owners() if request_id is None else [request_id] if request_id in self.owners() else []
         names = ((run_id, owner) for owner in owners for run_id in self._names(f"{self._folder}/{owner}"))
         found = sorted((pair for pair in names if pair[0].startswith(RUN_PREFIX)), reverse=True)
-        wanted = [pair for pair in found if after is None or pair[0] < after][:limit]
-        stages = ((run_id, owner, _read_stage(f"{self._folder}/{owner}/{run_id}/{STAGE}")) for run_id, owner in wanted)
-        runs = ((owner, _with_record(_summary(owner, run_id, stage), stage)) for run_id, owner, stage in stages)
-        return tuple(runs), len(found)
+        wanted = [pair for pair in found if (after is None or pair[0] < after) and pair[0] >= since][:limit]
+        return tuple([(owner, self._recorded(owner, run_id)) for run_id, owner in wanted]), len(found)
 
     def _summaries(self, request_id: str) -> Iterator[RunSummary]:
         folder = f"{self._folder}/{request_id}"
@@ -81,6 +85,11 @@ class RunFiles:
 
     def _summed_up(self, request_id: str, run_id: str) -> RunSummary:
         return _summary(request_id, run_id, _read_stage(f"{self._folder}/{request_id}/{run_id}/{STAGE}"))
+
+    def _recorded(self, request_id: str, run_id: str) -> RunSummary:
+        """Sum a run up together with its record."""
+        stage = _read_stage(f"{self._folder}/{request_id}/{run_id}/{STAGE}")
+        return _with_record(_summary(request_id, run_id, stage), stage)
 
     @staticmethod
     def _names(folder: str) -> list[str]:
@@ -126,11 +135,9 @@ def _with_record(run: RunSummary, stage: Any) -> RunSummary:
 
 def _way_on(stage: dict[str, Any], code: str | None, names: tuple[str, str]) -> str | None:
     """Return the way on that a run's file names, or None for its reason's; what only its steps know is read in full."""
-    from aiflow.domain.reasons import CATALOGUE
-
     error = stage.get("error")
     way = text_or_none(error.get("way_on")) if isinstance(error, dict) else None
-    if code in CATALOGUE and (way is not None or not stage.get("steps")):
+    if code in ROWS and (way is not None or not stage.get("steps")):
         return way
     from aiflow.adapters.run_folders.stage_reading import run_of
     from aiflow.domain.runs.stopped import recommended

@@ -153,7 +153,8 @@ def record_of(stage: dict[str, Any], run_id: str) -> RunRecord:
     began = head.created_at or _EPOCH
     lines = ((line.at, line.event) for line in _read_history(given, began))
     used, seconds = _read_usage(given.object("usage")), worked_seconds(began, lines)
-    return RunRecord(head.created_at, seconds, used.cost_usd, used.tokens, used.calls)
+    spent = (used.cost_usd, used.tokens, used.calls, used.seconds)
+    return RunRecord(head.created_at, seconds, *spent, is_accepted=given.maybe("accepted_as") is not None)
 
 
 def _read_usage(used: GivenFields) -> Usage:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from aiflow.domain.auto.standing import AtWork, Progress, SpentLately, Standing
+from aiflow.domain.auto.standing import AtWork, Glance, Progress, SpentLately, Standing
 from aiflow.domain.backlog.selection import select_next
 from aiflow.domain.lock import LockType
 from aiflow.domain.run_summary import made_at
+from aiflow.usecases.auto.recovery import continued_first
 from aiflow.usecases.auto.status import auto_status
-from aiflow.usecases.auto.summary import find_waiting, read_open
+from aiflow.usecases.auto.summary import find_waiting, read_open, waiting_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,13 +32,31 @@ _AT_ONCE = 100
 def look_around(engine: Engine, records: AutoRecords, texts: Texts) -> Standing:
     """Look at the whole checkout at once; changes nothing."""
     backlog = read_open(engine)
-    auto = auto_status(engine, records)
+    seen = glance(engine, records, backlog)
     return Standing(
-        tuple(_at_work(engine, backlog)),
-        tuple(find_waiting(engine, backlog, texts)),
-        select_next(replace(backlog, queue_lock=auto.holder)),
-        auto,
+        seen.running,
+        tuple(each for each in find_waiting(engine, backlog, texts) if each.request_id not in seen.goes_on),
+        seen.selection,
+        seen.auto,
         _spent(engine, engine.time.now() - timedelta(days=COST_DAYS)),
+        seen.continued,
+        backlog.turn,
+    )
+
+
+def glance(engine: Engine, records: AutoRecords, backlog: Backlog) -> Glance:
+    """Look at what stands around every page: what runs, how many wait, what is next, auto-run."""
+    auto = auto_status(engine, records)
+    backlog = backlog._replace(queue_lock=auto.holder)
+    continued = continued_first(engine, backlog, auto.session)
+    goes_on = frozenset(str(request.id) for request in continued if request.id not in backlog.interrupted)
+    return Glance(
+        tuple(_at_work(engine, backlog)),
+        sum(1 for request, _, _ in waiting_requests(backlog) if request.id not in goes_on),
+        select_next(backlog),
+        auto,
+        continued,
+        goes_on,
     )
 
 

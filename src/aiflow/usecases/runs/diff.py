@@ -43,6 +43,11 @@ def diff_run(engine: Engine, run: Run, step: str | None = None) -> RunDiff:
     )
 
 
+def ends_of(run: Run) -> tuple[str, str]:
+    """Return the commits between which a run's finished work lies: what it is compared with, and its last one."""
+    return _base(run), run.tip
+
+
 def _step_id(run: Run, step: str | None) -> str | None:
     """Return the step that is meant, by its id or its number."""
     if step is None:

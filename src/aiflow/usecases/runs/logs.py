@@ -1,4 +1,4 @@
-"""A run's logs (RUN-1, API-3): by number and byte offset, all at once, or line by line as they grow."""
+"""A run's logs (RUN-1, API-3): by number and byte offset, all at once, in pieces, or line by line as they grow."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import codecs
 import re
 from typing import TYPE_CHECKING
 
+from aiflow.domain.agents.plain_text import plain
 from aiflow.domain.runs.log_part import LogPart
 from aiflow.errors import BadInputError
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 PLANNER = 0
 MOST_BYTES = 1_000_000
+PIECE_BYTES = 64_000
 FOLLOW_SECONDS = 0.2
+TAIL_BYTES = 4096
 
 
 def log_number(run: Run, step: str | None) -> int | None:
@@ -51,6 +54,13 @@ def read_log(engine: Engine, run: Run, number: int, offset: int = 0, limit: int 
     return LogPart(number, path, offset, data, offset + len(data), size, may_grow, was_cut)
 
 
+def stream_log(engine: Engine, run: Run, number: int, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
+    """Read one log from a byte on up to the end that it has now, piece by piece; refused before the first piece."""
+    first = read_log(engine, run, number, offset, min(PIECE_BYTES, limit or PIECE_BYTES))
+    end = first.size if limit is None else min(first.size, first.offset + limit)
+    return _pieces(engine, run, first, end)
+
+
 def read_logs(engine: Engine, run: Run, number: int | None = None) -> tuple[LogPart, ...]:
     """Read a run's logs whole, in the order of its steps; only one if its number is given."""
     may_grow = is_worked_on(engine, run)
@@ -61,6 +71,17 @@ def read_logs(engine: Engine, run: Run, number: int | None = None) -> tuple[LogP
         for each, read in found
         if read is not None
     )
+
+
+def last_line(engine: Engine, run: Run) -> str:
+    """Return the last line of the newest log that says something, without its escapes."""
+    number = max(engine.runs.log_numbers(run), default=None)
+    found = engine.runs.read_log(run, number, 0, 1) if number is not None else None
+    if number is None or found is None:
+        return ""
+    data, _ = engine.runs.read_log(run, number, max(0, found[1] - TAIL_BYTES), TAIL_BYTES) or (b"", 0)
+    lines = plain(data.decode("utf-8", "replace")).splitlines()
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def follow_logs(engine: Engine, run: Run, seen: tuple[LogPart, ...], number: int | None = None) -> Iterator[str]:
@@ -99,6 +120,18 @@ def _added(engine: Engine, run: Run, number: int, offsets: dict[int, int]) -> It
             return
         offsets[number] = offsets.get(number, 0) + len(whole)
         yield from whole.decode("utf-8", "replace").splitlines()
+
+
+def _pieces(engine: Engine, run: Run, first: LogPart, end: int) -> Iterator[bytes]:
+    """Yield a log's bytes up to an end; of one that is cut or removed meanwhile nothing more comes."""
+    yield first.data
+    at = first.next_offset
+    while at < end:
+        data, _ = engine.runs.read_log(run, first.number, at, min(PIECE_BYTES, end - at)) or (b"", 0)
+        if not data:
+            return
+        yield data
+        at += len(data)
 
 
 def _whole_characters(data: bytes) -> bytes:

@@ -1,0 +1,116 @@
+"""What waits for a person (WEB-1): the matter itself, what it holds up, and every way on."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.domain.lifecycle import RunState
+from aiflow.domain.reasons import WayOn, way_on
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from aiflow.domain.morning.excerpt import Excerpt
+    from aiflow.domain.morning.unblocking import Unblocks
+    from aiflow.domain.next_action import NextAction
+    from aiflow.domain.run_summary import RunSummary
+    from aiflow.domain.runs.worktree import FileDiff
+
+FILES_SHOWN = 6
+AWAITING = "AWAITING_ACCEPTANCE"
+
+
+class WaitKind(StrEnum):
+    """For what a request waits, in the order in which it is shown."""
+
+    QUESTION = "question"
+    STOPPED = "stopped"
+    ACCEPTANCE = "acceptance"
+
+
+class DiffStat(NamedTuple):
+    """What there is to accept: the first files, how many more, and the lines of all; `is_gone` if git lost it."""
+
+    files: tuple[FileDiff, ...] = ()
+    more: int = 0
+    added: int = 0
+    deleted: int = 0
+    is_gone: bool = False
+
+
+class StoppedWhere(NamedTuple):
+    """Where a run stopped: its step by number of how many, who was at work, which attempt, what was called.
+
+    `retries` is how often the step was done again, of `retries_allowed`.
+    """
+
+    step_id: str | None = None
+    step_title: str = ""
+    step_number: int = 0
+    steps: int = 0
+    role: str | None = None
+    attempt: int = 0
+    attempts_allowed: int = 0
+    retries: int = 0
+    retries_allowed: int = 0
+    command: str | None = None
+    exit_code: int | None = None
+
+
+class WaitingItem(NamedTuple):
+    """A request that waits for a person, with all that is needed to decide.
+
+    `recommended` is what is advised, None where something has to be mended first; `others` are the other ways on, one
+    with the option `force` only if a person insists. `cost_usd` is None where no agent told any.
+    """
+
+    kind: WaitKind
+    request_id: str
+    title: str
+    run_id: str | None
+    since: datetime | None
+    reason_code: str
+    cause: str | None
+    summary: str
+    where: StoppedWhere
+    question: str | None
+    choices: tuple[str, ...]
+    excerpt: Excerpt | None
+    diff: DiffStat | None
+    unblocks: Unblocks
+    recommended: NextAction | None
+    others: tuple[NextAction, ...]
+    worked_seconds: float = 0.0
+    cost_usd: float | None = None
+
+
+class WaitingList(NamedTuple):
+    """What waits for a person: the first in full, how many there are in all, and how many of each kind."""
+
+    items: tuple[WaitingItem, ...]
+    total: int
+    by_kind: tuple[tuple[WaitKind, int], ...]
+
+    @property
+    def more(self) -> int:
+        """How many are only counted."""
+        return self.total - len(self.items)
+
+
+def kind_of(latest: RunSummary | None) -> WaitKind:
+    """Tell for what a request waits from the run that speaks for it."""
+    if latest is None or latest.is_active:
+        return WaitKind.STOPPED
+    if latest.state is RunState.DONE:
+        return WaitKind.ACCEPTANCE
+    is_asked = latest.reason_code is not None and way_on(latest.reason_code, latest.cause) is WayOn.ANSWER
+    return WaitKind.QUESTION if is_asked and latest.is_waiting else WaitKind.STOPPED
+
+
+def stat_of(files: tuple[FileDiff, ...] | None) -> DiffStat:
+    """Sum up which files differ; None is what git has no more."""
+    if files is None:
+        return DiffStat(is_gone=True)
+    added, deleted = sum(file.added for file in files), sum(file.deleted for file in files)
+    return DiffStat(files[:FILES_SHOWN], max(0, len(files) - FILES_SHOWN), added, deleted)

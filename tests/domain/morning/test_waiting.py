@@ -1,0 +1,183 @@
+"""What a card shows of what waits: the lines that tell, what the answer unblocks, the ways on that are open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from aiflow.domain.lifecycle import RunState
+from aiflow.domain.morning.excerpt import MOST_LINES, Excerpt, take_excerpt
+from aiflow.domain.morning.unblocking import dependants_of, unblocked_by
+from aiflow.domain.morning.waiting import DiffStat, kind_of, stat_of
+from aiflow.domain.morning.ways_on import other_ways
+from aiflow.domain.reasons import way_to_mend
+from aiflow.domain.request import RequestId
+from aiflow.domain.runs.events import replaced, stopped
+from aiflow.domain.runs.retry import StepStop
+from aiflow.domain.runs.run import Run, RunError, StepWork
+from aiflow.domain.runs.stopped import recommended
+from aiflow.domain.runs.worktree import FileDiff
+from builders import backlog, request, request_lock, typed
+from builders import run as summary
+from run_builders import at, done, in_step, why
+
+pytestmark = pytest.mark.spec("WEB-1")
+
+UNITTEST = """
+......F.
+======================================================================
+FAIL: test_what_is_due_first (tests.test_order.Order)
+----------------------------------------------------------------------
+Traceback (most recent call last):
+  File "tests/test_order.py", line 10, in test_what_is_due_first
+    self.assertEqual(shown, ["3", "2", "1"])
+AssertionError: Lists differ: ['1', '3', '2'] != ['3', '2', '1']
+
+----------------------------------------------------------------------
+Ran 8 tests in 0.012s
+FAILED (failures=1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "failing"),
+    [
+        (UNITTEST, "AssertionError: Lists differ: ['1', '3', '2'] != ['3', '2', '1']"),
+        (
+            "a\n    def test():\n>       assert 1 == 2\nE       assert 1 == 2\n\nx.py:3: AssertionError",
+            "E       assert 1 == 2",
+        ),
+        ("ok 1\nnot ok 2 - adds\nok 3", "not ok 2 - adds"),
+        ("--- FAIL: TestSum (0.00s)\n    sum_test.go:9: got 3", "--- FAIL: TestSum (0.00s)"),
+        ("thread 'main' panicked at src/main.rs:2:\nboom", "thread 'main' panicked at src/main.rs:2:"),
+        ("compiling\n\x1b[31merror[E0308]\x1b[0m: mismatched types\n --> a.rs:1", "error[E0308]: mismatched types"),
+        ("  ● adds\n    Expected: 3\n    Received: 4", "    Expected: 3"),
+    ],
+)
+def test_the_line_that_tells_what_is_wrong_is_found(output: str, failing: str) -> None:
+    excerpt = take_excerpt(output)
+    assert excerpt is not None
+    assert excerpt.failing is not None
+    assert excerpt.lines[excerpt.failing] == failing
+    assert len(excerpt.lines) <= MOST_LINES
+
+
+def test_an_excerpt_has_the_lines_around_and_no_rulers() -> None:
+    excerpt = take_excerpt(UNITTEST)
+    assert excerpt is not None
+    assert excerpt.lines[0].startswith("FAIL: test_what")
+    assert excerpt.lines[-1] == "FAILED (failures=1)"
+    assert not any(set(line) <= set("=-. ") for line in excerpt.lines)
+
+
+def test_without_a_telling_line_the_last_ones_are_shown() -> None:
+    output = "\n".join(f"line {number}" for number in range(20))
+    assert take_excerpt(output) == Excerpt(tuple(f"line {number}" for number in range(12, 20)))
+    assert take_excerpt("\n ---- \n") is None
+    long = take_excerpt("y" * 10_000)
+    assert long is not None
+    assert len(long.lines[0]) == 400
+
+
+def test_what_waits_for_a_request_directly_and_behind_others() -> None:
+    requests = (
+        request("A", "blocked"),
+        request("B", depends_on=["A"], priority="P3"),
+        request("C", depends_on=["A"]),
+        request("D", depends_on=["C", "A", "X"]),
+        request("E", depends_on=["D"]),
+        request("F", "archived", depends_on=["A"]),
+        request("G", "draft", depends_on=["A"]),
+        request("H", depends_on=["E", "A"]),
+    )
+    known = backlog(*requests, locks=request_lock("C"))
+    found = unblocked_by(RequestId("A"), known, dependants_of(requests))
+    # C is locked, D waits for others too, G is a draft.
+    assert tuple(found) == (("C", "D", "G", "H", "B"), ("E",), ("B",))
+    assert found.total == 6
+    assert unblocked_by(RequestId("E"), known, dependants_of(requests)).direct == ("H",)
+
+
+def test_a_circle_ends() -> None:
+    requests = (
+        request("A", "blocked", depends_on=["C"]),
+        request("B", depends_on=["A"]),
+        request("C", depends_on=["B"]),
+    )
+    assert tuple(unblocked_by(RequestId("A"), backlog(*requests), dependants_of(requests))) == (("B",), ("C",), ())
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "kind"),
+    [
+        ("NEEDS_INPUT", "NEEDS_CLARIFICATION", "question"),
+        ("NEEDS_INPUT", "UNIT_TEST_FAILED", "stopped"),
+        ("FAILED", "INTERNAL_ERROR", "stopped"),
+        ("DONE", None, "acceptance"),
+        ("DONE", "MERGE_CONFLICT", "acceptance"),
+        ("TESTING", None, "stopped"),
+    ],
+)
+def test_for_what_it_waits(state: str, reason: str | None, kind: str) -> None:
+    assert kind_of(summary(state, reason)) == kind
+    assert kind_of(None) == "stopped"
+
+
+def test_a_long_diff_is_cut_and_counted() -> None:
+    files = tuple(FileDiff(f"{number}.txt", 2, 1) for number in range(8))
+    assert stat_of(files) == DiffStat(files[:6], 2, 16, 8)
+    assert stat_of(None).is_gone
+
+
+def ways(run: Run) -> list[str | None]:
+    """The recommended way, and the others."""
+    error = run.error
+    code, cause = (error.reason_code, error.cause) if error else ("AWAITING_ACCEPTANCE", None)
+    first = way_to_mend(code, "RQ-1", cause, recommended(run))
+    return [*typed(first), *typed(*other_ways(run, first))]
+
+
+def test_the_ways_of_each_state_are_the_designs() -> None:
+    asked = stopped(in_step(), RunError("NEEDS_CLARIFICATION", "", question="?"), at(3))
+    assert ways(asked) == [
+        'aiflow resume RQ-1 --answer "…"',
+        "aiflow retry-step RQ-1",
+        "aiflow replan RQ-1",
+    ]
+    failed = stopped(in_step(), why("UNIT_TEST_FAILED"), at(3))
+    assert ways(failed) == [
+        "aiflow retry-step RQ-1",
+        "aiflow resume RQ-1",
+        "aiflow replan RQ-1",
+        "aiflow resume RQ-1 --keep-changes",
+    ]
+    cancelled = stopped(in_step(), why("CANCELLED"), at(3))
+    assert ways(cancelled) == ["aiflow resume RQ-1", "aiflow retry-step RQ-1", "aiflow replan RQ-1"]
+    assert ways(done()) == ["aiflow accept RQ-1", 'aiflow send-back RQ-1 -m "…"']
+    conflict = replace(done(), error=RunError("MERGE_CONFLICT", ""))
+    assert ways(conflict) == ["aiflow resume RQ-1 --update", "aiflow accept RQ-1", 'aiflow send-back RQ-1 -m "…"']
+
+
+def test_what_only_a_person_who_insists_gets_is_marked() -> None:
+    twice = replace(in_step(), steps={"S01": StepWork("base", stops=(StepStop("UNIT_TEST_FAILED"),))})
+    again = stopped(twice, why("UNIT_TEST_FAILED"), at(3))
+    assert ways(again)[:3] == [
+        "aiflow replan RQ-1",
+        "aiflow resume RQ-1 --force",
+        "aiflow retry-step RQ-1 --force",
+    ]
+    broken = stopped(in_step(), why("INTERNAL_ERROR"), at(3))
+    assert broken.state is RunState.FAILED
+    assert ways(broken) == [
+        "aiflow set RQ-1 status=ready",
+        "aiflow resume RQ-1 --force",
+        "aiflow retry-step RQ-1 --force",
+        "aiflow replan RQ-1",
+    ]
+
+
+def test_a_replaced_run_and_one_at_work_have_no_other_way() -> None:
+    closed = replaced(stopped(in_step(), why("UNIT_TEST_FAILED"), at(3)), "RUN-2", at(4))
+    assert other_ways(closed, None) == ()
+    assert other_ways(in_step(), None) == ()
