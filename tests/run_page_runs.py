@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,6 @@ from aiflow.domain.runs.events import (
 )
 from aiflow.domain.runs.quota import QuotaPatience
 from aiflow.domain.runs.run import Run, RunError
-from aiflow.ports import Lease
 from aiflow.usecases.engine import Engine
 from aiflow.usecases.runs.locks import take_lock
 from real_engine import engine_at, keep
@@ -135,6 +135,12 @@ def write_log(engine: Engine, run: Run, number: int, title: str, text: str | byt
     log.close()
 
 
-def hold(root: Path, name: str) -> Lease:
-    """Work on a run: hold its lock, as a process that lives."""
-    return take_lock(engine_at(root), RequestId(REQUESTS[name]), id_of(name), beside_others=True)
+@contextlib.contextmanager
+def worked_on(root: Path, *names: str) -> Iterator[None]:
+    """Work on runs while the block lasts: hold their locks, as a process that lives."""
+    engine = engine_at(root)
+    with contextlib.ExitStack() as held:
+        for name in names:
+            lease = take_lock(engine, RequestId(REQUESTS[name]), id_of(name), beside_others=True)
+            held.callback(lease.release)
+        yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from aiflow.web.text.log_lines import LogView
     from aiflow.web.text.markdown import MarkdownView
 
+# Where an end of the run begins, for aiflow itself.
+_OWN_MARK = re.compile(r"^<!-- aiflow:end [^\n]*-->\n", re.MULTILINE)
 VIEWS = ("log", "diff", "report", "plan")
 # Without a script the end of a log is enough to see why it stopped; the rest is one link away.
 SHOWN_LINES = 500
@@ -87,9 +90,11 @@ def choose(look: RunLook, step: str, view: str) -> Chosen:
     view = view if view in VIEWS else _usual_view(run, wanted)
     if not wanted and view == "log":
         wanted = _where(look)
+    if view == "diff":  # only steps change anything
+        names = [step.id for step in run.plan]
     at = names.index(wanted) if wanted in names else None
     before = names[at - 1] if at else None
-    behind = names[0 if at is None else at + 1] if at is None or at + 1 < len(names) else None
+    behind = next(iter(names[0 if at is None else at + 1 :]), None)
     return Chosen(wanted, view, run_path(run.request_id, run.run_id), before, behind)
 
 
@@ -117,7 +122,7 @@ def draw_pane(http: HttpRequest, engine: Engine, look: RunLook, chosen: Chosen) 
         return _diff(engine, look.run, chosen)
     if chosen.view == "report":
         text = read_report(engine, look.run)[1]
-        return render_markdown(text) if text else None
+        return render_markdown(_OWN_MARK.sub("", text)) if text else None
     return tuple(PlannedStep(step, render_markdown(step.instructions)) for step in look.run.plan)
 
 

@@ -11,7 +11,7 @@ from aiflow.usecases.runs.report import message_facts, message_of, words_of
 from aiflow.usecases.shapes.runs import outcome_code
 
 if TYPE_CHECKING:
-    from aiflow.domain.runs.run import Run, RunError
+    from aiflow.domain.runs.run import Run
     from aiflow.domain.runs.ways import Way
     from aiflow.messages import Message, Texts
     from aiflow.usecases.runs.look import RunLook
@@ -118,8 +118,7 @@ def _state(look: RunLook) -> tuple[str, str]:
 def _at_work(run: Run, texts: Texts) -> tuple[str, str]:
     """Say what a run does now."""
     if run.quota is not None and not run.quota.is_over:
-        told = texts.message("AGENT_QUOTA", message_facts(run, _no_error(run), texts))
-        return texts("web.run.quota"), told.summary
+        return texts("web.run.quota"), texts("web.run.quota.means")
     step, index = run.current_step, run.current_index
     title = texts(f"web.run.doing.{run.state}")
     if step is not None and index is not None and run.state in (RunState.IMPLEMENTING, RunState.TESTING):
@@ -130,12 +129,6 @@ def _at_work(run: Run, texts: Texts) -> tuple[str, str]:
     if role is None:
         return title, ""
     return title, texts(f"web.run.role.{role}", n=run.calls_of(role))
-
-
-def _no_error(run: Run) -> RunError:
-    from aiflow.domain.runs.run import RunError
-
-    return RunError("AGENT_QUOTA", run.quota.detail if run.quota else "")
 
 
 def _merged(run: Run, texts: Texts) -> str:
@@ -169,7 +162,8 @@ def _offer(way: Way, look: RunLook, run: Run, message: Message | None, texts: Te
     kind = way.kind.value
     more = ".forced" if way.is_forced else ""
     label = texts(f"web.run.way.{kind}{more}", branch=run.place.base_branch)
-    means = (_advised(way, message, texts) if message and not way.is_forced else None) or texts(
+    has_own = way.is_forced or (way.kind is ActionKind.ACCEPT and way.is_recommended)
+    means = (_advised(way, message, texts) if message and not has_own else None) or texts(
         f"web.run.way.{kind}.means{more}", branch=run.place.base_branch
     )
     if way.kind is ActionKind.RETRY_STEP and not way.is_forced:

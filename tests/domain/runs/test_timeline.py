@@ -90,3 +90,7 @@ def test_every_run_has_one(run: Run) -> None:
 def test_a_stop_before_the_plan_is_the_plans() -> None:
     run = stopped(prepared(new_run(), at(1)), why("AGENT_FAILED"), at(2))
     assert (stage(run, "plan").mark, told(run, "plan")) == ("stopped", [(["plan!"], "AGENT_FAILED")])
+
+
+def test_a_report_stays_written_when_the_work_is_sent_back() -> None:
+    assert stage(MADE["sent_back"](), "report").mark == "done"

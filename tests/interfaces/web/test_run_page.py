@@ -16,7 +16,7 @@ import pytest
 from aiflow.domain.request import RequestId
 from aiflow.usecases.server.start_work import Begun, WorkOrder
 from real_engine import engine_at
-from run_page_runs import HOSTILE, MADE, NEWER, REQUESTS, WORKED_ON, hold, id_of, path_of, write_log, write_run
+from run_page_runs import HOSTILE, MADE, NEWER, REQUESTS, WORKED_ON, id_of, path_of, worked_on, write_log, write_run
 from server_yard import Answer, Served, served
 
 pytestmark = pytest.mark.spec("WEB-1")
@@ -100,8 +100,9 @@ def panel_of(page: str) -> str:
 @pytest.mark.parametrize("name", MADE)
 def test_every_state_has_its_page(up: Served, name: str, language: str) -> None:
     run = write_run(root_of(up), name)
-    lease = hold(root_of(up), name) if name in WORKED_ON else None
-    page = get(up, path_of(name), language)
+    held = [name] if name in WORKED_ON else []
+    with worked_on(root_of(up), *held):
+        page = get(up, path_of(name), language)
     reader = Reader(page)
     assert run.run_id in reader.text
     assert "web.run." not in page
@@ -109,10 +110,8 @@ def test_every_state_has_its_page(up: Served, name: str, language: str) -> None:
     code = run.error.reason_code if run.error else None
     assert code is None or f'class="rc">{code}<' in page
     assert page.count("btn--go") <= 3  # one way is recommended: in its panel, on a phone in the dock
-    assert (">LOCKED<" in page) is (lease is not None)
+    assert (">LOCKED<" in page) is bool(held)
     assert (language == "ja") == ('lang="ja"' in page.partition("<head>")[0])
-    if lease:
-        lease.release()
 
 
 @pytest.mark.parametrize("view", ["log", "diff", "report", "plan"])
@@ -156,6 +155,24 @@ def test_both_ends_of_a_replacement_are_linked(up: Served) -> None:
     page = get(up, path_of("replaced"))
     assert f'href="/requests/{REQUESTS["replaced"]}/runs/{NEWER}"' in panel_of(page)
     assert "replaced by" in page
+
+
+def test_the_report_is_markdown_without_what_aiflow_notes_for_itself(up: Served) -> None:
+    run = write_run(root_of(up), "replaced")
+    engine_at(root_of(up)).runs.append_report(
+        run, "# It\n\n<!-- aiflow:end 1 FAILED X -->\n## An end\n\n**Strong** words\n"
+    )
+    page = get(up, path_of("replaced"))
+    assert "aiflow:end" not in page
+    assert "<strong>Strong</strong>" in page
+
+
+def test_a_quota_that_is_waited_for_is_no_stop(up: Served) -> None:
+    write_run(root_of(up), "waiting")
+    with worked_on(root_of(up), "waiting"):
+        panel = panel_of(get(up, path_of("waiting")))
+    assert "continues automatically" in panel
+    assert "5-hour limit" in panel
 
 
 def test_a_run_whose_process_died_says_so(up: Served) -> None:

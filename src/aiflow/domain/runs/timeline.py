@@ -213,7 +213,7 @@ def _failed_phase(phase: str, code: str | None) -> str:
 
 
 def _mark(run: Run, stage: Stage, place: str) -> str:
-    if _is_done(run, stage.name):
+    if _is_written(stage) if stage.name == REPORT else _is_done(run, stage.name):
         return "done"
     if stage.name != place or not stage.attempts:
         return "todo"
@@ -224,11 +224,15 @@ def _mark(run: Run, stage: Stage, place: str) -> str:
     return "question" if run.error and run.error.question else "stopped"
 
 
+def _is_written(report: Stage) -> bool:
+    """Tell whether the report was written, whatever a person made of the run afterwards."""
+    last = report.attempts[-1].phases[-1] if report.attempts else None
+    return last is not None and last.until is not None and not last.is_failed
+
+
 def _is_done(run: Run, name: str) -> bool:
     if name == PLAN:
         return bool(run.plan)
-    if name == REPORT:
-        return run.state is RunState.DONE
     if name == ACCEPTANCE:
         return run.accepted_as is not None
     return name in run.steps and run.steps[name].is_done
