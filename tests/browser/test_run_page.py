@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Dialog, Page, expect
 
 from aiflow.domain.runs.events import stopped
 from browser.look import Look, both_languages, both_widths, every_look
@@ -193,6 +193,9 @@ def test_a_long_line_is_cut_and_can_be_seen_whole(page: Page, up: Up, stopped_ru
     assert "the end" not in row.inner_text()
     row.locator("button").click()
     expect(page.locator("#log-whole")).to_contain_text("xthe end")
+    with page.expect_response(re.compile("/runs/")):  # the page fetches itself again
+        page.evaluate("() => document.body.dispatchEvent(new Event('aiflow:done'))")
+    expect(page.locator("#log-whole")).to_contain_text("xthe end")
     page.keyboard.press("Enter")
     expect(page.locator("#log-whole")).to_have_count(0)
 
@@ -200,7 +203,12 @@ def test_a_long_line_is_cut_and_can_be_seen_whole(page: Page, up: Up, stopped_ru
 @both_languages
 def test_nothing_that_others_wrote_does_anything(page: Page, up: Up) -> None:
     asked: list[str] = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+
+    def hear(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", hear)
     write_run(up.bench.root, "hostile")
     log_of(up, "hostile", 1, f"implementer S01 attempt 1 {HOSTILE}", f"{HOSTILE}\n\x1b]8;;javascript:alert(1)\x07x\n")
     for view in ("log", "diff", "report", "plan"):

@@ -256,6 +256,14 @@ class TestDiff:
 
 
 class TestLog:
+    def test_a_page_that_fetches_itself_again_asks_for_the_view_that_is_read(self, up: Served) -> None:
+        write_run(root_of(up), "running")
+        with worked_on(root_of(up), "running"):
+            app = next(a for _, a in Reader(get(up, path_of("running"))).tags if a.get("id") == "app")
+            chosen = next(a for _, a in Reader(get(up, f"{path_of('running')}?step=S01")).tags if a.get("id") == "app")
+        assert app["hx-get"] == f"{path_of('running')}?view=log"  # at the step where it then is
+        assert chosen["hx-get"] == f"{path_of('running')}?step=S01&view=log"
+
     def test_without_a_script_its_end_is_there(self, up: Served) -> None:
         run = write_run(root_of(up), "tests_failed")
         lines = "".join(f"line {number}\n" for number in range(20_000))

@@ -46,6 +46,8 @@ def draw_run(http: HttpRequest, call: CallContext, request_id: str, run_id: str,
         "panel": panel(look, call.texts, engine.limits.step_retries),
         "role_attempts": engine.limits.role_attempts,
         "chosen": chosen,
+        # What is read stays in view when the run moves on: the page fetches itself again with its view named.
+        "here": chosen.link(chosen.step if asked[0] else "", chosen.view),
         "pane": draw_pane(http, engine, look, chosen),
         "size": size_of(engine, look.run),
     }

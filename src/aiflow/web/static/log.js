@@ -29,6 +29,7 @@ class Viewer {
 
   async start() {
     tool("tools").hidden = false;
+    tool("after").replaceChildren(); // of the step before
     if (tool("search").value) this.search(tool("search").value);
     await this.load(() => this.#build());
     if (!this.space) this.#build();
@@ -218,7 +219,7 @@ class Viewer {
     text.tabIndex = 0;
     text.textContent = plain(this.text.lines[index]);
     box.append(close, text);
-    this.box.after(box);
+    tool("after").append(box);
     close.focus();
   }
 
@@ -252,7 +253,7 @@ class Viewer {
       button.className = "btn btn--sm";
       button.type = "button";
       button.addEventListener("click", () => this.follow(true));
-      this.box.after(button);
+      tool("after").prepend(button);
     }
     button.textContent = count === 1 ? this.words.new_one : fill(this.words.new, { n: count.toLocaleString() });
   }
