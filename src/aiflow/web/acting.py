@@ -81,6 +81,7 @@ def refused(http: HttpRequest, call: CallContext, error: AiflowError) -> Respons
         "told": told,
         "holder": run_path(*holder) if holder else None,
         "detail": facts.get("detail"),
+        "offers": _offers(http, error.reason_code),
     }
     if is_part(http):
         return HTMLResponse(render(http, call, "parts/notice.html", more), status)
@@ -88,6 +89,18 @@ def refused(http: HttpRequest, call: CallContext, error: AiflowError) -> Respons
     template = "refused.html" if call.caller else "refused_outside.html"
     frame = _frame(call) if call.caller else None
     return page(http, call, template, {"frame": frame, "back": back_path(http), **more}, status)
+
+
+def _offers(http: HttpRequest, code: str) -> tuple[tuple[str, str], ...]:
+    """Name what a run that was not let go on can be asked instead: a text, and the dialog that asks first."""
+    run, _, deed = http.url.path.rpartition("/")
+    if http.method != "POST" or deed != "resume":
+        return ()
+    if code == "WORKTREE_DIRTY":
+        return (("web.offer.keep_changes", f"{run}/resume?keep_changes=1"),)
+    if code in ("REPLAN_REQUIRED", "RETRY_LIMIT_EXCEEDED"):
+        return (("web.run.way.replan", f"{run}/replan"), ("web.run.way.resume.forced", f"{run}/resume?force=1"))
+    return ()
 
 
 def back_path(http: HttpRequest) -> str:

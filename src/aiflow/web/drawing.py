@@ -75,6 +75,7 @@ def render(http: HttpRequest, call: CallContext, template: str, facts: Facts) ->
         "moment": partial(told.moment, call.texts),
         "duration": partial(told.duration, call.texts),
         "elapsed": partial(_elapsed, now),
+        "clock": told.elapsed,
         "moment_of_day": partial(told.short_day, call.texts),
         "reason": partial(_reason, call),
         "typed": command_line,
