@@ -130,7 +130,10 @@ def test_a_lock_pins_hashes_and_names_no_host(path: Path) -> None:
             ],
         ),
         *(
-            (arguments, ["fastapi", "starlette", "uvicorn", "jinja2", "segno", "pydantic"])
+            (
+                arguments,
+                ["fastapi", "starlette", "uvicorn", "jinja2", "segno", "pydantic", "nh3", "markdown_it", "pygments"],
+            )
             for arguments in (["--help"], ["next"], ["up", "--help"], ["sessions"], ["service", "install", "--print"])
         ),
         (["store", "status"], ["boto3", "botocore", "rich", "yaml", "aiflow.adapters.dynamo.queue"]),
