@@ -11,21 +11,21 @@ CODE := $(shell find src tests -name '*.py')
 NPM = npm --loglevel=error --no-fund --no-audit --no-update-notifier
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-faults test-contract test-soak lint format bench docs lock clean
+.PHONY: help setup demo check test test-faults test-contract test-browser test-soak lint format bench docs pictures lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-setup: .venv/.ready ## Make the venv with the program at .venv/bin/aiflow
+setup: .venv/.ready .venv/.page ## Make the venv with the program at .venv/bin/aiflow
 
-demo: .venv/.ready ## Work through a small backlog before your eyes, in a repository that stays for you to try
+demo: .venv/.ready .venv/.page ## Work through a small backlog before your eyes, in a repository that stays for you to try
 	@$(BIN)/aiflow demo
 
 check: lint ## Check what a change breaks first, in a minute: lint, domain, use cases
 	@$(PYTEST) -n 2 -m "not faults and not timing" tests/domain tests/usecases $(wildcard tests/simulation)
 
 test: .venv/.tests ## Run all tests but the long fault tests and those that assert seconds
-	@$(PYTEST) -n 4 -m "not faults and not timing and not contract"
+	@$(PYTEST) -n 4 -m "not faults and not timing and not contract and not browser"
 
 test-faults: .venv/.tests ## Run the long fault tests, then, alone, those that assert seconds
 	@$(PYTEST) -n 3 -m "faults and not timing"
@@ -33,6 +33,9 @@ test-faults: .venv/.tests ## Run the long fault tests, then, alone, those that a
 
 test-contract: .venv/.tests ## Ask the server everything that its OpenAPI document allows, and what it does not
 	@$(PYTEST) -n 2 --dist load -m contract tests/interfaces/api/test_contract.py
+
+test-browser: .venv/.tests .venv/.browser ## Look at the page in a real browser, in both languages, light and dark, wide and narrow
+	@$(PYTEST) -n 2 -m browser tests/browser
 
 test-soak: .venv/.tests ## Run the fault tests in their long form: more rounds, a kill behind every write (an hour)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 -m "(faults or soak) and not timing" -o faulthandler_timeout=7200
@@ -57,16 +60,21 @@ bench: .venv/.dev ## Measure the speed goals (PRF), as ratios within one run; BE
 docs: .venv/.dev ## Write the generated reference pages anew
 	@$(BIN)/python docs/generate.py
 
+pictures: .venv/.tests .venv/.browser ## Take pictures of every page in every look; TO=<folder>, else docs/pictures
+	@$(BIN)/python tests/browser/pictures.py $(or $(TO),docs/pictures)
+
 lock: .venv/.uv ## Resolve the pinned versions anew
 	@$(COMPILE) pyproject.toml --group dev --upgrade -o requirements/dev.lock
 	@$(COMPILE) pyproject.toml --group build -c requirements/dev.lock -o requirements/runtime.lock
 	@echo uv | $(COMPILE) - --upgrade -o requirements/bootstrap.lock
-	@$(NPM) install --prefix tests/npm --package-lock-only --omit-lockfile-registry-resolved
-	@$(BIN)/python -c 'import json, sys; lock = json.load(open(sys.argv[1])); [each.pop("funding", None) for each in \
-	  lock["packages"].values()]; open(sys.argv[1], "w").write(json.dumps(lock, indent=2) + "\n")' tests/npm/package-lock.json
+	@for folder in tests/npm tests/browser/npm src/aiflow/web/npm; do \
+	  $(NPM) install --prefix $$folder --package-lock-only --omit-lockfile-registry-resolved \
+	  && $(BIN)/python -c 'import json, sys; lock = json.load(open(sys.argv[1])); [each.pop("funding", None) for each in \
+	  lock["packages"].values()]; open(sys.argv[1], "w").write(json.dumps(lock, indent=2) + "\n")' $$folder/package-lock.json \
+	  || exit 1; done
 
 clean: ## Remove the venv and everything made by tools
-	@rm -rf .venv build dist .bench .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf .venv build dist .bench src/aiflow/web/static/vendor .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.uv: requirements/bootstrap.lock
@@ -85,7 +93,11 @@ clean: ## Remove the venv and everything made by tools
 	@touch $@
 	@echo 'Ready: .venv/bin/aiflow. To call it from anywhere: export PATH="$(CURDIR)/.venv/bin:$$PATH"'
 
-.venv/.dev: .venv/.ready .venv/.npm requirements/dev.lock
+# The page's libraries. Without npm set-up goes on: nothing but the page's live parts needs them.
+.venv/.page: src/aiflow/web/npm/package-lock.json hatch_build.py | .venv/.ready
+	@if $(BIN)/python hatch_build.py; then touch $@; fi
+
+.venv/.dev: .venv/.ready .venv/.page .venv/.npm requirements/dev.lock
 	@$(INSTALL) --require-hashes -r requirements/dev.lock
 	@touch $@
 
@@ -102,4 +114,9 @@ clean: ## Remove the venv and everything made by tools
 	@command -v java >/dev/null || { echo "The tests need Java 17 (Debian: apt install openjdk-17-jre-headless)"; exit 3; }
 	@mkdir -p .venv/npm && cp tests/npm/package.json tests/npm/package-lock.json .venv/npm/
 	@$(NPM) ci --prefix .venv/npm >/dev/null
+	@touch $@
+
+# Chromium: the machine's own, else Debian's where root may install it, else one from npm.
+.venv/.browser: .venv/.dev tests/browser/chromium.py tests/browser/npm/package-lock.json
+	@$(BIN)/python tests/browser/chromium.py
 	@touch $@

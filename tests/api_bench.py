@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from starlette.testclient import TestClient
 from aiflow import __version__
 from aiflow.api.app import make_app
 from aiflow.api.context import Server
+from aiflow.api.guard import AccessGuard
 from aiflow.domain.server.guard import addresses
 from aiflow.ports.server import ServerRecord
 from aiflow.wiring.live import LivePorts
@@ -29,7 +31,9 @@ ORIGIN = f"http://127.0.0.1:{PORT}"
 class ApiBench:
     """A checkout with a server, called by a program that has the token."""
 
-    def __init__(self, bench: Bench, patch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, bench: Bench, patch: pytest.MonkeyPatch, make: Callable[[Server], AccessGuard] = make_app
+    ) -> None:
         self.bench = bench
         for name in [*os.environ]:
             if name not in bench.aiflow.environ:
@@ -53,7 +57,7 @@ class ApiBench:
             now=lambda: datetime.now(UTC),
             watch=watch_of(root, live),
         )
-        self.app = make_app(self.server)
+        self.app = make(self.server)
         self.client = self.new_client()
 
     def new_client(self, **headers: str) -> TestClient:

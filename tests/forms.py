@@ -37,4 +37,5 @@ def limit_of(item: pytest.Item) -> int:
     """Return how many seconds a test may take before all stacks are shown and it fails."""
     if is_soak():
         return SOAK_SECONDS
-    return FAULT_SECONDS if item.get_closest_marker("faults") or item.get_closest_marker("timing") else NORMAL_SECONDS
+    is_long = any(item.get_closest_marker(name) for name in ("faults", "timing", "browser"))
+    return FAULT_SECONDS if is_long else NORMAL_SECONDS

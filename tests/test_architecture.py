@@ -100,9 +100,13 @@ def test_a_command_calls_no_port_itself(path: Path) -> None:
     assert [ast.unparse(call) for call in inner] == []
 
 
-@pytest.mark.parametrize(
-    "path", [*ROOT.glob("requirements/*.lock"), ROOT / "tests/npm/package-lock.json"], ids=lambda path: path.name
-)
+LOCKS = [
+    *ROOT.glob("requirements/*.lock"),
+    *(ROOT / name / "package-lock.json" for name in ("tests/npm", "tests/browser/npm", "src/aiflow/web/npm")),
+]
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: f"{path.parent.parent.name}/{path.name}")
 def test_a_lock_pins_hashes_and_names_no_host(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert "sha512-" in text if path.suffix == ".json" else "--hash=sha256:" in text

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,6 @@ from aiflow.usecases.project.demo import DemoPlace, make_demo, suggest
 from conftest import somebody_else
 from e2e.bench import git
 
-ROOT = Path(__file__).parents[2]
 REQUESTS = [f"requests/TODO-{number}.md" for number in range(1, 9)]
 KANA = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 
@@ -87,17 +85,6 @@ def test_every_fenced_block_is_one_that_the_agent_knows() -> None:
         for name in REQUESTS:
             text = files(language)[name]
             assert text.count("\n```") == 2 * len(FENCE.findall(text)), name
-
-
-def test_the_package_has_the_demo_in_it(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    with zipfile.ZipFile(wheel) as packed:
-        names = packed.namelist()
-    for language in LANGUAGES:
-        assert {f"aiflow/demo/{language}/{name}" for name in files(language)} <= set(names)
-    assert not [name for name in names if "__pycache__" in name]
 
 
 # --- the folder ------------------------------------------------------------------------------------------------------

@@ -10,7 +10,9 @@ from urllib.parse import quote
 
 from starlette.responses import HTMLResponse, Response
 
+from aiflow.messages.commands import command_line
 from aiflow.web import told
+from aiflow.web.static_files import has_htmx
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,12 +22,11 @@ if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
 
     from aiflow.api.context import CallContext
+    from aiflow.messages import Message
 
     Facts = Mapping[str, object]
 
 HERE = Path(__file__).parent
-STATIC = HERE / "static"
-LIVE = STATIC / "vendor" / "htmx.min.js"
 THEMES = ("light", "dark")
 
 
@@ -41,7 +42,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(codes=told.codes, money=told.money, number=told.number, seg=segment)
+    made.filters.update(codes=told.codes, money=told.money, number=told.number, pct=told.percent, seg=segment)
     made.globals.update(run_path=run_path, request_path=request_path)
     return made
 
@@ -69,11 +70,14 @@ def render(http: HttpRequest, call: CallContext, template: str, facts: Facts) ->
         "here": http.url.path + (f"?{http.url.query}" if http.url.query else ""),
         "path": http.url.path,
         "is_part": is_part(http),
-        "has_live": LIVE.exists(),
+        "has_live": has_htmx(),
         "ago": partial(told.ago, call.texts, now),
         "moment": partial(told.moment, call.texts),
         "duration": partial(told.duration, call.texts),
         "elapsed": partial(_elapsed, now),
+        "moment_of_day": partial(told.short_day, call.texts),
+        "reason": partial(_reason, call),
+        "typed": command_line,
     }
     return templates().get_template(template).render({**own, **facts})
 
@@ -96,6 +100,11 @@ def request_path(request_id: str) -> str:
 def run_path(request_id: str, run_id: str) -> str:
     """Return where a run's page is."""
     return f"{request_path(request_id)}/runs/{segment(run_id)}"
+
+
+def _reason(call: CallContext, code: str, **facts: object) -> Message:
+    """Return the words of a reason code."""
+    return call.texts.message(code, facts)
 
 
 def _elapsed(now: datetime, since: datetime | None) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.auto.stopping import StopRequest
-from aiflow.usecases.auto.standing import look_around
+from aiflow.usecases.auto.standing import glance
+from aiflow.usecases.auto.summary import read_open
 
 if TYPE_CHECKING:
     from aiflow.api.context import CallContext
-    from aiflow.domain.auto.standing import AtWork, Standing
+    from aiflow.domain.auto.standing import AtWork, Glance
+    from aiflow.domain.backlog.selection import Backlog
 
 
 class QueueBar(NamedTuple):
@@ -25,27 +27,36 @@ class QueueBar(NamedTuple):
 class Frame(NamedTuple):
     """What the layout shows besides the page itself."""
 
-    waiting: int
-    ready: int
+    seen: Glance
     bar: QueueBar | None
-    standing: Standing
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a person."""
+        return self.seen.waiting
+
+    @property
+    def ready(self) -> int:
+        """How many requests are ready."""
+        return self.seen.selection.ready
 
 
-def make_frame(call: CallContext, standing: Standing | None = None) -> Frame:
-    """Look at how it stands, for the layout of a page."""
-    standing = standing or look_around(call.engine, call.server.project.auto_records, call.texts)
-    return Frame(len(standing.waiting), standing.selection.ready, _bar(standing), standing)
+def make_frame(call: CallContext, backlog: Backlog | None = None) -> Frame:
+    """Look at how it stands, for the layout of a page; `backlog` is one that was read already."""
+    engine = call.engine
+    seen = glance(engine, call.server.project.auto_records, backlog or read_open(engine))
+    return Frame(seen, _bar(seen))
 
 
-def _bar(standing: Standing) -> QueueBar | None:
-    auto, chosen = standing.auto, standing.selection.next
+def _bar(seen: Glance) -> QueueBar | None:
+    auto, chosen = seen.auto, seen.selection.next
     if not auto.is_on:
         return None
     run_id = auto.at_work.run_id if auto.at_work else None
     return QueueBar(
-        next((each for each in standing.running if each.run_id == run_id), None) if run_id else None,
+        next((each for each in seen.running if each.run_id == run_id), None) if run_id else None,
         auto.session.done if auto.session else 0,
-        len(standing.waiting),
+        seen.waiting,
         str(chosen.id) if chosen else None,
         auto.stop_request is not StopRequest.NONE,
     )

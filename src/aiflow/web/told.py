@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import date, datetime
 
     from aiflow.messages import Texts
 
@@ -38,6 +38,11 @@ def moment(texts: Texts, at: datetime | None, form: str = "clock") -> Markup:
         "web.day", weekday=texts(f"web.weekday.{here.weekday()}"), month=texts(f"web.month.{here.month}"), day=here.day
     )
     return _time(at, texts("web.moment", day=day, clock=clock) if form == "full" else day, form)
+
+
+def short_day(texts: Texts, day: date) -> str:
+    """Say a day of this year: "4 Nov"."""
+    return texts("web.short_day", month=texts(f"web.month.{day.month}")[:3], day=day.day)
 
 
 def duration(texts: Texts, seconds: float | None) -> str:
@@ -70,6 +75,11 @@ def money(amount: float | None) -> str:
 def number(value: int) -> str:
     """Write a number with separators."""
     return f"{value:,}"
+
+
+def percent(part: float) -> str:
+    """Write a part of a whole as an attribute of a picture has it."""
+    return f"{100 * part:.2f}%"
 
 
 def codes(text: object) -> Markup:

@@ -197,3 +197,22 @@ def test_no_json_raises(role: Role, raw: object) -> None:
 @given(st.sampled_from(Role), st.binary(max_size=200))
 def test_no_bytes_raise(role: Role, data: bytes) -> None:
     assert isinstance(read_answer(role, data), get_args(Answer))
+
+
+@pytest.mark.spec("AGT-3", "RUN-10")
+@pytest.mark.parametrize("role", list(Role))
+def test_a_question_brings_its_choices(role: Role) -> None:
+    told = {"status": "needs_input", "question": "Which?", "choices": ["a\nb ", "", "c", "c", "x" * 300, *"defghijkl"]}
+    answer = read_answer(role, json.dumps(told).encode())
+    assert isinstance(answer, Question)
+    assert answer.choices[:3] == ("a b", "c", "x" * 200)
+    assert len(answer.choices) == 9
+
+
+@pytest.mark.spec("AGT-3")
+@pytest.mark.parametrize("choices", ["a", {"a": 1}, ["a", 1], None])
+def test_choices_of_another_shape_are_refused(choices: object) -> None:
+    told = {"status": "needs_input", "question": "Which?", "choices": choices}
+    answer = read_answer(Role.QA, json.dumps(told).encode())
+    assert isinstance(answer, Spoiled)
+    assert answer.reason_code == "JSON_SCHEMA_INVALID"

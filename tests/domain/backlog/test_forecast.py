@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aiflow.domain.backlog.forecast import Forecast, forecast
+from aiflow.domain.backlog.forecast import Forecast, forecast, positions
 from aiflow.domain.backlog.selection import Backlog, select_next
 from aiflow.domain.lock import Lock, LockType
 from aiflow.domain.request import InvalidRequest, Problem, ProblemKind, RequestId, RequestStatus
@@ -181,3 +181,47 @@ def test_everything_not_done_or_archived_is_running_in_order_or_never_exactly_on
         assert each.status != "running" or each.id in running
         is_locked = each.id in chosen.locks or (each.id in chosen.runs and chosen.runs[each.id].is_active)
         assert each.status != "ready" or (each.id in running) == is_locked
+
+
+@pytest.mark.spec("SEL-6", "WEB-1")
+def test_tonights_positions_are_the_forecasts_order() -> None:
+    held = Lock(LockType.QUEUE, pid=1, host="h")
+    chosen = backlog(
+        request("LOW", priority="P3"),
+        request("TOP", priority="P0", depends_on=["MID"]),
+        request("MID"),
+        request("AT-WORK", "running"),
+        request("BEHIND", priority="P1", depends_on=["AT-WORK"]),
+        request("NEVER", depends_on=["GONE"]),
+        request("DEAD", priority="P0"),
+        locks=request_lock("DEAD"),
+        queue_lock=held,
+        dead_locks=frozenset({RequestId("DEAD")}),
+    )
+    assert positions(chosen, select_next(chosen)) == {"DEAD": 1, "BEHIND": 2, "MID": 3, "TOP": 4, "LOW": 5}
+    alive = Backlog(chosen.requests, locks=chosen.locks)
+    assert "DEAD" not in positions(alive, select_next(alive))
+
+
+STATUSES = [*RequestStatus, *[RequestStatus.READY] * 8]
+
+
+@pytest.mark.spec("SEL-6", "WEB-1")
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(STATUSES), st.sampled_from("0123"), st.sets(st.integers(0, 11), max_size=3)),
+        max_size=10,
+    ),
+    st.sets(st.integers(0, 9), max_size=2),
+)
+def test_positions_are_the_order_of_the_forecast(
+    rows: list[tuple[RequestStatus, str, set[int]]], locked: set[int]
+) -> None:
+    requests = [
+        request(f"R{number}", status, f"P{rank}", depends_on=[f"R{wanted}" for wanted in sorted(wants)])
+        for number, (status, rank, wants) in enumerate(rows)
+    ]
+    locks = {name: lock for number in locked for name, lock in request_lock(f"R{number}").items()}
+    chosen = backlog(*requests, locks=locks, queue_lock=Lock(LockType.QUEUE))
+    expected = {each.id: place for place, each in enumerate(forecast(chosen).order, 1)}
+    assert positions(chosen, select_next(chosen)) == expected

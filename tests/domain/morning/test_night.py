@@ -24,7 +24,7 @@ from aiflow.domain.morning.night import (
     sum_up,
 )
 from aiflow.domain.morning.signs import AutoNow, read_signs
-from aiflow.domain.morning.stretches import worked
+from aiflow.domain.morning.stretches import RunCondition, worked
 from aiflow.domain.runs.run import Happening, Run, RunError
 from run_builders import new_run
 
@@ -94,7 +94,7 @@ def test_the_span_begins_with_the_first_work_and_is_eight_hours_at_least() -> No
 
 def test_a_bar_lies_where_its_run_was_at_work() -> None:
     span = ClockSpan(hour(21), hour(7))
-    (bar,) = draw_bars((worked(DONE, MORNING, is_waiting=False),), span)
+    (bar,) = draw_bars((worked(DONE, MORNING),), span)
     assert (bar.fate, bar.begin, bar.end, bar.start, bar.width) == ("done", hour(22), hour(23), 0.1, 0.1)
     assert (bar.request_id, bar.run_id, bar.title, bar.is_last) == ("RQ-1", DONE.run_id, "A title", True)
 
@@ -109,7 +109,7 @@ def test_a_run_that_was_resumed_has_a_bar_for_each_time_and_a_pin_on_the_last() 
         ),
         error=RunError("UNIT_TEST_FAILED", ""),
     )
-    bars = draw_bars((worked(resumed, MORNING, is_waiting=True),), ClockSpan(hour(21), hour(7)))
+    bars = draw_bars((worked(resumed, MORNING, RunCondition(is_waiting=True)),), ClockSpan(hour(21), hour(7)))
     assert [(bar.begin, bar.end) for bar in bars] == [(hour(22), hour(23)), (hour(5), hour(6))]
     assert [(bar.fate, bar.reason_code, bar.is_waiting) for bar in bars] == [
         ("waits", "NEEDS_CLARIFICATION", False),
@@ -125,7 +125,7 @@ def test_a_note_beside_a_stopped_run_lets_it_rest_on() -> None:
 def test_a_run_at_work_goes_on_to_now_and_one_that_was_cut_off_to_its_last_word() -> None:
     at_work = a_run(22, line(23, RunEvent.PLANNED), state="IMPLEMENTING")
     assert worked(at_work, MORNING).stretches[0].end == MORNING
-    cut = worked(at_work, MORNING, is_cut=True)
+    cut = worked(at_work, MORNING, RunCondition(is_cut=True))
     assert (cut.fate, cut.stretches[0].end) == (RunFate.WAITS, hour(23))
     recovered = replace(at_work, history=(*at_work.history, line(3, RunEvent.RECOVERED), line(4, RunEvent.IMPLEMENTED)))
     assert [(each.begin, each.end) for each in worked(recovered, MORNING).stretches] == [
@@ -138,7 +138,7 @@ def test_a_replaced_run_and_one_whose_request_a_person_closed() -> None:
     assert worked(replace(STOPPED, replaced_by="RUN-2"), MORNING).fate is RunFate.REPLACED
     finished = replace(DONE, accepted_as=None)
     assert worked(finished, MORNING).fate is RunFate.WAITS
-    assert worked(finished, MORNING, is_closed=True).fate is RunFate.DONE
+    assert worked(finished, MORNING, RunCondition(is_closed=True)).fate is RunFate.DONE
 
 
 def test_a_wait_for_quota_is_no_work() -> None:
@@ -259,3 +259,17 @@ def test_without_a_sign_it_is_as_it_is_now() -> None:
     assert told(reason_code="AUTO_COST_LIMIT", ended_at=hour(13)) == [(hour(18), "off", "AUTO_COST_LIMIT")]
     assert told(reason_code="AUTO_NOTHING_RUNNABLE", ended_at=hour(13))[0][1] == "nothing_to_do"
     assert told({"at": "?", "actor": "auto_run"}) == [(hour(18), "off", None)]
+
+
+def test_a_sleep_is_no_work_whatever_the_run_waited_for() -> None:
+    slept = {**auto(5, "slept"), "data": {"event": "slept", "seconds": 4 * 3600}}
+    signs = read_signs([slept, {**slept, "data": {"event": "slept", "seconds": "long"}}], hour(18), AutoNow(is_on=True))
+    assert signs.asleep == ((hour(1), hour(5)),)
+    at_work = a_run(22, line(0, RunEvent.QUOTA_WAIT, "AGENT_QUOTA"), line(2, RunEvent.QUOTA_BACK), state="IMPLEMENTING")
+    run = worked(at_work, MORNING, asleep=signs.asleep)
+    assert [(each.begin, each.end) for each in run.stretches] == [(hour(22), hour(0)), (hour(5), hour(7))]
+    gaps = draw_gaps((run,), ClockSpan(hour(22), hour(7)), signs.known, signs.asleep)
+    assert [(gap.kind, gap.begin, gap.end) for gap in gaps] == [
+        ("quota", hour(0), hour(1)),
+        ("asleep", hour(1), hour(5)),
+    ]

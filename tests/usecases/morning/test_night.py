@@ -11,12 +11,13 @@ import pytest
 
 from aiflow.adapters.memory.time import PlayedTime
 from aiflow.domain.activity import Actor, moved
+from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.call import AgentCall, AgentReply
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.auto.stopping import Limits
 from aiflow.domain.lifecycle import RunEvent
 from aiflow.domain.lock import Lock
-from aiflow.domain.morning.night import Night
+from aiflow.domain.morning.night import GapKind, Night
 from aiflow.domain.request import RequestId
 from aiflow.domain.runs.events import accepted, happen
 from aiflow.domain.runs.run import Run
@@ -133,3 +134,36 @@ def test_a_night_without_a_run(scene: Scene) -> None:
     night = scene.tell()
     assert (night.bars, night.end - night.begin) == ((), timedelta(hours=8))
     assert [(gap.kind, gap.start, gap.width) for gap in night.gaps] == [("off", 0.0, 1.0)]
+
+
+def moves_the_clock(scene: Scene, by: timedelta) -> None:
+    """Have the time of day jump while the first implementer is at work; the clock that stands still in a sleep does."""
+    plain_script = scene.process.script
+
+    def script(call: AgentCall, output: Any, should_stop: Callable[[], bool]) -> AgentReply:
+        if call.brief.id == "RQ-1" and call.role is Role.IMPLEMENTER:
+            should_stop()
+            scene.time.set_by += by
+            should_stop()
+        return plain_script(call, output, should_stop)
+
+    scene.process.script = script
+
+
+def test_a_machine_that_slept_is_told_by_its_clocks(scene: Scene) -> None:
+    moves_the_clock(scene, timedelta(hours=4))
+    began = scene.time.now()
+    scene.auto()
+    night = scene.tell()
+    (asleep,) = (gap for gap in night.gaps if gap.kind is GapKind.ASLEEP)
+    assert asleep.begin == began + timedelta(minutes=CALL_MINUTES)
+    assert asleep.end - asleep.begin == timedelta(hours=4)
+    assert [bar.request_id for bar in night.bars] == ["RQ-1", "RQ-1", "RQ-2"]
+    assert night.numbers.worked_seconds == 6 * CALL_MINUTES * 60
+
+
+@pytest.mark.parametrize("by", [timedelta(), timedelta(hours=-1), timedelta(seconds=90)])
+def test_a_long_call_and_a_clock_that_is_set_right_are_no_sleep(scene: Scene, by: timedelta) -> None:
+    moves_the_clock(scene, by)
+    scene.auto()
+    assert all(gap.kind is not GapKind.ASLEEP for gap in scene.tell().gaps)

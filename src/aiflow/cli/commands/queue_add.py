@@ -14,11 +14,12 @@ from aiflow.cli.options import command as make_command
 from aiflow.cli.queue_session import namespace_option, open_view
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.terminal.render import say
-from aiflow.cli.views.tasks import remark_on, work_of
+from aiflow.cli.views.tasks import remark_of
 from aiflow.domain.reasons import exit_code
 from aiflow.messages.commands import command_line
 from aiflow.usecases.queue.add import add_orders
 from aiflow.usecases.queue.orders import TypedOrder, orders_of
+from aiflow.usecases.shapes.task_words import work_of
 from aiflow.usecases.shapes.tasks import added_shape
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _show(added: Added, texts: Texts) -> None:
     for task, is_new in added.tasks:
         facts = {"task_id": task.task_id, "work": work_of(task, texts), "priority": task.priority.value}
         say(texts("queue.added" if is_new else "queue.there", status=task.status.value, **facts))
-        if added.scene is not None and (remark := remark_on(task, added.scene, texts)):
+        if added.scene is not None and (remark := remark_of(task, added.scene, texts)):
             say(remark, "  ")
     for finding in added.foreseen:
         _warn(finding, texts)

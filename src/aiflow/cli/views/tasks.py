@@ -18,10 +18,9 @@ from aiflow.cli.terminal.render import (
     table,
     terminal_width,
 )
-from aiflow.domain.queue.delivery import STEP_ID
 from aiflow.domain.queue.task import TaskAction
-from aiflow.domain.queue.why_waiting import standing_of
 from aiflow.domain.untrusted import reveal
+from aiflow.usecases.shapes.task_words import remark_on, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,31 +33,6 @@ if TYPE_CHECKING:
 GAP = "  "
 INDENT = "    "
 FACT_WIDTH = 16
-
-
-def work_of(task: Task, texts: Texts) -> str:
-    """Say what a task is for, in a few words."""
-    if task.action is TaskAction.PROMPT:
-        lines = reveal(task.prompt).strip().splitlines()
-        return texts("task.prompt", text=lines[0] if lines else "…")
-    step = f" {task.options[STEP_ID]}" if task.options.get(STEP_ID) else ""
-    return texts(f"task.{task.action}", request_id=task.request_id + step)
-
-
-def remark_on(task: Task, scene: QueueScene, texts: Texts) -> str:
-    """Say why nobody takes a task, who works on it, or how it ended."""
-    standing = standing_of(task, scene)
-    if standing is not None:
-        since = standing.facts.get("since", scene.now)
-        facts = {**standing.facts, "since": ago(since, scene.now, texts)}  # type: ignore[arg-type]
-        return texts(f"standing.{standing.code}", **facts)
-    parts = [task.error_message or ""]
-    if task.successor:
-        parts.append(texts("task.goes_on", task_id=task.successor))
-    if way := scene.ways.get(task.task_id):
-        where = {"where": way.where.id} if way.where else {}
-        parts.append(texts("task.next_there" if where else "task.next", command=way.action, **where))
-    return " · ".join(filter(None, parts))
 
 
 def show_tasks(tasks: Sequence[tuple[Task, QueueScene]], texts: Texts, *, has_namespaces: bool = False) -> None:
@@ -74,7 +48,7 @@ def show_tasks(tasks: Sequence[tuple[Task, QueueScene]], texts: Texts, *, has_na
         ]
         for task, scene in tasks
     ]
-    remarks = [remark_on(task, scene, texts) for task, scene in tasks]
+    remarks = [remark_of(task, scene, texts) for task, scene in tasks]
     if has_namespaces:
         names.insert(0, "namespace")
         rows = [[task.namespace, *row] for (task, _), row in zip(tasks, rows, strict=True)]
@@ -83,6 +57,11 @@ def show_tasks(tasks: Sequence[tuple[Task, QueueScene]], texts: Texts, *, has_na
         table([*headers, texts("column.note")], [[*row, remark] for row, remark in zip(rows, remarks, strict=True)])
         return
     _show_blocks(headers, rows, remarks, status_at=names.index("status"))
+
+
+def remark_of(task: Task, scene: QueueScene, texts: Texts) -> str:
+    """Say why nobody takes a task, who works on it, or how it ended."""
+    return remark_on(task, scene, texts, lambda at: ago(at, scene.now, texts))
 
 
 def _show_blocks(headers: list[str], rows: list[list[str]], remarks: list[str], status_at: int) -> None:
@@ -111,7 +90,7 @@ def show_task(task: Task, prompt: str, scene: QueueScene, texts: Texts, place: C
     heading(f"{task.task_id}  {work_of(task, texts)}")
     status = paint(task.status.value, STATUS_COLOURS.get(task.status.value))
     click.echo(GAP + pad(texts("fact.status"), FACT_WIDTH) + status)
-    if remark := remark_on(task, scene, texts):
+    if remark := remark_of(task, scene, texts):
         _fact("", remark)
     _fact(texts("fact.priority"), task.priority.value)
     _fact(texts("fact.namespace"), task.namespace)

@@ -18,6 +18,9 @@ def _texts(description: str) -> dict[str, Any]:
     return {"type": "array", "items": _TEXT, "description": description}
 
 
+_CHOICES = _texts("Answers to choose from, where there are a few likely ones; else empty.")
+
+
 def _object(**properties: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
@@ -42,16 +45,19 @@ SCHEMAS: dict[Role, dict[str, Any]] = {
     Role.PLANNER: _object(
         status=_status("planned"),
         question=_QUESTION,
+        choices=_CHOICES,
         steps={"type": "array", "items": _STEP, "description": "The plan; empty if status is needs_input."},
     ),
     Role.IMPLEMENTER: _object(
         status=_status("done"),
         question=_QUESTION,
+        choices=_CHOICES,
         summary={"type": "string", "description": "What was changed and why; empty if status is needs_input."},
     ),
     Role.QA: _object(
         status=_status("reviewed"),
         question=_QUESTION,
+        choices=_CHOICES,
         verdict={"type": "string", "enum": ["pass", "fail"]},
         findings=_texts("What must be mended, one finding each; empty if the verdict is pass."),
     ),

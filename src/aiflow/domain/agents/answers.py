@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from aiflow.domain.agents.plain_text import plain
-from aiflow.domain.agents.plan import MAX_TEXT, FlawError, PlanStep, read_plan, read_text, whole
+from aiflow.domain.agents.plan import MAX_TEXT, FlawError, PlanStep, read_plan, read_text, read_texts, whole
 from aiflow.domain.details import Detail, detail
+
+# A question that brings more answers than that, or longer ones, is not chosen from.
+MAX_CHOICES, MAX_CHOICE = 9, 200
 
 
 class Role(StrEnum):
@@ -95,7 +98,7 @@ def _read_shape(role: Role, raw: object) -> Answer:
     if not isinstance(raw, dict):
         raise FlawError("answer", "object")
     if raw.get("status") == "needs_input":
-        return Question(read_text("question", raw.get("question")))
+        return Question(read_text("question", raw.get("question")), _read_choices(raw.get("choices", [])))
     if role is Role.PLANNER:
         return Planned(read_plan(raw))
     if role is Role.QA:
@@ -107,6 +110,12 @@ def _read_shape(role: Role, raw: object) -> Answer:
         raise FlawError("summary", "text")
     # It stands in a commit's message, which holds no NUL.
     return Implemented(whole(summary.replace("\0", "").strip())[:MAX_TEXT])
+
+
+def _read_choices(raw: object) -> tuple[str, ...]:
+    """Read what a question can be answered with: each once, and no more than a person looks through."""
+    told = (" ".join(choice.split())[:MAX_CHOICE] for choice in read_texts("choices", raw))
+    return tuple(dict.fromkeys(filter(None, told)))[:MAX_CHOICES]
 
 
 def _read_review(raw: dict[str, object]) -> Reviewed:

@@ -46,6 +46,15 @@ class SpentLately(NamedTuple):
     agent_calls: int
 
 
+class Glance(NamedTuple):
+    """What a look in passing shows: what runs, how many requests wait for a person, what is next, and auto-run."""
+
+    running: tuple[AtWork, ...]
+    waiting: int
+    selection: Selection
+    auto: AutoReport
+
+
 class Standing(NamedTuple):
     """Everything that one screen shows."""
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from aiflow.domain.backlog.selection import Backlog, Exclusion, find_barrier, find_barriers, queue_order, select_next
 from aiflow.domain.request import Request, RequestId, RequestStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
+
+    from aiflow.domain.backlog.selection import Selection
 
 _ENDED = frozenset({RequestStatus.DONE, RequestStatus.ARCHIVED})
 # What ends by itself when the runs before it succeed; everything else needs a person.
@@ -35,6 +42,62 @@ def forecast(backlog: Backlog) -> Forecast:
     ]
     never += [excluded for excluded in select_next(after).excluded if excluded.invalid is not None]
     return Forecast(running, order, tuple(never))
+
+
+def positions(backlog: Backlog, selection: Selection) -> dict[RequestId, int]:
+    """Return tonight's position of each request that will be reached if every run succeeds, counted from 1.
+
+    What is under way has none. Only what selection kept is looked at again, so that a long list costs little (PRF-7);
+    locks of dead holders, where somebody has looked, are in nobody's way (LCK-5).
+    """
+    free = backlog
+    if backlog.dead_locks:
+        held = {name: lock for name, lock in backlog.locks.items() if name not in backlog.dead_locks}
+        free = replace(backlog, locks=held, dead_locks=frozenset())
+    kept = [
+        free.by_id[each.request_id]
+        for each in selection.excluded
+        if each.barrier.reason_code != "QUEUE_LOCKED" and each.invalid is None
+    ]
+    under_way = {request.id for request in free.requests if request.status is RequestStatus.RUNNING}
+    under_way.update(request.id for request in kept if _may_be_held(request, free) and _is_under_way(request, free))
+    after = _as_if_done(free, under_way) if under_way else free
+    later = [request for request in kept if request.id not in under_way and _can_run_some_day(request, after)]
+    order = _merged(selection.runnable, later, after.done_ids)
+    return {request_id: place for place, request_id in enumerate(order, 1)}
+
+
+def _may_be_held(request: Request, backlog: Backlog) -> bool:
+    """Tell whether it is worth a closer look whether somebody works on a request: most have no lock and no run."""
+    return request.id in backlog.locks or request.id in backlog.runs or request.kept is not None
+
+
+def _merged(
+    runnable: Iterable[Request], later: Iterable[Request], ended: AbstractSet[RequestId]
+) -> Iterator[RequestId]:
+    """Yield what is runnable, in its order, and in between what becomes so by it."""
+    waiting: dict[RequestId, int] = {}
+    dependants: dict[RequestId, list[Request]] = {}
+    freed: list[tuple[tuple[object, ...], Request]] = []
+    for request in later:
+        open_ids = {wanted for wanted in request.depends_on if wanted not in ended}
+        waiting[request.id] = len(open_ids)
+        for wanted in open_ids:
+            dependants.setdefault(wanted, []).append(request)
+        if not open_ids:
+            heapq.heappush(freed, (queue_order(request), request))
+    ready = iter(runnable)
+    coming = next(ready, None)
+    while coming is not None or freed:
+        if coming is not None and (not freed or queue_order(coming) < freed[0][0]):
+            chosen, coming = coming, next(ready, None)
+        else:
+            chosen = heapq.heappop(freed)[1]
+        yield chosen.id
+        for dependant in dependants.get(chosen.id, ()):
+            waiting[dependant.id] -= 1
+            if waiting[dependant.id] == 0:
+                heapq.heappush(freed, (queue_order(dependant), dependant))
 
 
 def _is_under_way(request: Request, backlog: Backlog) -> bool:

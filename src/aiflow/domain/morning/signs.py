@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import ActivityKind, Actor
+from aiflow.domain.auto.asleep import SLEPT
 from aiflow.domain.auto.stopping import CUT_OFF
 from aiflow.domain.lifecycle import AutoRunEvent
 from aiflow.domain.morning.night import GapKind, Lull
@@ -16,14 +18,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 NOTHING_RUNNABLE = "AUTO_NOTHING_RUNNABLE"
+# A month: what a journal says beyond that is a mistake.
+MOST_SECONDS = 31 * 86_400
 _ENDS = (AutoRunEvent.STOPPED, AutoRunEvent.NOTHING_LEFT)
 
 
 class Signs(NamedTuple):
-    """What the journal of a night tells: how auto-run stood, and which runs somebody worked on, as `(request, run)`."""
+    """What the journal of a night tells: how auto-run stood, which runs somebody worked on, as `(request, run)`.
+
+    `asleep` are the times in which the machine slept while an auto-run was on.
+    """
 
     known: tuple[Lull, ...]
     runs: frozenset[tuple[str, str]]
+    asleep: tuple[tuple[datetime, datetime], ...] = ()
 
 
 class AutoNow(NamedTuple):
@@ -50,7 +58,17 @@ def read_signs(entries: Iterable[Mapping[str, Any]], since: datetime, now: AutoN
         known.append(_before(None, since, now, is_on=now.is_on))
     elif is_on and not now.is_on:
         known.append(Lull(last, GapKind.OFF, CUT_OFF))
-    return Signs(tuple(known), frozenset(names for _, entry in dated if (names := _names_of(entry))))
+    runs = frozenset(names for _, entry in dated if (names := _names_of(entry)))
+    asleep = ((at - slept, at) for at, entry in dated if (slept := _slept(entry)))
+    return Signs(tuple(known), runs, tuple(asleep))
+
+
+def _slept(entry: Mapping[str, Any]) -> timedelta | None:
+    """Return how long the machine had slept, if an entry says so."""
+    seconds = entry["data"].get("seconds") if _event(entry) == SLEPT else None
+    if isinstance(seconds, (int, float)) and 0 < seconds < MOST_SECONDS:
+        return timedelta(seconds=seconds)
+    return None
 
 
 def _until(state: Lull, known: list[Lull], last: datetime, now: AutoNow, *, is_on: bool) -> Iterator[Lull]:

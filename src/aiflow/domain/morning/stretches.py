@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.morning.fates import REPLANNED, RunFate, fate_of
@@ -10,7 +10,7 @@ from aiflow.domain.morning.night import LEAST_GAP, Stretch, Worked
 from aiflow.domain.run_summary import RESTING, WORKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from aiflow.domain.runs.run import Happening, Run
@@ -18,20 +18,29 @@ if TYPE_CHECKING:
 _STATES = {RunEvent.REPORTED: RunState.DONE, RunEvent.NEEDS_INPUT: RunState.NEEDS_INPUT}
 
 
-def worked(
-    run: Run, now: datetime, *, is_cut: bool = False, is_closed: bool = False, is_waiting: bool = False
-) -> Worked:
-    """Tell when a run was worked on; `is_cut` of one that looks at work and whose process is gone.
+class RunCondition(NamedTuple):
+    """What the backlog says of a run: its process is gone, its request is done, it waits for a person."""
 
-    `is_closed` says that its request is done, `is_waiting` that it waits for a person.
-    """
+    is_cut: bool = False
+    is_closed: bool = False
+    is_waiting: bool = False
+
+
+def worked(
+    run: Run,
+    now: datetime,
+    standing: RunCondition = RunCondition(),  # noqa: B008
+    asleep: Sequence[tuple[datetime, datetime]] = (),
+) -> Worked:
+    """Tell when a run was worked on: not while it waited for a quota, nor while the machine was asleep."""
+    is_cut, is_closed, is_waiting = standing
     reason = run.error.reason_code if run.error else None
     is_accepted = is_closed or run.accepted_as is not None
     fate = RunFate.REPLACED if run.replaced_by else fate_of(run.state, reason, is_accepted=is_accepted)
     if is_cut and fate is RunFate.RUNNING:
         fate = RunFate.WAITS
     waits = tuple(_quota_waits(run, now))
-    cuts = [wait for wait in waits if wait[1] - wait[0] >= LEAST_GAP]
+    cuts = sorted(wait for wait in (*waits, *asleep) if wait[1] - wait[0] >= LEAST_GAP)
     *before, last = _stretches(run, now, is_cut=is_cut)
     code = REPLANNED if fate is RunFate.REPLACED else reason
     sittings = (*before, last._replace(fate=fate, reason_code=code))
@@ -83,6 +92,6 @@ def _without(stretch: Stretch, cuts: list[tuple[datetime, datetime]]) -> Iterato
             continue
         if cut_from > begin:
             yield stretch._replace(begin=begin, end=cut_from)
-        begin = cut_to
+        begin = max(begin, cut_to)
     if begin < stretch.end or begin == stretch.begin:
         yield stretch._replace(begin=begin)

@@ -6,6 +6,8 @@ import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.auto.asleep import SLEPT, ClockReading, slept_between
 from aiflow.domain.auto.session import AutoStatus, Upcoming, moved
 from aiflow.domain.auto.stopping import CUT_OFF, StopRequest, minutes_left, strongest, why_stop
 from aiflow.domain.health import Health
@@ -79,12 +81,14 @@ class Shift:
         self.skipped: list[str] = []
         self._signalled = StopRequest.NONE
         self._presses = 0
+        self._clocks = self._read_clocks()
         self._status = AutoStatus(self.session)
         self._ttl_seconds = engine.settings.number("locks.ttl_seconds")
 
     def is_to_end_now(self) -> bool:
         """Keep the queue lock alive and hear what a person wants; asked several times a second, also during a run."""
         self.lease.allow(self._ttl_seconds)
+        self._notice_sleep()
         known = self.session.stop_request
         signalled = self.terms.asked()
         if signalled is StopRequest.AFTER_RUN and self._signalled is StopRequest.NONE and known is signalled:
@@ -98,6 +102,19 @@ class Shift:
                 self.save()
             self.show()
         return wish in (StopRequest.NOW, StopRequest.CUT_OFF)
+
+    def _read_clocks(self) -> ClockReading:
+        return ClockReading(self.engine.time.now(), self.engine.time.monotonic())
+
+    def _notice_sleep(self) -> None:
+        """Have the journal say that the machine slept: who finds a gap in the night is told why."""
+        before, self._clocks = self._clocks, self._read_clocks()
+        seconds = slept_between(before, self._clocks)
+        if seconds is not None:
+            data = {"event": SLEPT, "seconds": seconds}
+            entry = Activity(self._clocks.now, ActivityKind.TRANSITION, Actor.AUTO_RUN, data=data)
+            with contextlib.suppress(AiflowError):
+                self.engine.journal.append(entry)
 
     def _observe_run(self, run: Run) -> None:
         """Tell of a change of the run; while it waits for its agent's quota, auto-run waits with it (RUN-13)."""

@@ -6,12 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from aiflow.domain.auto.standing import AtWork, Progress, SpentLately, Standing
+from aiflow.domain.auto.standing import AtWork, Glance, Progress, SpentLately, Standing
 from aiflow.domain.backlog.selection import select_next
 from aiflow.domain.lock import LockType
 from aiflow.domain.run_summary import made_at
 from aiflow.usecases.auto.status import auto_status
-from aiflow.usecases.auto.summary import find_waiting, read_open
+from aiflow.usecases.auto.summary import find_waiting, read_open, waiting_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,13 +32,24 @@ _AT_ONCE = 100
 def look_around(engine: Engine, records: AutoRecords, texts: Texts) -> Standing:
     """Look at the whole checkout at once; changes nothing."""
     backlog = read_open(engine)
-    auto = auto_status(engine, records)
+    seen = glance(engine, records, backlog)
     return Standing(
-        tuple(_at_work(engine, backlog)),
+        seen.running,
         tuple(find_waiting(engine, backlog, texts)),
+        seen.selection,
+        seen.auto,
+        _spent(engine, engine.time.now() - timedelta(days=COST_DAYS)),
+    )
+
+
+def glance(engine: Engine, records: AutoRecords, backlog: Backlog) -> Glance:
+    """Look at what stands around every page: what runs, how many wait, what is next, auto-run."""
+    auto = auto_status(engine, records)
+    return Glance(
+        tuple(_at_work(engine, backlog)),
+        sum(1 for _ in waiting_requests(backlog)),
         select_next(replace(backlog, queue_lock=auto.holder)),
         auto,
-        _spent(engine, engine.time.now() - timedelta(days=COST_DAYS)),
     )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aiflow.domain.auto.session import AutoSession, Result
     from aiflow.domain.backlog.selection import Backlog
     from aiflow.domain.request import Request
+    from aiflow.domain.run_summary import RunSummary
     from aiflow.domain.runs.run import Run
     from aiflow.messages import Texts
     from aiflow.usecases.engine import Engine
@@ -90,14 +91,21 @@ def read_open(engine: Engine) -> Backlog:
     return with_interrupted(replace(backlog, runs={**backlog.runs, **at_rest}), engine.locks)
 
 
+def waiting_requests(backlog: Backlog) -> Iterator[tuple[Request, RunSummary | None, str]]:
+    """Yield each request that waits for a person, the run that speaks for it, and the reason code."""
+    for request in backlog.requests:
+        latest = backlog.runs.get(request.id)
+        if request.id in backlog.lost:
+            yield request, None, LOST
+        elif request.id in backlog.interrupted:
+            yield request, latest, CUT
+        elif (code := stopped_for(request, latest)) is not None:
+            yield request, latest, code
+
+
 def find_waiting(engine: Engine, backlog: Backlog, texts: Texts) -> Iterator[Waiting]:
     """Yield what waits for a person, in the order in which it would run."""
-    for request in sorted(backlog.requests, key=queue_order):
-        latest = backlog.runs.get(request.id)
-        is_cut = request.id in backlog.interrupted
-        code = LOST if request.id in backlog.lost else CUT if is_cut else stopped_for(request, latest)
-        if code is None:
-            continue
+    for request, latest, code in sorted(waiting_requests(backlog), key=lambda each: queue_order(each[0])):
         run = engine.runs.load(request.id, latest.run_id) if latest is not None and latest.reason_code else None
         why = run.error if run is not None else None
         question = why.question if why is not None else None

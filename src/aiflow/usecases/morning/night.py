@@ -16,14 +16,14 @@ from aiflow.domain.morning.night import (
     sum_up,
 )
 from aiflow.domain.morning.signs import AutoNow, Signs, read_signs
-from aiflow.domain.morning.stretches import worked
+from aiflow.domain.morning.stretches import RunCondition, worked
 from aiflow.domain.request import RequestId, RequestStatus, parse_instant
 from aiflow.usecases.auto.stop import working_auto
 from aiflow.usecases.auto.summary import read_open
 from aiflow.usecases.morning.recent_runs import runs_since
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime, tzinfo
     from typing import Any
 
@@ -53,14 +53,15 @@ def tell_night(
     signs = read_signs(_entries(journal, since), since, standing)
     open_backlog = backlog or read_open(engine)
     ids = _run_ids(engine, since, signs)
-    runs = tuple(_worked(engine, open_backlog, ids[:MOST_DRAWN], now))
+    loaded = (engine.runs.load(*names) for names in ids[:MOST_DRAWN])
+    runs = tuple(_tell(run, open_backlog, now, signs.asleep) for run in loaded if run is not None)
     span = span_of(runs, since, now)
     return Night(
         since,
         span.begin,
         span.end,
         draw_bars(runs, span),
-        draw_gaps(runs, span, signs.known),
+        draw_gaps(runs, span, signs.known, signs.asleep),
         draw_ticks(span, zone),
         sum_up(runs, span),
         max(0, len(ids) - MOST_DRAWN),
@@ -96,19 +97,11 @@ def _run_ids(engine: Engine, since: datetime, signs: Signs) -> list[tuple[str, s
     return sorted(begun | signs.runs, key=lambda pair: pair[::-1], reverse=True)
 
 
-def _worked(engine: Engine, backlog: Backlog, ids: list[tuple[str, str]], now: datetime) -> Iterator[Worked]:
-    """Yield what is known of each run; one whose files are gone has nothing to tell."""
-    for request_id, run_id in ids:
-        run = engine.runs.load(request_id, run_id)
-        if run is not None:
-            yield _tell(run, backlog, now)
-
-
-def _tell(run: Run, backlog: Backlog, now: datetime) -> Worked:
+def _tell(run: Run, backlog: Backlog, now: datetime, asleep: Sequence[tuple[datetime, datetime]]) -> Worked:
     owner = RequestId(run.request_id)
     request, latest = backlog.by_id.get(owner), backlog.runs.get(owner)
     speaks = request is not None and latest is not None and latest.run_id == run.run_id
     is_cut = speaks and owner in backlog.interrupted
     is_waiting = request is not None and speaks and (is_cut or stopped_for(request, latest) is not None)
     is_closed = request is not None and request.status is RequestStatus.DONE
-    return worked(run, now, is_cut=is_cut, is_closed=is_closed, is_waiting=is_waiting)
+    return worked(run, now, RunCondition(is_cut, is_closed, is_waiting), asleep)

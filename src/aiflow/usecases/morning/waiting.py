@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.agents.answers import Role
-from aiflow.domain.backlog.explanation import mending_actions, stopped_for
+from aiflow.domain.backlog.explanation import mending_actions
 from aiflow.domain.backlog.selection import queue_order
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.morning.excerpt import take_excerpt
@@ -25,7 +25,7 @@ from aiflow.domain.reasons import Category, reason_for
 from aiflow.domain.run_summary import LOST, worked_seconds
 from aiflow.domain.runs.resume import PLANNING
 from aiflow.domain.runs.stopped import as_stopped
-from aiflow.usecases.auto.summary import CUT, read_open
+from aiflow.usecases.auto.summary import CUT, read_open, waiting_requests
 from aiflow.usecases.runs.diff import ends_of
 from aiflow.usecases.runs.report import words_of
 
@@ -83,13 +83,10 @@ def tell_waiting(engine: Engine, texts: Texts, backlog: Backlog | None = None, l
 
 def _find(backlog: Backlog) -> Iterator[_Found]:
     """Yield what waits for a person, by what selection knows of each request."""
-    for request in backlog.requests:
-        latest = backlog.runs.get(request.id)
-        if request.id in backlog.lost:
-            yield _Found(WaitKind.STOPPED, request, None, LOST)
-        elif request.id in backlog.interrupted:
-            yield _Found(WaitKind.STOPPED, request, latest, CUT)
-        elif (code := stopped_for(request, latest)) is not None:
+    for request, latest, code in waiting_requests(backlog):
+        if code in (LOST, CUT):
+            yield _Found(WaitKind.STOPPED, request, latest, code)
+        else:
             own = latest.reason_code if latest is not None else None
             yield _Found(kind_of(latest), request, latest, own or code)
 

@@ -6,6 +6,7 @@ import codecs
 import re
 from typing import TYPE_CHECKING
 
+from aiflow.domain.agents.plain_text import plain
 from aiflow.domain.runs.log_part import LogPart
 from aiflow.errors import BadInputError
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 PLANNER = 0
 MOST_BYTES = 1_000_000
 FOLLOW_SECONDS = 0.2
+TAIL_BYTES = 4096
 
 
 def log_number(run: Run, step: str | None) -> int | None:
@@ -61,6 +63,17 @@ def read_logs(engine: Engine, run: Run, number: int | None = None) -> tuple[LogP
         for each, read in found
         if read is not None
     )
+
+
+def last_line(engine: Engine, run: Run) -> str:
+    """Return the last line of the newest log that says something, without its escapes."""
+    number = max(engine.runs.log_numbers(run), default=None)
+    found = engine.runs.read_log(run, number, 0, 1) if number is not None else None
+    if number is None or found is None:
+        return ""
+    data, _ = engine.runs.read_log(run, number, max(0, found[1] - TAIL_BYTES), TAIL_BYTES) or (b"", 0)
+    lines = plain(data.decode("utf-8", "replace")).splitlines()
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
 def follow_logs(engine: Engine, run: Run, seen: tuple[LogPart, ...], number: int | None = None) -> Iterator[str]:

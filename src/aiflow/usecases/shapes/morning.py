@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from aiflow.messages.commands import command_line
+from aiflow.usecases.shapes.backlog import ENGLISH
 from aiflow.usecases.shapes.run_summary import stamp
+from aiflow.usecases.shapes.runs import finding_shape
 
 if TYPE_CHECKING:
     from aiflow.domain.morning.days import DayTally, LastDays
+    from aiflow.domain.morning.evening import EveningCheck, SetCeiling
     from aiflow.domain.morning.night import Bar, Gap, Night
     from aiflow.domain.morning.waiting import DiffStat, WaitingItem, WaitingList
     from aiflow.domain.next_action import NextAction
@@ -79,3 +83,26 @@ def action_shape(action: NextAction) -> dict[str, Any]:
         "options": dict(action.options),
         "command": command_line(action),
     }
+
+
+def evening_shape(check: EveningCheck) -> dict[str, Any]:
+    """What a person should know before auto-run starts."""
+    return {
+        "may_start": check.may_start,
+        "is_running": check.is_on,
+        "continues": check.continues,
+        "upcoming": [{"request_id": each.request_id, "title": each.title} for each in check.upcoming],
+        "total": check.total,
+        "running": list(check.running),
+        "cannot": [each._asdict() for each in check.cannot],
+        "ceilings": [_ceiling_shape(each) for each in check.ceilings],
+        "has_ceiling": check.has_ceiling,
+        "health": check.health.value,
+        "checks": [finding_shape(finding, ENGLISH) for finding in check.findings],
+        "base_branch": check.base_branch,
+    }
+
+
+def _ceiling_shape(each: SetCeiling) -> dict[str, Any]:
+    value = stamp(each.value) if isinstance(each.value, datetime) else each.value
+    return {"name": each.name, "value": value, "source": each.source}

@@ -6,24 +6,22 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends
 from starlette.requests import Request as HttpRequest
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from aiflow.api.answers import keep_session
 from aiflow.api.context import Server
-from aiflow.errors import AiflowError, NotFoundError
+from aiflow.errors import AiflowError
 from aiflow.messages import LANGUAGES
 from aiflow.web.acting import Form, back_path, read_form
-from aiflow.web.drawing import STATIC, THEMES, page
+from aiflow.web.drawing import THEMES, page
 
 YEAR_SECONDS = 365 * 86400
-_KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json"}
 
 
 def routes(server: Server) -> APIRouter:
     """Return the routes of the entrance."""
     router = APIRouter()
     _signing_in(router, server)
-    _files(router)
     return router
 
 
@@ -52,17 +50,3 @@ def _signing_in(router: APIRouter, server: Server) -> None:
             if form(name) in known:
                 answer.set_cookie(f"aiflow_{name}", form(name), max_age=YEAR_SECONDS, samesite="lax", path="/")
         return answer
-
-
-def _files(router: APIRouter) -> None:
-    @router.get("/favicon.ico")
-    def favicon() -> Response:
-        return FileResponse(STATIC / "mark.svg", media_type="image/svg+xml")
-
-    @router.get("/static/{name:path}")
-    def static(name: str) -> Response:
-        path = STATIC / name
-        kind = _KINDS.get(path.suffix)
-        if kind is None or not path.resolve().is_relative_to(STATIC.resolve()) or not path.is_file():
-            raise NotFoundError(reason_code="ROUTE_NOT_FOUND", path=name, method="GET")
-        return FileResponse(path, media_type=kind, headers={"Cache-Control": "no-cache"})

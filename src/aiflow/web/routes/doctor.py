@@ -1,0 +1,50 @@
+"""The doctor's page (WEB-1): can a run start, and what mends it."""
+
+from __future__ import annotations
+
+import os
+
+from fastapi import APIRouter
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+from aiflow.api.context import Server
+from aiflow.domain.health import Health
+from aiflow.usecases.doctor.examine import examine
+from aiflow.usecases.health.check_health import word_of
+from aiflow.web.drawing import page
+from aiflow.web.frame import make_frame
+from aiflow.wiring import store_look
+
+ORDER = (Health.FAIL, Health.WARN)
+
+
+def routes(server: Server) -> APIRouter:
+    """Return the doctor's page; the full check reclaims what dead processes left behind, so it has to be pressed."""
+    router = APIRouter()
+
+    def draw(http: HttpRequest, *, is_full: bool) -> Response:
+        call = server.call(http)
+        engine = call.engine
+        look = store_look(server.live.settings(), os.environ) if is_full else None
+        examined = examine(engine, look)
+        told = [(each, word_of(engine, each)) for each in examined.findings]
+        facts = {
+            "frame": make_frame(call),
+            "verdict": examined.verdict.value,
+            "is_full": is_full,
+            "wrong": [pair for health in ORDER for pair in told if pair[0].health is health],
+            "mended": [pair for pair in told if pair[0].health is Health.PASS and pair[0].reason_code],
+            "passed": [pair for pair in told if pair[0].health is Health.PASS and not pair[0].reason_code],
+        }
+        return page(http, call, "doctor.html", facts)
+
+    @router.get("/doctor")
+    def quick(http: HttpRequest) -> Response:
+        return draw(http, is_full=False)
+
+    @router.post("/doctor")
+    def full(http: HttpRequest) -> Response:
+        return draw(http, is_full=True)
+
+    return router

@@ -1,0 +1,168 @@
+"""The pages (WEB-1, WEB-2): drawn by the server in both languages, with what a person needs to decide."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from e2e.bench import Bench
+from waiting import wait_until
+from web_yard import WebBench
+
+PAGES = ("/", "/queue", "/doctor", "/activity", "/keys")
+ASKS = "answer({'status': 'needs_input', 'question': 'Which <b>word</b>?', 'choices': ['late', '<i>due</i>']})"
+HOSTILE = "<script>alert(1)</script>"
+HANG = "(HERE / 'hangs').touch()\nwhile not (HERE / 'go').exists(): time.sleep(0.02)\ndone()"
+
+
+@pytest.mark.spec("WEB-1", "WEB-3")
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_drawn_whole_in_each_language(web: WebBench, path: str, language: str) -> None:
+    text = web.page(path, language=language)
+    assert f'<html lang="{language}"' in text
+    assert len(re.findall(r"<h1[ >]", text)) == 1
+    assert "web." not in re.sub(r"<[^>]*>", "", text)
+    assert not re.search(r"<[^>]+ (?:style|on\w+)=", text)
+    assert not re.search(r"<script(?![^>]+src=)", text)
+
+
+@pytest.mark.spec("WEB-1")
+def test_what_waits_is_answered_where_it_stands_and_goes_on(web: WebBench, bench: Bench) -> None:
+    bench.agent.does("implementer", ASKS)
+    bench.run(code=5)
+    bench.agent.forget()
+    text = web.page("/")
+    assert "1 waits for you" in text
+    assert "Which &lt;b&gt;word&lt;/b&gt;?" in text
+    assert 'value="&lt;i&gt;due&lt;/i&gt;"' in text
+    [run_id] = bench.run_ids()
+    path = f"/requests/RQ-1/runs/{run_id}/resume"
+    status, told = web.submit(path, {"ask": "1"})
+    assert status == 422
+    assert "Choose an answer or write one." in told
+    status, told = web.submit(path, {"ask": "1", "choice": "late"})
+    assert status == 200
+    assert "Answered: late. RQ-1 goes on" in told
+    web.until_idle()
+    assert "Finished, waiting for your acceptance" in web.page("/")
+
+
+@pytest.mark.spec("WEB-1")
+def test_accepting_without_a_script_leads_to_the_run(web: WebBench, bench: Bench) -> None:
+    bench.run()
+    assert 'action="/requests/RQ-1/accept"' in web.page("/")
+    status, told = web.submit("/requests/RQ-1/accept", has_script=False)
+    assert (status, told) == (303, f"/requests/RQ-1/runs/{bench.run_ids()[0]}")
+    web.until_idle()
+    text = web.page("/")
+    assert "Nothing is waiting for you." in text
+    assert "Done since yesterday" in text
+
+
+@pytest.mark.spec("WEB-2", "ERR-2")
+def test_a_refusal_leads_to_the_run_that_is_in_the_way(web: WebBench, bench: Bench) -> None:
+    bench.add_request("RQ-2")
+    bench.agent.does("implementer", HANG)
+    assert web.submit("/requests/RQ-1/run")[0] == 200
+    [run_id] = bench.run_ids()
+    for has_script in (True, False):
+        status, told = web.submit("/requests/RQ-2/run", has_script=has_script)
+        assert status == 409
+        assert "RUN_IN_PROGRESS" in told
+        assert f'href="/requests/RQ-1/runs/{run_id}"' in told
+    assert f'href="/requests/RQ-1/runs/{run_id}"' in web.page("/")
+    assert web.submit(f"/requests/RQ-1/runs/{run_id}/cancel")[0] == 200
+    web.until_idle()
+    assert "CANCELLED" in web.page("/")
+
+
+@pytest.mark.spec("WEB-2")
+def test_while_auto_run_is_on_every_page_says_so_and_stops_it(web: WebBench, bench: Bench) -> None:
+    bench.agent.does("implementer", HANG)
+    assert web.submit("/auto/start")[0] == 200
+    wait_until((bench.agent.folder / "hangs").exists)
+    for path in PAGES:
+        text = web.page(path)
+        assert "Queue running" in text
+        assert 'href="/auto/stop"' in text
+    status, told = web.submit("/auto/start")
+    assert (status, "QUEUE_IN_PROGRESS" in told) == (409, True)
+    assert "After this run" in web.page("/auto/stop")
+    status, told = web.submit("/auto/stop", {"when": "now"})
+    assert (status, "Auto-run is being stopped" in told) == (200, True)
+    web.until_idle()
+    assert "Queue running" not in web.page("/")
+    assert web.submit("/auto/stop", has_script=False)[0] == 409
+
+
+@pytest.mark.spec("WEB-1")
+def test_a_finished_run_is_sent_back_with_words_only(web: WebBench, bench: Bench) -> None:
+    bench.run()
+    assert web.submit("/requests/RQ-1/send-back", {"comment": "  "})[0] == 422
+    fields = {"comment": "More.", "line_path": "a.py", "line_number": "3", "line_text": "Why?"}
+    assert web.submit("/requests/RQ-1/send-back", fields)[0] == 200
+    text = (bench.root / "requests/RQ-1.md").read_text()
+    assert "More." in text
+    assert "a.py:3: Why?" in text
+
+
+@pytest.mark.spec("WEB-1", "SEC")
+def test_what_people_write_is_text_on_every_page(web: WebBench, bench: Bench) -> None:
+    bench.add_request("RQ-2", title=HOSTILE)
+    (bench.root / "requests/RQ-2.md").write_text(f"---\nstatus: ready\n---\n# {HOSTILE}\n\n{HOSTILE}\n")
+    for path in (*PAGES, f"/activity?q={HOSTILE}", f"/nothing{HOSTILE}"):
+        text = web.page(path, 404 if path.startswith("/nothing") else 200)
+        assert HOSTILE not in text
+        assert "RQ-2" not in path or "&lt;script&gt;" in text
+
+
+@pytest.mark.spec("WEB-1")
+def test_a_page_that_is_not_there_is_a_page(web: WebBench) -> None:
+    text = web.page("/requests/RQ-404/send-back", 404)
+    assert "REQUEST_NOT_FOUND" in text
+    assert 'class="rail"' in text
+    assert "ROUTE_NOT_FOUND" in web.page("/nowhere", 404)
+
+
+@pytest.mark.spec("WEB-3")
+def test_language_and_theme_are_kept_and_nobody_is_led_away(web: WebBench) -> None:
+    headers = {"Origin": "http://127.0.0.1:4310", "Content-Type": "application/x-www-form-urlencoded"}
+    for came, leads in (("http://127.0.0.1:4310/doctor?x=1", "/doctor?x=1"), ("http://evil.example/x", "/")):
+        told = web.client.post(
+            "/preferences",
+            data={"lang": "ja", "theme": "dark"},
+            headers={**headers, "Referer": came},
+            follow_redirects=False,
+        )
+        assert (told.status_code, told.headers["location"]) == (303, leads)
+    text = web.client.get("/doctor").text
+    assert '<html lang="ja" data-theme="dark">' in text
+    web.client.post("/preferences", data={"lang": "xx", "theme": "<b>"}, headers=headers)
+    assert '<html lang="ja" data-theme="dark">' in web.client.get("/doctor").text
+
+
+@pytest.mark.spec("WEB-1")
+def test_a_page_that_did_not_change_is_not_sent_again(web: WebBench) -> None:
+    first = web.client.get("/queue")
+    again = web.client.get("/queue", headers={"If-None-Match": first.headers["etag"]})
+    assert again.status_code == 304
+    assert again.content == b""
+
+
+@pytest.mark.spec("WEB-1", "DOC-1")
+def test_the_doctor_says_what_is_wrong_and_the_full_check_is_pressed(web: WebBench, bench: Bench) -> None:
+    (bench.root / "loose.py").write_text("x = 1\n")
+    bench.git("add", "loose.py")
+    assert "WORKTREE_DIRTY" in web.page("/doctor")
+    status, told = web.submit("/doctor", has_script=False)
+    assert status == 200
+    assert "Full check" in told
+
+
+@pytest.mark.spec("WEB-1")
+def test_first_use_says_what_to_do(web: WebBench, bench: Bench) -> None:
+    for path in (bench.root / "requests").glob("*.md"):
+        path.unlink()
+    assert "Write down what should change." in web.page("/")
