@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from aiflow.domain.auto.standing import Glance
 from aiflow.domain.auto.stopping import StopRequest
-from aiflow.usecases.auto.standing import glance
-from aiflow.usecases.auto.summary import read_open
+from aiflow.domain.backlog.board import Board
+from aiflow.usecases.auto.standing import at_work, glance
+from aiflow.usecases.auto.status import auto_status
 
 if TYPE_CHECKING:
     from aiflow.api.context import CallContext
-    from aiflow.domain.auto.standing import AtWork, Glance
+    from aiflow.domain.auto.standing import AtWork
     from aiflow.domain.backlog.selection import Backlog
 
 
@@ -41,11 +43,22 @@ class Frame(NamedTuple):
         return self.seen.selection.ready
 
 
-def make_frame(call: CallContext, backlog: Backlog | None = None) -> Frame:
+def make_frame(call: CallContext, backlog: Backlog | Board | None = None) -> Frame:
     """Look at how it stands, for the layout of a page; `backlog` is one that was read already."""
-    engine = call.engine
-    seen = glance(engine, call.server.project.auto_records, backlog or read_open(engine))
+    backlog = backlog or call.look()
+    seen = _seen_on(call, backlog) if isinstance(backlog, Board) else _seen_in(call, backlog)
     return Frame(seen, _bar(seen))
+
+
+def _seen_in(call: CallContext, backlog: Backlog) -> Glance:
+    return glance(call.engine, call.server.project.auto_records, backlog)
+
+
+def _seen_on(call: CallContext, board: Board) -> Glance:
+    """Take what is known of a backlog from a board, where it is worked out already."""
+    engine = call.engine
+    auto = auto_status(engine, call.server.project.auto_records)
+    return Glance(tuple(at_work(engine, board.backlog)), len(board.waiting), board.selection, auto)
 
 
 def _bar(seen: Glance) -> QueueBar | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.auto.standing import AtWork, Glance, Progress, SpentLately, Standing
 from aiflow.domain.backlog.selection import select_next
 from aiflow.domain.lock import LockType
+from aiflow.domain.request import RequestId
 from aiflow.domain.run_summary import made_at
 from aiflow.usecases.auto.status import auto_status
 from aiflow.usecases.auto.summary import find_waiting, read_open, waiting_requests
@@ -46,21 +47,21 @@ def glance(engine: Engine, records: AutoRecords, backlog: Backlog) -> Glance:
     """Look at what stands around every page: what runs, how many wait, what is next, auto-run."""
     auto = auto_status(engine, records)
     return Glance(
-        tuple(_at_work(engine, backlog)),
+        tuple(at_work(engine, backlog)),
         sum(1 for _ in waiting_requests(backlog)),
         select_next(replace(backlog, queue_lock=auto.holder)),
         auto,
     )
 
 
-def _at_work(engine: Engine, backlog: Backlog) -> Iterator[AtWork]:
+def at_work(engine: Engine, backlog: Backlog) -> Iterator[AtWork]:
     """Yield what living processes hold."""
-    titles = {str(request.id): request.title for request in backlog.requests}
     for status in engine.locks.survey():
         lock = status.lock
         if lock.lock_type is LockType.REQUEST and lock.request_id and not status.verdict.is_stale:
             run = engine.runs.load(lock.request_id, lock.run_id) if lock.run_id else None
-            title = titles.get(lock.request_id) or (run.title if run else "")
+            request = backlog.by_id.get(RequestId(lock.request_id))
+            title = (request.title if request else "") or (run.title if run else "")
             progress = _progress(run) if run else None
             yield AtWork(lock.request_id, title, lock.run_id, lock.created_at, lock.pid, lock.host, progress)
 

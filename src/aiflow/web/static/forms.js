@@ -31,7 +31,7 @@ async function send(form, submitter) {
   const buttons = [...form.querySelectorAll("button")];
   try {
     for (const button of buttons) button.disabled = true;
-    const answer = await fetch(form.action, { method: "POST", body: fields, headers: { "HX-Request": "true" } });
+    const answer = await fetch(submitter?.getAttribute("formaction") ?? form.action, { method: "POST", body: fields, headers: { "HX-Request": "true" } });
     const told = part(await answer.text());
     if (answer.redirected && new URL(answer.url).pathname === "/sign-in") return location.assign("/sign-in");
     if (!answer.ok || !told) return refuse(form, told);
@@ -52,6 +52,8 @@ function refuse(form, told) {
 }
 
 function receive(form, told) {
+  // What was made or saved is shown where it is: the receipt's link, or this page anew.
+  if ("go" in form.dataset) return location.assign(told.querySelector("a")?.href ?? location.href);
   const item = form.closest("[data-item]");
   if (dialog.contains(form)) dialog.close();
   if (item) hold(item, told);
