@@ -117,10 +117,6 @@ class CallContext:
         """Look at the backlog for a page: in a large one, what was written in its place a second ago may be missing."""
         return self.server.desk.look(replace(self.engine, backlog=self.server.glance()))
 
-    def look_closely(self) -> Board:
-        """Look at the backlog exactly as it is."""
-        return self.server.desk.look(self.engine)
-
     def engine_at(self, root: str) -> Engine:
         """Give the engine of another checkout of this machine."""
         return LivePorts(root).engine(Voice(self.texts, warn=self.server.warnings.append))

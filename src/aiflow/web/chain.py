@@ -119,6 +119,9 @@ def _link(station: Station, board: Board, texts: Texts) -> Link:
 def _sentences(station: Station, texts: Texts) -> Iterator[str]:
     """Say what keeps a request: why its run waits, before the rules that follow from that."""
     code = station.stopped_for
+    if station.request is None and not station.invalid:
+        yield texts("web.mark.missing")
+        return
     if code is not None:
         yield texts.message(code, {"request_id": station.request_id, "branch": ""}).title
     for barrier, invalid in station.explained:

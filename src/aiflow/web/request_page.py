@@ -96,7 +96,7 @@ def _lead(call: CallContext, board: Board, row: Row) -> str:
         key = "running"
     elif request.status in (RequestStatus.DONE, RequestStatus.ARCHIVED):
         key = request.status.value
-    return call.texts(f"why.{key}", request_id=request.id, title="", **facts).strip()
+    return call.texts(f"why.{key}", request_id=request.id, title="", **facts).strip().rstrip(".。")
 
 
 def _without_title(body: str, request: Request) -> str:

@@ -97,6 +97,7 @@ class Board:
         self.backlog = backlog
         self.waiting = waiting
         self._found: dict[BoardWish, _Matches] = {}
+        self._drawn: dict[tuple[RequestId | None, bool], DependencyGraph] = {}
 
     @cached_property
     def selection(self) -> Selection:
@@ -167,7 +168,13 @@ class Board:
 
     def graph(self, chosen: RequestId | None = None, *, include_closed: bool = False) -> DependencyGraph:
         """Draw who waits for whom."""
-        return draw_graph(self.backlog, self.selection, chosen, include_closed=include_closed)
+        known = self._drawn.get((chosen, include_closed))
+        if known is None:
+            if len(self._drawn) >= MOST_REMEMBERED:
+                self._drawn.clear()
+            known = draw_graph(self.backlog, self.selection, chosen, include_closed=include_closed)
+            self._drawn[chosen, include_closed] = known
+        return known
 
     def mark(self, request: Request) -> Mark:
         """Return where a request stands."""

@@ -57,7 +57,7 @@ def _showing(router: APIRouter, server: Server) -> None:
     @router.get(PLACE)
     def show(http: HttpRequest, request_id: str) -> Response:
         call, named = server.call(http), normalize_id(request_id)
-        board = call.look_closely()
+        board = call.look()  # what its form sends is compared with the file again
         frame = make_frame(call, board)
         if named in board.backlog.by_id:
             stations = explain(named, board.backlog)
