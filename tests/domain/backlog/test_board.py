@@ -93,6 +93,14 @@ def test_a_long_list_has_pages_and_broken_files_follow_on_the_last() -> None:
     assert (empty.first, empty.total, empty.pages) == (0, 0, 1)
 
 
+def test_many_broken_files_go_on_over_the_pages() -> None:
+    files = [BROKEN._replace(where=f"requests/BAD-{number:03}.md") for number in range(ROWS + 10)]
+    shown = board(request("A"), request("B"), invalid=tuple(files))
+    pages = [ids(shown, number=number) for number in (1, 2)]
+    assert pages[0] + pages[1] == ["A", "B", *(file.where for file in files)]
+    assert len(pages[0]) == ROWS
+
+
 def test_the_turn_is_tonights_position_and_the_next_one_is_marked() -> None:
     shown = board(
         request("FIRST", priority="P0"),

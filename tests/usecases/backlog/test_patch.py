@@ -50,18 +50,31 @@ def test_what_others_changed_besides_and_what_is_so_already_is_no_conflict() -> 
     assert "x" in after
 
 
+class Busy(MemoryRequests):
+    """Somebody writes into a file right after it was read, a few times."""
+
+    left, old, new = 2, "", ""
+
+    def whole_text(self, request_id: RequestId) -> str:
+        text = super().whole_text(request_id)
+        if self.left:
+            self.left -= 1
+            self.texts[request_id] = text.replace(self.old, self.new)
+        return text
+
+
 def test_a_file_that_is_written_in_between_is_tried_again() -> None:
-    class Busy(MemoryRequests):
-        left = 2
-
-        def whole_text(self, request_id: RequestId) -> str:
-            text = super().whole_text(request_id)
-            if self.left:
-                self.left -= 1
-                self.texts[request_id] = text.replace("# One", "# One more")
-            return text
-
     files = Busy({A: "---\nstatus: ready\npriority: P1\n---\n# One\n"})
+    files.old, files.new = "# One", "# One more"
     after = patched("", Patch({"priority": "P0"}, expected={"priority": "P1"}), files)
     assert "priority: P0" in after
     assert "# One more" in after
+
+
+def test_a_key_that_is_written_in_between_is_a_conflict() -> None:
+    files = Busy({A: "---\nstatus: ready\npriority: P1\n---\n# One\n"})
+    files.old, files.new = "P1", "P2"
+    with pytest.raises(ConflictError) as refused:
+        patched("", Patch({"priority": "P0"}, expected={"priority": "P1"}), files)
+    assert refused.value.context["found"] == "P2"
+    assert "priority: P2" in files.texts[A]
