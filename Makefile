@@ -7,6 +7,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate
           --no-header --no-emit-index-url --no-emit-find-links
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --dist worksteal
 TIMING = $$(grep -rl --include='test_*.py' 'pytest\.mark\.timing' tests)
+CONTRACT = $$(grep -rl --include='test_*.py' 'pytest\.mark\.contract' tests)
 CODE := $(shell find src tests -name '*.py')
 NPM = npm --loglevel=error --no-fund --no-audit --no-update-notifier
 
@@ -31,15 +32,15 @@ test-faults: .venv/.tests ## Run the long fault tests, then, alone, those that a
 	@$(PYTEST) -n 3 -m "faults and not timing"
 	@$(PYTEST) -n 0 -m timing $(TIMING)
 
-test-contract: .venv/.tests ## Ask the server everything that its OpenAPI document allows, and what it does not
-	@$(PYTEST) -n 2 --dist load -m contract tests/interfaces/api/test_contract.py
+test-contract: .venv/.tests ## Ask the server everything that its OpenAPI document allows, and what it does not; and the server as users install it
+	@$(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 
 test-browser: .venv/.tests .venv/.browser ## Look at the page in a real browser, in both languages, light and dark, wide and narrow
 	@$(PYTEST) -n 2 -m browser tests/browser
 
 test-soak: .venv/.tests ## Run the fault tests in their long form: more rounds, a kill behind every write (an hour)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 -m "(faults or soak) and not timing" -o faulthandler_timeout=7200
-	@AIFLOW_SOAK=1 $(PYTEST) -n 2 --dist load -m contract tests/interfaces/api/test_contract.py
+	@AIFLOW_SOAK=1 $(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 0 -m timing $(TIMING)
 
 lint: .venv/.dev ## Check style, types, import directions and generated docs

@@ -145,8 +145,16 @@ def texts_for(http: HttpRequest, default: str) -> Texts:
     chosen = http.cookies.get("aiflow_lang")
     if chosen in LANGUAGES:
         return Texts(chosen)
-    for part in http.headers.get("accept-language", "").split(","):
-        wanted = part.split(";")[0].strip().lower().partition("-")[0]
-        if wanted in LANGUAGES:
-            return Texts(wanted)
-    return Texts(default)
+    asked = [_language(part) for part in http.headers.get("accept-language", "").split(",")]
+    liked = max((each for each in asked if each[0] in LANGUAGES), key=lambda each: each[1], default=(default, 1.0))
+    return Texts(liked[0] if liked[1] > 0 else default)
+
+
+def _language(part: str) -> tuple[str, float]:
+    """Return one language of a list and how much it is liked; the first of those that are liked most is taken."""
+    name, _, liking = part.partition(";")
+    try:
+        weight = float(liking.strip().removeprefix("q="))
+    except ValueError:
+        weight = 1.0
+    return name.strip().lower().partition("-")[0], weight

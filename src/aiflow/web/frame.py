@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.domain.auto.standing import Glance
 from aiflow.domain.auto.stopping import StopRequest
 from aiflow.domain.backlog.board import Board
-from aiflow.usecases.auto.standing import at_work, glance
-from aiflow.usecases.auto.status import auto_status
+from aiflow.usecases.auto.standing import glance
 
 if TYPE_CHECKING:
     from aiflow.api.context import CallContext
@@ -45,20 +44,11 @@ class Frame(NamedTuple):
 
 def make_frame(call: CallContext, backlog: Backlog | Board | None = None) -> Frame:
     """Look at how it stands, for the layout of a page; `backlog` is one that was read already."""
-    backlog = backlog or call.look()
-    seen = _seen_on(call, backlog) if isinstance(backlog, Board) else _seen_in(call, backlog)
+    known = call.look() if backlog is None else backlog
+    engine, records = call.engine, call.server.project.auto_records
+    whole, board = (known.backlog, known) if isinstance(known, Board) else (known, None)
+    seen = glance(engine, records, whole, board)
     return Frame(seen, _bar(seen))
-
-
-def _seen_in(call: CallContext, backlog: Backlog) -> Glance:
-    return glance(call.engine, call.server.project.auto_records, backlog)
-
-
-def _seen_on(call: CallContext, board: Board) -> Glance:
-    """Take what is known of a backlog from a board, where it is worked out already."""
-    engine = call.engine
-    auto = auto_status(engine, call.server.project.auto_records)
-    return Glance(tuple(at_work(engine, board.backlog)), len(board.waiting), board.selection, auto)
 
 
 def _bar(seen: Glance) -> QueueBar | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -118,7 +117,7 @@ def test_what_is_worked_on_is_locked_and_leads_to_its_run() -> None:
     row = shown.row(shown.backlog.requests[0])
     assert (row.mark, row.is_locked, row.run_id) == (Mark.RUN, True, "RUN-20260101-000000-bbbbbb")
     assert row.why.kind is WhyKind.AT_WORK
-    dead = Board(replace(shown.backlog, dead_locks=frozenset({RequestId("NOW")})), {})
+    dead = Board(shown.backlog._replace(dead_locks=frozenset({RequestId("NOW")})), {})
     assert not dead.row(dead.backlog.requests[0]).is_locked
 
 

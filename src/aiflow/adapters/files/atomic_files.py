@@ -19,12 +19,12 @@ STATE_DIR = ".aiflow"
 
 
 def state_dir(root: Path, *parts: str) -> Path:
-    """Return a folder of the checkout's own state, made if missing and hidden from git."""
+    """Return a folder of the checkout's own state, made if missing and hidden from git; the checkout is never made."""
     base = root / STATE_DIR
     folder = base.joinpath(*parts)
     for each in (base, folder):
         refuse_link(each)
-        each.mkdir(parents=True, exist_ok=True)
+        each.mkdir(parents=each is not base, exist_ok=True)
     ignore = base / ".gitignore"
     if not ignore.exists() or not ignore.stat().st_size:  # empty: the disk was full
         replace_file(ignore, b"*\n", base)

@@ -172,7 +172,7 @@ def _create(call: CallContext, form: Form) -> Receipt:
     if do != "run":
         return Receipt(said, request_path(request_id), request_id)
     try:
-        begun = call.server.work.start(run_order(request_id, call.person))
+        begun = call.server.work.start(run_order(engine.source, request_id, call.person))
     except AiflowError as error:
         told = call.texts.message(error.reason_code, error.context)
         said = call.texts("web.receipt.created_only", id=request_id, reason=told.title)
