@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from aiflow.domain.server.facts import Sight
+from aiflow.web.app import make_app
 from builders import write_request
+from dynamo import Dynamo
 from e2e.bench import Bench
 from web_yard import WebBench
 
@@ -236,6 +240,41 @@ def test_a_request_is_made_and_run_and_kept_if_it_cannot_start(web: WebBench, be
     assert "status: ready" in file_of(bench, "NEW-2").read_text()
     (bench.agent.folder / "go").touch()
     web.until_idle()
+
+
+@pytest.fixture
+def shop(bench: Bench, dynamo: Dynamo, monkeypatch: pytest.MonkeyPatch) -> Iterator[WebBench]:
+    """Give a server whose checkout has a queue."""
+    bench.aiflow.environ |= dynamo.environ
+    made = WebBench(bench, monkeypatch, make_app)
+    yield made
+    made.close()
+
+
+@pytest.mark.spec("QUE-9")
+def test_where_there_is_a_queue_a_request_is_added_to_it(shop: WebBench) -> None:
+    assert 'action="/requests/RQ-1/queue"' in shop.page("/requests/RQ-1")
+    status, told = shop.submit("/requests/RQ-1/queue")
+    assert (status, "RQ-1 is in the queue" in told) == (200, True)
+    assert [task["request_id"] for task in shop.get("/api/tasks")["tasks"]] == ["RQ-1"]
+    status, told = shop.submit("/requests/RQ-1/queue")
+    assert (status, "REQUEST_QUEUED" in told) == (409, True)
+
+
+def test_where_there_is_no_queue_none_is_offered(web: WebBench) -> None:
+    assert "/requests/RQ-1/queue" not in web.page("/requests/RQ-1")
+
+
+@pytest.mark.spec("PRF-7")
+def test_a_page_looks_closely_once_the_watcher_saw_a_request_change(web: WebBench) -> None:
+    server = web.server
+    glanced, exact = server.project.glance, server.project.sources
+    assert glanced.requests is not exact.requests
+    server.glance()
+    assert server.glance() == glanced
+    server.watch._last = Sight(requests={"RQ-1": (1,)})
+    assert server.glance() == exact
+    assert server.glance() == glanced
 
 
 @pytest.mark.spec("SEC")
