@@ -12,6 +12,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from aiflow.domain.reasons import reason_for
+from aiflow.domain.server.guard import is_plain_path
 from aiflow.errors import AiflowError
 from aiflow.usecases.shapes.errors import error_facts
 from aiflow.web.drawing import is_part, page, render, run_path
@@ -92,7 +93,7 @@ def refused(http: HttpRequest, call: CallContext, error: AiflowError) -> Respons
 def back_path(http: HttpRequest) -> str:
     """Return the page of ours that a browser came from, the first one if that is not known."""
     came = urlsplit(http.headers.get("referer", ""))
-    is_ours = came.netloc == http.headers.get("host") and came.path.startswith("/")
+    is_ours = came.netloc == http.headers.get("host") and is_plain_path(came.path)
     return came.path + (f"?{came.query}" if came.query else "") if is_ours and came.path != http.url.path else "/"
 
 
