@@ -56,13 +56,11 @@ def with_interrupted(backlog: Backlog, locks: Locks) -> Backlog:
     kinds = {status.lock.lock_type for status in judged if not status.verdict.is_stale}
     turns = (status.lock for status in judged if status.lock.lock_type is LockType.TURN and not status.verdict.is_stale)
     queue_lock = backlog.queue_lock if backlog.queue_lock and backlog.queue_lock.lock_type in kinds else None
-    cut = {
-        request.id
-        for request in backlog.requests
-        if request.id not in alive
-        and not request.is_held_elsewhere
-        and (request.status is RequestStatus.RUNNING or ((run := backlog.runs.get(request.id)) and run.is_active))
-    }
+    running = RequestStatus.RUNNING  # first the few that look so: this is asked for every page (PRF-7)
+    looks_so = {request.id: request for request in backlog.requests if request.status is running}
+    active = [name for name, run in backlog.runs.items() if run.is_active]
+    looks_so.update((name, backlog.by_id[name]) for name in active if name in backlog.by_id)
+    cut = {name for name, request in looks_so.items() if name not in alive and not request.is_held_elsewhere}
     lost = {name for name in cut - backlog.drafted if is_lost(backlog.runs.get(name))}
     dead_locks = frozenset(request_id for request_id in backlog.locks if request_id in dead)
     return backlog._replace(

@@ -72,6 +72,8 @@ def render(http: HttpRequest, call: CallContext, template: str, facts: Facts) ->
         "is_part": is_part(http),
         "has_live": has_htmx(),
         "ago": partial(told.ago, call.texts, now),
+        "age": partial(told.age, call.texts, now),
+        "linked": partial(told.linked, call.texts),
         "moment": partial(told.moment, call.texts),
         "duration": partial(told.duration, call.texts),
         "elapsed": partial(_elapsed, now),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from aiflow.domain.auto.standing import Glance
 from aiflow.domain.auto.stopping import StopRequest
+from aiflow.domain.backlog.board import Board
 from aiflow.usecases.auto.standing import glance
-from aiflow.usecases.auto.summary import read_open
 
 if TYPE_CHECKING:
     from aiflow.api.context import CallContext
-    from aiflow.domain.auto.standing import AtWork, Glance
+    from aiflow.domain.auto.standing import AtWork
     from aiflow.domain.backlog.selection import Backlog
 
 
@@ -41,10 +42,12 @@ class Frame(NamedTuple):
         return self.seen.selection.ready
 
 
-def make_frame(call: CallContext, backlog: Backlog | None = None) -> Frame:
+def make_frame(call: CallContext, backlog: Backlog | Board | None = None) -> Frame:
     """Look at how it stands, for the layout of a page; `backlog` is one that was read already."""
-    engine = call.engine
-    seen = glance(engine, call.server.project.auto_records, backlog or read_open(engine))
+    known = call.look() if backlog is None else backlog
+    engine, records = call.engine, call.server.project.auto_records
+    whole, board = (known.backlog, known) if isinstance(known, Board) else (known, None)
+    seen = glance(engine, records, whole, board)
     return Frame(seen, _bar(seen))
 
 

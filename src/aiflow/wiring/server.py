@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from aiflow.domain.next_action import ActionKind, NextAction
-from aiflow.errors import EnvironmentProblemError
+from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.messages.details import words
 from aiflow.settings.table import LOCAL_STORE
 from aiflow.wiring import PERSON_VARIABLE, system_time
@@ -108,6 +108,14 @@ class StoreDoor:
         if namespace is not None:
             check_namespace(namespace)
         return queue_view(project, settings, journal, self._store(settings, is_to_write=is_to_write), namespace)
+
+    def is_there(self) -> bool:
+        """Tell whether a store was named, or this machine's own is running; nothing is started to find out."""
+        try:
+            is_local = self._live.settings().text("queue.store") == LOCAL_STORE
+            return not is_local or local_store(os.environ).status().is_running
+        except AiflowError:
+            return False
 
     def _store(self, settings: Settings, *, is_to_write: bool) -> QueueStore:
         name = settings.text("queue.store")

@@ -86,7 +86,7 @@ def _is_done(backlog: Backlog, result: Result) -> bool:
 def read_open(engine: Engine) -> Backlog:
     """Read the backlog with the runs of what is still open; those of the rest have nothing to say here."""
     backlog = read_backlog(engine.backlog, with_all_runs=False)._replace(queue_lock=None)
-    at_rest = engine.runs.latest([request.id for request in backlog.requests if request.status in _AT_REST])
+    at_rest = engine.backlog.runs.latest([request.id for request in backlog.requests if request.status in _AT_REST])
     return with_interrupted(backlog._replace(runs={**backlog.runs, **at_rest}), engine.locks)
 
 

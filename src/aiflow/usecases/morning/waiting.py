@@ -16,8 +16,6 @@ from aiflow.domain.morning.waiting import (
     StoppedWhere,
     WaitingItem,
     WaitingList,
-    WaitKind,
-    kind_of,
     stat_of,
 )
 from aiflow.domain.morning.ways_on import other_ways
@@ -25,6 +23,7 @@ from aiflow.domain.reasons import Category, reason_for
 from aiflow.domain.run_summary import LOST, worked_seconds
 from aiflow.domain.runs.resume import PLANNING
 from aiflow.domain.runs.stopped import as_stopped
+from aiflow.domain.wait_kind import WaitKind, kind_of
 from aiflow.usecases.auto.summary import CUT, read_open, waiting_requests
 from aiflow.usecases.runs.diff import ends_of
 from aiflow.usecases.runs.report import words_of

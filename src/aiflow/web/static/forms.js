@@ -52,6 +52,8 @@ function refuse(form, told) {
 }
 
 function receive(form, told) {
+  // What was made or saved is shown where it is: the receipt's link, or this page anew.
+  if ("go" in form.dataset) return location.assign(told.querySelector("a")?.href ?? location.href);
   const item = form.closest("[data-item]");
   if (dialog.contains(form)) dialog.close();
   if (item) hold(item, told);
