@@ -40,6 +40,11 @@ class Frame(NamedTuple):
         """How many requests are ready."""
         return self.seen.selection.ready
 
+    @property
+    def can_start(self) -> bool:
+        """Whether auto-run could be started: nothing is at work, and something could be."""
+        return not self.seen.auto.is_on and not self.seen.running and bool(self.seen.selection.runnable)
+
 
 def make_frame(call: CallContext, backlog: Backlog | None = None) -> Frame:
     """Look at how it stands, for the layout of a page; `backlog` is one that was read already."""
