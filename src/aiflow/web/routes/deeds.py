@@ -42,7 +42,7 @@ def _of_requests(router: APIRouter, server: Server) -> None:
         call = server.call(http)
 
         def do() -> Receipt:
-            begun = server.work.start(run_order(request_id, call.person))
+            begun = server.work.start(run_order(call.engine.source, request_id, call.person))
             return _going(call, "web.receipt.started", request_id, begun.run_id)
 
         return act(http, call, do)
