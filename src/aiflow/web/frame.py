@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from aiflow.api.context import CallContext
     from aiflow.domain.auto.standing import AtWork, Glance
     from aiflow.domain.backlog.selection import Backlog
+    from aiflow.ports.server import ServerRecord
 
 
 class QueueBar(NamedTuple):
@@ -29,6 +30,7 @@ class Frame(NamedTuple):
 
     seen: Glance
     bar: QueueBar | None
+    others: tuple[ServerRecord, ...] = ()
 
     @property
     def waiting(self) -> int:
@@ -50,7 +52,7 @@ def make_frame(call: CallContext, backlog: Backlog | None = None) -> Frame:
     """Look at how it stands, for the layout of a page; `backlog` is one that was read already."""
     engine = call.engine
     seen = glance(engine, call.server.project.auto_records, backlog or read_open(engine))
-    return Frame(seen, _bar(seen))
+    return Frame(seen, _bar(seen), tuple(call.server.neighbours.known()))
 
 
 def _bar(seen: Glance) -> QueueBar | None:
