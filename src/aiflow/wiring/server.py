@@ -188,6 +188,13 @@ def neighbours_of(records: ServerRecords, own: ServerRecord) -> Neighbours:
     return OtherServers(records.others, own, partial(ask, seconds=1.0))
 
 
+def own_command(settings: Sequence[str], argv: Sequence[str]) -> list[str]:
+    """Return the command line of one of our own commands, with these settings."""
+    from aiflow.adapters.processes.workers import command_line
+
+    return command_line(settings, argv)
+
+
 def user_name() -> str:
     """Return the name of the operating system's user; a container may have none."""
     try:
