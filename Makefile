@@ -19,8 +19,9 @@ help: ## List the targets
 
 setup: .venv/.ready .venv/.page ## Make the venv with the program at .venv/bin/aiflow
 
-demo: .venv/.ready .venv/.page ## Work through a small backlog before your eyes, in a repository that stays for you to try
-	@$(BIN)/aiflow demo
+# At a terminal the page is up until Ctrl-C; in a pipe or CI it ends when the work has.
+demo: .venv/.ready .venv/.page ## Work through a small backlog before your eyes, on the page, in a repository that stays for you to try
+	@if [ -t 0 ] && [ -t 1 ] && [ -z "$$CI" ]; then exec $(BIN)/aiflow demo --serve; else exec $(BIN)/aiflow demo; fi
 
 check: lint ## Check what a change breaks first, in a minute: lint, domain, use cases
 	@$(PYTEST) -n 2 -m "not faults and not timing" tests/domain tests/usecases $(wildcard tests/simulation)

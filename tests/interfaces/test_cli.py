@@ -812,9 +812,9 @@ def test_the_journal_is_shown_newest_last_and_by_what_it_is_about(project: Path,
     aiflow("set", "RQ-1", "status=draft")
     lines = aiflow("activity").stdout.splitlines()
     assert [re.sub(r"^[-\d]{10} [:\d]{8}  ", "", line) for line in lines] == [
-        "person        RQ-1  edited  priority  P1 → P0",
-        "person        RQ-2  changed  status  ready → draft",
-        "person        RQ-1  changed  status  ready → draft",
+        "person        RQ-1  priority: P1 → P0",
+        "person        RQ-2  status: ready → draft",
+        "person        RQ-1  status: ready → draft",
     ]
     assert aiflow("activity", "-n", "1").stdout.splitlines() == lines[-1:]
     assert aiflow("activity", "RQ-1").stdout.splitlines() == [lines[0], lines[2]]

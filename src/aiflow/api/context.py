@@ -14,7 +14,7 @@ from aiflow.usecases.backlog.missing_merges import base_now, missing_merges
 from aiflow.usecases.engine import Voice
 from aiflow.usecases.server.look import BacklogDesk
 from aiflow.wiring.live import LivePorts
-from aiflow.wiring.server import StoreDoor
+from aiflow.wiring.server import StoreDoor, neighbours_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aiflow.domain.backlog.selection import Barrier
     from aiflow.domain.request import Request
     from aiflow.domain.server.guard import Addresses
-    from aiflow.ports.server import ServerRecord, ServerRecords
+    from aiflow.ports.server import Neighbours, ServerRecord, ServerRecords
     from aiflow.usecases.engine import Engine
     from aiflow.usecases.queue.desk import StoreView
     from aiflow.usecases.read_backlog import BacklogSources
@@ -57,10 +57,12 @@ class Server:
     store: StoreDoor = field(init=False)
     desk: BacklogDesk = field(default_factory=BacklogDesk)
     _glanced: object = None
+    neighbours: Neighbours = field(init=False)
 
     def __post_init__(self) -> None:
         self.events = EventHub(self.watch, self.record)
         self.store = StoreDoor(self.live)
+        self.neighbours = neighbours_of(self.records, self.record)
 
     @property
     def cookie(self) -> str:

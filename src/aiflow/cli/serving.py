@@ -41,6 +41,7 @@ from aiflow.wiring.server import (
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
 
     from aiflow.cli.session import CliSession
     from aiflow.ports.server import ServerRecords
@@ -57,6 +58,8 @@ class UpWishes(NamedTuple):
     wants_browser: bool
     wants_runner: bool | None
     continues: bool
+    begin: Callable[[Server, Interrupts], None] | None = None
+    """What is done once the server answers, before it is looked after."""
 
 
 def serve(session: CliSession, wishes: UpWishes) -> None:
@@ -121,6 +124,8 @@ def _be_up(session: CliSession, wishes: UpWishes, up: _Up, view: UpView) -> None
             ) as is_serving:
                 up.server.records.write(record)
                 _say_ready(session, wishes, up, view)
+                if wishes.begin is not None:
+                    wishes.begin(up.server, interrupts)
                 tell_manager("READY=1")
                 desk = UpDesk(
                     engine=lambda: up.server.live.engine(Voice(session.texts)),

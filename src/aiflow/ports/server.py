@@ -60,6 +60,13 @@ class ServerRecords(Protocol):
         """Take back what a server said."""
 
 
+class Neighbours(Protocol):
+    """The user's other servers."""
+
+    def known(self) -> Sequence[ServerRecord]:
+        """Return those that answer, by name; never waits long."""
+
+
 class ServerDoor(Protocol):
     """A server as the user's own programs call it."""
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from aiflow.api.context import CallContext
     from aiflow.domain.auto.standing import AtWork
     from aiflow.domain.backlog.selection import Backlog
+    from aiflow.ports.server import ServerRecord
 
 
 class QueueBar(NamedTuple):
@@ -30,6 +31,7 @@ class Frame(NamedTuple):
 
     seen: Glance
     bar: QueueBar | None
+    others: tuple[ServerRecord, ...] = ()
 
     @property
     def waiting(self) -> int:
@@ -41,6 +43,11 @@ class Frame(NamedTuple):
         """How many requests are ready."""
         return self.seen.selection.ready
 
+    @property
+    def can_start(self) -> bool:
+        """Whether auto-run could be started: nothing is at work, and something could be."""
+        return not self.seen.auto.is_on and not self.seen.running and bool(self.seen.selection.runnable)
+
 
 def make_frame(call: CallContext, backlog: Backlog | Board | None = None) -> Frame:
     """Look at how it stands, for the layout of a page; `backlog` is one that was read already."""
@@ -48,7 +55,7 @@ def make_frame(call: CallContext, backlog: Backlog | Board | None = None) -> Fra
     engine, records = call.engine, call.server.project.auto_records
     whole, board = (known.backlog, known) if isinstance(known, Board) else (known, None)
     seen = glance(engine, records, whole, board)
-    return Frame(seen, _bar(seen))
+    return Frame(seen, _bar(seen), tuple(call.server.neighbours.known()))
 
 
 def _bar(seen: Glance) -> QueueBar | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.lock import LockStatus
     from aiflow.ports import Journal
-    from aiflow.ports.server import Access, RunnerChild, ServerDoor, ServerRecords
+    from aiflow.ports.server import Access, Neighbours, RunnerChild, ServerDoor, ServerRecord, ServerRecords
     from aiflow.ports.tasks import QueueStore
     from aiflow.settings import Settings
     from aiflow.usecases.queue.desk import StoreView
@@ -184,6 +184,23 @@ def answering(url: str) -> str | None:
     from aiflow.adapters.server.answering import answering as ask
 
     return ask(url)
+
+
+def neighbours_of(records: ServerRecords, own: ServerRecord) -> Neighbours:
+    """Give the look at the user's other servers; one that does not answer soon is not shown."""
+    from functools import partial
+
+    from aiflow.adapters.server.answering import answering as ask
+    from aiflow.adapters.server.neighbours import OtherServers
+
+    return OtherServers(records.others, own, partial(ask, seconds=1.0))
+
+
+def own_command(settings: Sequence[str], argv: Sequence[str]) -> list[str]:
+    """Return the command line of one of our own commands, with these settings."""
+    from aiflow.adapters.processes.workers import command_line
+
+    return command_line(settings, argv)
 
 
 def user_name() -> str:

@@ -10,7 +10,7 @@ from e2e.bench import Bench
 from waiting import wait_until
 from web_yard import WebBench
 
-PAGES = ("/", "/queue", "/doctor", "/activity", "/keys")
+PAGES = ("/", "/queue", "/doctor", "/activity", "/keys", "/auto/start", "/settings", "/agents")
 ASKS = "answer({'status': 'needs_input', 'question': 'Which <b>word</b>?', 'choices': ['late', '<i>due</i>']})"
 HOSTILE = "<script>alert(1)</script>"
 HANG = "(HERE / 'hangs').touch()\nwhile not (HERE / 'go').exists(): time.sleep(0.02)\ndone()"
