@@ -100,7 +100,7 @@ def _line(call: CallContext, entry: JournalEntry) -> ActivityLine:
         activity_words(fields, texts),
         _text(code),
         texts(f"activity.actor.{actor}") if texts.has(f"activity.actor.{actor}") else actor,
-        _text(fields.get("person")) or "",
+        _text(fields.get("by")) or "",
     )
 
 
