@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -44,6 +45,9 @@ def test_a_killed_server_is_said_and_one_that_starts_again_is_found(
     expect(page.locator("#lost")).to_be_visible()
     words = {"en": "The connection to aiflow is lost.", "ja": "aiflow との接続が切れました。"}[look.language]
     expect(page.get_by_role("alert")).to_contain_text(words)
+    expect(page.get_by_role("alert")).to_contain_text(re.compile(r"\d:\d\d:\d\d"))
+    not_connected = page.locator("#live").get_attribute("data-lost") or "?"
+    expect(page.locator("#live")).to_have_text(not_connected)
     expect(button).to_have_attribute("aria-disabled", "true")
     expect(button).to_have_attribute("title", page.locator("#lost").get_attribute("data-reason") or "?")
     expect(item(page, "RQ-1")).to_contain_text("Which word?")
@@ -54,6 +58,7 @@ def test_a_killed_server_is_said_and_one_that_starts_again_is_found(
     expect(page.locator("#found")).to_be_visible()
     expect(page.locator("#lost")).to_be_hidden()
     expect(button).not_to_have_attribute("aria-disabled", "true")
+    expect(page.locator("#live")).to_contain_text(up.url.removeprefix("http://"))
     expect(field).to_have_value("half an answ")
     up.bench.add_request("RQ-9", title="After the restart")
     expect(page.locator("main")).to_contain_text("After the restart")

@@ -19,17 +19,17 @@ export const reason = () => lost.dataset.reason;
 
 // Disabled in a way that keeps the focus and can say why.
 export function markActs() {
-  for (const each of document.querySelectorAll(isLost() ? ACTS : "[data-lost]")) {
+  for (const each of document.querySelectorAll(isLost() ? ACTS : "[data-resting]")) {
     if (isLost()) {
-      if ("lost" in each.dataset) continue;
-      each.dataset.lost = each.title;
+      if ("resting" in each.dataset) continue;
+      each.dataset.resting = each.title;
       each.title = reason();
       each.setAttribute("aria-disabled", "true");
       each.setAttribute("aria-describedby", "lost");
     } else {
-      each.title = each.dataset.lost;
+      each.title = each.dataset.resting;
       if (!each.title) each.removeAttribute("title");
-      for (const name of ["aria-disabled", "aria-describedby", "data-lost"]) each.removeAttribute(name);
+      for (const name of ["aria-disabled", "aria-describedby", "data-resting"]) each.removeAttribute(name);
     }
   }
 }

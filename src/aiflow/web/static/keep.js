@@ -27,7 +27,9 @@ export function settle(item, told, mayGo = () => true) {
   const hadFocus = item.contains(document.activeElement);
   item.replaceChildren(told);
   announce(told.textContent);
-  if (hadFocus) { told.tabIndex = -1; told.focus({ preventScroll: true }); }
+  const next = told.querySelector("textarea") ?? told;
+  if (next === told) told.tabIndex = -1;
+  if (hadFocus) next.focus({ preventScroll: true });
   const list = item.parentElement;
   const since = Date.now();
   const looking = setInterval(() => {
