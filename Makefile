@@ -31,18 +31,19 @@ test: .venv/.tests ## Run all tests but the long fault tests and those that asse
 
 test-faults: .venv/.tests ## Run the long fault tests, then, alone, those that assert seconds
 	@$(PYTEST) -n 3 -m "faults and not timing"
-	@$(PYTEST) -n 0 -m timing $(TIMING)
+	@$(PYTEST) -n 0 -m "timing and not browser" $(TIMING)
 
 test-contract: .venv/.tests ## Ask the server everything that its OpenAPI document allows, and what it does not; and the server as users install it
 	@$(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 
 test-browser: .venv/.tests .venv/.browser ## Look at the page in a real browser, in both languages, light and dark, wide and narrow
-	@$(PYTEST) -n 2 -m browser tests/browser
+	@$(PYTEST) -n 2 -m "browser and not timing" tests/browser
+	@$(PYTEST) -n 0 -m "browser and timing" tests/browser/test_seconds.py
 
 test-soak: .venv/.tests ## Run the fault tests in their long form: more rounds, a kill behind every write (an hour)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 -m "(faults or soak) and not timing" -o faulthandler_timeout=7200
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
-	@AIFLOW_SOAK=1 $(PYTEST) -n 0 -m timing $(TIMING)
+	@AIFLOW_SOAK=1 $(PYTEST) -n 0 -m "timing and not browser" $(TIMING)
 
 lint: .venv/.dev ## Check style, types, import directions and generated docs
 	@$(BIN)/ruff check .

@@ -171,6 +171,8 @@ class Stream:
         """Read until an event of a kind with these facts comes; return all up to it."""
         seen = []
         for event in self.events():
+            if event.kind == "still" != kind:  # comes whenever nothing else does for a moment
+                continue
             seen.append(event)
             if event.kind == kind and all(event.get(name) == value for name, value in ids.items()):
                 return seen

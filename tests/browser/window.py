@@ -44,10 +44,13 @@ class Watch:
     def __init__(self) -> None:
         self.complaints: list[str] = []
         self._allowed: list[str] = []
+        self._awaited: list[str] = []
 
-    def allow(self, pattern: str) -> None:
-        """Let complaints be in which this regular expression is found; one must come."""
+    def allow(self, pattern: str, *, must_come: bool = True) -> None:
+        """Let complaints be in which this regular expression is found; one must come, unless that is left to chance."""
         self._allowed.append(pattern)
+        if must_come:
+            self._awaited.append(pattern)
 
     def follow(self, context: BrowserContext) -> None:
         """Hear all windows of a context."""
@@ -59,8 +62,8 @@ class Watch:
     def judge(self) -> None:
         """Fail for what was not allowed, and for what was allowed and never came."""
         bad = [each for each in self.complaints if not any(re.search(pattern, each) for pattern in self._allowed)]
-        assert bad == []
-        unused = [pattern for pattern in self._allowed if not any(re.search(pattern, each) for each in self.complaints)]
+        assert bad == [], bad
+        unused = [pattern for pattern in self._awaited if not any(re.search(pattern, each) for each in self.complaints)]
         assert unused == [], f"allowed, but it never came: {unused}"
 
     def _hear(self, message: ConsoleMessage) -> None:

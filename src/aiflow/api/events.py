@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 BUSY_SECONDS = 0.12
 QUIET_SECONDS = 0.3
-KEEP_ALIVE_SECONDS = 15.0
+# Who hears nothing for longer than a few of these knows that the server hangs or the connection is gone. It is an
+# event, not a comment: a page in a browser does not hear comments.
+STILL_SECONDS = 1.5
+# So often it is asked whether the reader may still read; a session that is ended is known at once.
+WELCOME_SECONDS = 15.0
 # A browser that lost the stream comes back after this.
 RETRY_MS = 1000
 # So many looks may wait for a reader that does not read: half a minute of a busy checkout.
@@ -49,6 +53,9 @@ def encode(fact: Fact) -> StreamItem:
     head = f"id: {fact.cursor}\n" if fact.cursor else ""
     text = json.dumps(fact.ids, separators=(",", ":"), default=str)
     return StreamItem(fact.cursor, fact.kind, f"{head}event: {fact.kind}\ndata: {text}\n\n".encode())
+
+
+STILL = encode(Fact("still", {}))
 
 
 class Reader:
@@ -206,19 +213,22 @@ class EventStream(StreamingResponse):
         return told
 
     async def _go_on(self, reader: Reader, told: set[str], send: Send) -> str:
-        """Send what happens; return why that ends."""
+        """Send what happens, and while nothing does, that the server is there; return why that ends."""
+        clock = asyncio.get_running_loop().time
+        asked = clock()
         while True:
-            items = await reader.take(KEEP_ALIVE_SECONDS)
+            items = await reader.take(STILL_SECONDS)
             if reader.is_dropped:
                 return "too_slow"
             if told:  # what was replayed may be among what was seen since
                 items = [item for item in items if item.cursor not in told]
-            await _send(send, items or [StreamItem(None, "", b": still here\n\n")])
+            await _send(send, items or [STILL])
             if self._hub.is_stopping:
                 return "stopping"
-            is_to_ask = not items or any(item.kind == "sessions" for item in items)
-            if is_to_ask and not await self._hub.beside(self._is_welcome):
-                return "signed_out"
+            if clock() - asked > WELCOME_SECONDS or any(item.kind == "sessions" for item in items):
+                asked = clock()
+                if not await self._hub.beside(self._is_welcome):
+                    return "signed_out"
 
 
 def _event(kind: str, ids: Mapping[str, object], cursor: str | None = None) -> StreamItem:

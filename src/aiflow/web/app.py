@@ -20,6 +20,7 @@ from aiflow.web.routes import (
     requests,
     run,
     settings,
+    taken,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from aiflow.errors import AiflowError
 
 ROOMS = (
-    *(static_files, entrance, morning, evening, backlog, requests, run, deeds, dialogs),
+    *(static_files, entrance, morning, evening, backlog, requests, run, deeds, taken, dialogs),
     *(queue, doctor, settings, activity),
 )
 

@@ -87,7 +87,8 @@ def render(http: HttpRequest, call: CallContext, template: str, facts: Facts) ->
 
 def is_part(http: HttpRequest) -> bool:
     """Tell whether a script of the page asks, which wants a part, or a browser, which wants all of it."""
-    return http.headers.get("hx-request") == "true"
+    is_whole = http.headers.get("hx-request-type") == "full"  # the page itself, again
+    return http.headers.get("hx-request") == "true" and not is_whole
 
 
 def segment(name: str) -> str:

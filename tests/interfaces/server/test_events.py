@@ -179,6 +179,14 @@ def _first(stream: Stream, count: int) -> Iterator[Event]:
                 return
 
 
+def test_while_nothing_happens_it_says_that_it_is_there(up: Served) -> None:
+    stream = up.stream()
+    stream.until("auto")
+    for _ in range(3):
+        [event] = stream.until("still")
+        assert (event.id, dict(event)) == (None, {}), "nobody comes back to it, and there is nothing to fetch"
+
+
 def test_it_says_goodbye_before_it_stops(up: Served) -> None:
     streams = [up.stream() for _ in range(5)]
     for stream in streams:

@@ -1,21 +1,14 @@
-// Forms send themselves: busy at once, a receipt in their place, why not above them. Drafts survive everything.
+// Forms send themselves: busy at once, a receipt in their place, why not above them.
+import { isLost, reason } from "./connection.js";
+import { itemOfDialog, close } from "./dialogs.js";
+import { forget, startDrafts } from "./drafts.js";
+import { hold, letGo, noticePlace, settle } from "./keep.js";
+import { announce, say, toast } from "./said.js";
 
+const app = document.getElementById("app");
 const dialog = document.getElementById("dialog");
-
-export function toast(node) {
-  const box = document.createElement("div");
-  box.className = "toast";
-  box.append(...node.childNodes);
-  document.getElementById("toasts").append(box);
-  const leave = () => (box.matches(":hover, :focus-within") ? setTimeout(leave, 1000) : box.remove());
-  setTimeout(leave, 6000);
-}
-
-export function say(words) {
-  const node = document.createElement("p");
-  node.textContent = words;
-  toast(node);
-}
+const sending = new WeakSet();
+let number = 0;
 
 function part(text) {
   const template = document.createElement("template");
@@ -23,125 +16,102 @@ function part(text) {
   return template.content.firstElementChild;
 }
 
+function setBusy(form, submitter, isBusy) {
+  submitter?.toggleAttribute("aria-busy", isBusy);
+  if (isBusy) submitter?.setAttribute("aria-busy", "true");
+  for (const button of form.querySelectorAll("button:not([data-close])")) {
+    if (isBusy) button.setAttribute("aria-disabled", "true");
+    else button.removeAttribute("aria-disabled");
+  }
+  isBusy ? sending.add(form) : sending.delete(form);
+}
+
 async function send(form, submitter) {
+  if (sending.has(form)) return;
   const fields = new URLSearchParams();
   for (const [name, value] of new FormData(form, submitter)) fields.append(name, value);
-  form.querySelector(":scope .notice")?.remove();
-  submitter?.setAttribute("aria-busy", "true");
-  const buttons = [...form.querySelectorAll("button")];
+  const address = submitter?.getAttribute("formaction") ?? form.getAttribute("action");
+  const item = form.closest("[data-item]");
+  for (const old of document.querySelectorAll(`.notice[data-of="${CSS.escape(form.getAttribute("action"))}"]`)) old.remove();
+  setBusy(form, submitter, true);
+  if (item) hold(item);
+  let told = null;
+  let isDone = false;
   try {
-    for (const button of buttons) button.disabled = true;
-    const answer = await fetch(submitter?.getAttribute("formaction") ?? form.action, { method: "POST", body: fields, headers: { "HX-Request": "true" } });
-    const told = part(await answer.text());
-    if (answer.redirected && new URL(answer.url).pathname === "/sign-in") return location.assign("/sign-in");
-    if (!answer.ok || !told) return refuse(form, told);
-    forget(form);
-    receive(form, told);
+    const answer = await fetch(address, { method: "POST", body: fields, headers: { "HX-Request": "true" } });
+    const text = await answer.text();
+    if (answer.status === 401 || (answer.redirected && new URL(answer.url).pathname === "/sign-in")) return location.assign("/sign-in");
+    told = part(text) ?? plain(text);
+    isDone = answer.ok;
   } catch {
-    refuse(form, null); // no connection: the banner says so
-  } finally {
-    submitter?.removeAttribute("aria-busy");
-    for (const button of buttons) button.disabled = false;
+    say(reason()); // no connection: the banner says so, and what was typed stays
   }
+  if (isDone) return receive(form, submitter, told);
+  if (item) letGo(item);
+  setBusy(form, submitter, false);
+  if (told) refuse(form, told);
+}
+
+// An answer that is no part of a page: what stopped it before the page was asked.
+function plain(text) {
+  const node = document.createElement("div");
+  node.className = "notice";
+  node.role = "alert";
+  try { node.textContent = JSON.parse(text).error.message; } catch { return null; }
+  return node;
 }
 
 function refuse(form, told) {
-  if (!told) return;
-  form.prepend(told);
+  told.id ||= `notice-${++number}`;
+  told.dataset.of = form.getAttribute("action");
+  told.setAttribute("hx-morph-skip", "");
+  if (dialog.contains(form)) (form.querySelector(".in") ?? form).prepend(told);
+  else if (form.isConnected) noticePlace(form).before(told);
+  else document.getElementById("main").prepend(told);
   told.scrollIntoView({ block: "nearest" });
 }
 
-function receive(form, told) {
+function receive(form, submitter, told) {
+  forget(form);
   // What was made or saved is shown where it is: the receipt's link, or this page anew.
   if ("go" in form.dataset) return location.assign(told.querySelector("a")?.href ?? location.href);
-  const item = form.closest("[data-item]");
-  if (dialog.contains(form)) dialog.close();
-  if (item) hold(item, told);
+  const item = dialog.contains(form) ? itemOfDialog() : form.closest("[data-item]");
+  if (dialog.contains(form)) close();
+  if (item?.isConnected) settle(item, told);
   else toast(told);
+  // What can be pressed next is known when the page has changed.
+  const end = () => setBusy(form, submitter, false);
+  app.addEventListener("htmx:after:swap", end, { once: true });
+  setTimeout(end, 3000);
   document.body.dispatchEvent(new Event("aiflow:done"));
 }
 
-// The item keeps its height until pointer and focus have left it.
-function hold(item, told) {
-  item.style.minHeight = `${item.offsetHeight}px`;
-  item.dataset.held = "";
-  item.replaceChildren(told);
-  const release = () => {
-    if (item.matches(":hover, :focus-within")) return;
-    delete item.dataset.held;
-    item.style.minHeight = "";
-    document.body.dispatchEvent(new Event("aiflow:done"));
-  };
-  item.addEventListener("pointerleave", () => setTimeout(release, 300));
-  setTimeout(release, 4000);
-}
-
-// --- Drafts: what was typed is kept in this tab until it was sent.
-
-const key = (field) => `draft ${field.dataset.draft}`;
-function remember(event) {
-  const field = event.target.closest?.("[data-draft]");
-  if (!field) return;
-  try { field.value ? sessionStorage.setItem(key(field), field.value) : sessionStorage.removeItem(key(field)); } catch { /* private mode */ }
-}
-export function recall(at = document) {
-  for (const field of at.querySelectorAll("[data-draft]")) {
-    try { field.value ||= sessionStorage.getItem(key(field)) ?? ""; } catch { /* private mode */ }
+// Copied, or at least chosen where a browser does not let a page copy.
+async function copy(button) {
+  const field = button.closest(".kept")?.querySelector("textarea");
+  const text = field ? field.value : button.previousElementSibling.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    say(button.dataset.said);
+  } catch {
+    field ? field.select() : getSelection().selectAllChildren(button.previousElementSibling);
   }
-}
-function forget(form) {
-  for (const field of form.querySelectorAll("[data-draft]")) {
-    try { sessionStorage.removeItem(key(field)); } catch { /* private mode */ }
-  }
-}
-
-// --- Dialogs: a link that is shown above the page.
-
-export async function open(address) {
-  const answer = await fetch(address, { headers: { "HX-Request": "true" } });
-  if (answer.redirected && new URL(answer.url).pathname === "/sign-in") return location.assign("/sign-in");
-  const text = await answer.text();
-  const told = part(text);
-  if (!told) return;
-  if (!answer.ok) return toast(told);
-  const box = document.createElement("template");
-  box.innerHTML = text;
-  dialog.replaceChildren(box.content);
-  if (dialog.querySelector("#dialog-h")) dialog.setAttribute("aria-labelledby", "dialog-h");
-  recall(dialog);
-  if (!dialog.open) dialog.showModal();
 }
 
 export function startForms() {
-  recall();
-  document.addEventListener("input", remember);
-  document.body.addEventListener("htmx:after:swap", () => recall());
+  startDrafts();
   document.addEventListener("submit", (event) => {
-    const form = event.target.closest("form[data-act]");
-    if (!form || event.defaultPrevented) return;
+    const form = event.target;
+    if (isLost() && form.method === "post") {
+      event.preventDefault();
+      return announce(reason());
+    }
+    if (!form.matches("form[data-act]") || event.defaultPrevented) return;
     event.preventDefault();
     send(form, event.submitter);
   });
   document.addEventListener("click", (event) => {
-    if (event.target === dialog || event.target.closest("[data-close]")) return dialog.close();
-    const link = event.target.closest("a[data-dialog]");
-    if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
-      event.preventDefault();
-      open(link.href);
-    }
-    const copy = event.target.closest("[data-copy]");
-    if (copy) {
-      navigator.clipboard?.writeText(copy.previousElementSibling.textContent);
-      say(copy.dataset.said);
-    }
-  });
-  // Enter that ends a Japanese conversion never sends; Ctrl+Enter does what is recommended.
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.isComposing) return;
-    const form = event.target.closest?.("form[data-act]");
-    if (form && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      form.requestSubmit(form.querySelector(".btn--go") ?? undefined);
-    }
+    const button = event.target.closest("[data-copy]");
+    if (button) copy(button);
   });
 }
