@@ -168,14 +168,11 @@ class Viewer {
       this.#rows.get(this.#mark)?.classList.remove("at");
       this.#mark = index;
       this.#rows.get(index)?.classList.add("at");
-    } else this.#mark ??= null;
+    }
     this.#to(this.space.offsetTop + index * this.#height - this.box.clientHeight / 3);
-    this.#from = index;
     this.draw();
     this.#tell();
   }
-
-  #from = -1;
 
   nextFailure() {
     const next = this.text.failures.find((at) => at > (this.#mark ?? -1)) ?? this.text.failures[0];
