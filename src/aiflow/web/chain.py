@@ -34,7 +34,7 @@ _ON_THE_RUN = frozenset(
 )
 
 
-class Way(NamedTuple):
+class ChainWay(NamedTuple):
     """One way on: its words, the command, and either a form that does it or a link to where it is decided."""
 
     words: str
@@ -58,7 +58,7 @@ class Link(NamedTuple):
     href: str
     sentence: str
     since: datetime | None
-    ways: tuple[Way, ...]
+    ways: tuple[ChainWay, ...]
     waits_for: tuple[Link, ...] = ()
 
 
@@ -67,7 +67,7 @@ class Chain(NamedTuple):
 
     codes: tuple[str, ...]
     sentences: tuple[str, ...]
-    ways: tuple[Way, ...]
+    ways: tuple[ChainWay, ...]
     links: tuple[Link, ...]
     left_out: int
 
@@ -132,22 +132,22 @@ def _sentences(station: Station, texts: Texts) -> Iterator[str]:
         yield texts(f"web.mark.{station.request.status.value}")
 
 
-def _ways(station: Station, texts: Texts) -> Iterator[Way]:
+def _ways(station: Station, texts: Texts) -> Iterator[ChainWay]:
     for action in station.actions:
         yield _way(action, station, texts)
 
 
-def _way(action: NextAction, station: Station, texts: Texts) -> Way:
+def _way(action: NextAction, station: Station, texts: Texts) -> ChainWay:
     """Return an action as what a page has for it."""
     command, here = command_line(action), request_path(station.request_id)
     if action.kind is ActionKind.RUN:
-        return Way(texts("web.run_now"), command, f"{here}/run")
+        return ChainWay(texts("web.run_now"), command, f"{here}/run")
     if action.kind is ActionKind.SET:
         (key, value), *_ = action.options
         words = texts("web.set_to", value=value) if key == "status" else texts("web.mend_depends")
-        return Way(words, command, f"{here}/set", action.options)
+        return ChainWay(words, command, f"{here}/set", action.options)
     if action.kind in _ON_THE_RUN and station.run is not None:
-        return Way(
+        return ChainWay(
             texts(f"web.decide.{action.kind.value}"), command, href=run_path(station.request_id, station.run.run_id)
         )
-    return Way("", command)
+    return ChainWay("", command)
