@@ -59,6 +59,16 @@ SENTENCES: list[tuple[dict[str, Any], str, str]] = [
         "main で Auto-run を開始しました",
     ),
     (
+        {"kind": "transition", "actor": "auto_run", "reason_code": "AUTO_RUNS_LIMIT", "data": {"event": "stopped"}},
+        "Auto-run stopped: number of runs reached",
+        JAPANESE.message("AUTO_RUNS_LIMIT", {}).title,
+    ),
+    (
+        {"kind": "transition", "actor": "auto_run", "reason_code": "DOCTOR_FAILED", "data": {"event": "stopped"}},
+        f"Auto-run ended: {ENGLISH.message('DOCTOR_FAILED', {}).title}",
+        f"Auto-run を終了: {JAPANESE.message('DOCTOR_FAILED', {}).title}",
+    ),
+    (
         {"kind": "transition", "actor": "auto_run", "data": {"event": SLEPT, "seconds": 5400}},
         "The machine slept for 90 min",
         "コンピューターが90分スリープしていました",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -21,6 +22,20 @@ def test_what_happened_is_told_in_sentences_with_the_facts_behind_them(web: WebB
     told = bench.aiflow("activity", "RQ-1").stdout
     assert "S01: implemented, tests begin" in told
     assert "IMPLEMENTED" not in told
+
+
+@pytest.mark.spec("WEB-1", "ERR-4")
+def test_who_pressed_is_named_and_the_engine_stays_the_engine(web: WebBench) -> None:
+    web.submit("/requests/RQ-1/run")
+    web.until_idle()
+    web.submit("/requests/RQ-1/accept")
+    web.until_idle()
+    name = web.server.sign_in.user
+    rows = re.findall(r"<li>.*?</li>", web.page("/activity"), re.DOTALL)
+    [asked] = [row for row in rows if "Accepting was asked for" in row]
+    assert f'<span class="who">{name}</span>' in asked
+    [planned] = [row for row in rows if "Planning begins" in row]
+    assert '<span class="who">engine</span>' in planned
 
 
 @pytest.mark.spec("WEB-1", "ERR-4")

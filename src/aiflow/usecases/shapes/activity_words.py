@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.activity import ActivityKind, Actor
-from aiflow.domain.lifecycle import RunEvent
+from aiflow.domain.lifecycle import AutoRunEvent, RunEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -103,6 +103,10 @@ def _moved(data: Fields, fields: Fields, texts: Texts) -> str:
 
 
 def _auto_moved(event: str, data: Fields, fields: Fields, texts: Texts) -> str:
+    if event in (AutoRunEvent.STOPPED, AutoRunEvent.NOTHING_LEFT) and str(fields.get("reason_code")).startswith(
+        "AUTO_"
+    ):
+        return _reason(fields, texts)  # its title says already that auto-run has ended
     key = f"activity.auto.{event}" + (".on" if event == "started" and data.get("base_branch") else "")
     seconds = data.get("seconds")
     minutes = round(seconds / 60) if isinstance(seconds, (int, float)) else 0
