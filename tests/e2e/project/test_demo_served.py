@@ -111,6 +111,7 @@ def test_a_demo_that_is_ended_in_the_middle_leaves_nothing_at_work(
     with Shown(tmp_path, AIFLOW_DEMO_SECONDS="2") as shown:
         shown.until("▶ TODO-6")
         text = shown.signalled(number, is_from_terminal=is_from_terminal)
+        assert "Done (4)" not in text
         assert "stays up" not in text
         assert "rm -rf" in text
         with pytest.raises(ProcessLookupError):
