@@ -7,6 +7,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate
           --no-header --no-emit-index-url --no-emit-find-links
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --dist worksteal
 TIMING = $$(grep -rl --include='test_*.py' 'pytest\.mark\.timing' tests)
+CONTRACT = $$(grep -rl --include='test_*.py' 'pytest\.mark\.contract' tests)
 CODE := $(shell find src tests -name '*.py')
 NPM = npm --loglevel=error --no-fund --no-audit --no-update-notifier
 
@@ -18,8 +19,9 @@ help: ## List the targets
 
 setup: .venv/.ready .venv/.page ## Make the venv with the program at .venv/bin/aiflow
 
-demo: .venv/.ready .venv/.page ## Work through a small backlog before your eyes, in a repository that stays for you to try
-	@$(BIN)/aiflow demo
+# At a terminal the page is up until Ctrl-C; in a pipe or CI it ends when the work has.
+demo: .venv/.ready .venv/.page ## Work through a small backlog before your eyes, on the page, in a repository that stays for you to try
+	@if [ -t 0 ] && [ -t 1 ] && [ -z "$$CI" ]; then exec $(BIN)/aiflow demo --serve; else exec $(BIN)/aiflow demo; fi
 
 check: lint ## Check what a change breaks first, in a minute: lint, domain, use cases
 	@$(PYTEST) -n 2 -m "not faults and not timing" tests/domain tests/usecases $(wildcard tests/simulation)
@@ -31,8 +33,8 @@ test-faults: .venv/.tests ## Run the long fault tests, then, alone, those that a
 	@$(PYTEST) -n 3 -m "faults and not timing"
 	@$(PYTEST) -n 0 -m "timing and not browser" $(TIMING)
 
-test-contract: .venv/.tests ## Ask the server everything that its OpenAPI document allows, and what it does not
-	@$(PYTEST) -n 2 --dist load -m contract tests/interfaces/api/test_contract.py
+test-contract: .venv/.tests ## Ask the server everything that its OpenAPI document allows, and what it does not; and the server as users install it
+	@$(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 
 test-browser: .venv/.tests .venv/.browser ## Look at the page in a real browser, in both languages, light and dark, wide and narrow
 	@$(PYTEST) -n 2 -m "browser and not timing" tests/browser
@@ -40,7 +42,7 @@ test-browser: .venv/.tests .venv/.browser ## Look at the page in a real browser,
 
 test-soak: .venv/.tests ## Run the fault tests in their long form: more rounds, a kill behind every write (an hour)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 -m "(faults or soak) and not timing" -o faulthandler_timeout=7200
-	@AIFLOW_SOAK=1 $(PYTEST) -n 2 --dist load -m contract tests/interfaces/api/test_contract.py
+	@AIFLOW_SOAK=1 $(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 0 -m "timing and not browser" $(TIMING)
 
 lint: .venv/.dev ## Check style, types, import directions and generated docs

@@ -90,6 +90,8 @@ class Serving(NamedTuple):
     idle_share: float
     list_small: float
     list_large: float
+    page_small: float
+    page_large: float
     call: float
     in_process: float
     start: float
@@ -113,7 +115,7 @@ def measure(scratch: Path) -> Serving:
 
 
 def _lists(small: Path, large: Path, environ: dict[str, str]) -> dict[str, float]:
-    """Time a page of 100 rows of both backlogs, warm and in turn, and the same page without a server."""
+    """Time the list and the page of both backlogs, warm and in turn, and the same list without a server."""
     from aiflow.usecases.backlog.list import RequestFilter, list_requests, open_unless
     from aiflow.usecases.shapes.backlog import request_list
     from aiflow.wiring import project_at
@@ -129,6 +131,8 @@ def _lists(small: Path, large: Path, environ: dict[str, str]) -> dict[str, float
     ways: dict[str, Callable[[], float]] = {
         "list_small": lambda: one.call("/api/requests?limit=100"),
         "list_large": lambda: other.call("/api/requests?limit=100"),
+        "page_small": lambda: one.call("/backlog"),
+        "page_large": lambda: other.call("/backlog"),
         "in_process": in_process,
     }
     time.sleep(1.5)  # what was made just now is read again for a second

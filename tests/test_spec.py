@@ -12,7 +12,6 @@ ROOT = Path(__file__).parents[1]
 # has tests that name them all the same. This list only ever gets shorter.
 NOT_BUILT_YET = {
     "ISS-1", "ISS-3", "ISS-4", "ISS-6", "ISS-8", "ISS-10",
-    "WEB-1", "WEB-2", "WEB-3",
     "PRF-7",
 }  # fmt: skip
 MEASURED_BY_BENCH = {"PRF-1", "PRF-2", "PRF-3", "PRF-4", "PRF-5", "PRF-6", "PRF-8"}

@@ -19,7 +19,9 @@ class WebBench(ApiBench):
         assert told.headers["content-type"].startswith("text/html")
         return told.text
 
-    def submit(self, path: str, fields: Mapping[str, str] | None = None, *, has_script: bool = True) -> tuple[int, str]:
+    def submit(
+        self, path: str, fields: Mapping[str, str | list[str]] | None = None, *, has_script: bool = True
+    ) -> tuple[int, str]:
         """Send a form, as a script of the page or as a browser without one; return the status and where or what."""
         headers = {**FORM, **({"HX-Request": "true"} if has_script else {})}
         told = self.client.post(path, data=dict(fields or {}), headers=headers, follow_redirects=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aiflow.domain import reasons
+from aiflow.domain import reason_codes
 from aiflow.domain.lifecycle import PROJECTIONS, IssueLabel, RunEvent, outcome_of
 from aiflow.domain.next_action import ABOUT_SOMETHING, ActionKind, NextAction
 from aiflow.domain.reasons import (
@@ -80,7 +80,7 @@ CLOSED = {"SENT_BACK", "REPLANNED"}
 
 @pytest.mark.spec("ERR-1")
 def test_every_line_of_the_table_is_a_row_of_the_catalogue() -> None:
-    lines = [line.split()[0] for line in reasons._TABLE.splitlines() if line]
+    lines = [line.split()[0] for line in reason_codes._TABLE.splitlines() if line]
     assert lines == list(CATALOGUE)
     assert all(code == row.code and re.fullmatch(r"[A-Z][A-Z0-9_]+", code) for code, row in CATALOGUE.items())
     assert {row.category for row in CATALOGUE.values()} == set(Category)

@@ -21,8 +21,11 @@ import pytest
 
 import forked
 from aiflow.cli.terminal.layout import display_width
+from aiflow.domain.backlog.selection import describe_holder
+from aiflow.domain.lock import Lock
 from builders import write_request
 from conftest import Program
+from real_engine import engine_at
 
 REQUESTS = {
     "RQ-1": {"status": "ready", "priority": "P1", "updated_at": "2025-12-14T00:30:00+09:00"},
@@ -122,6 +125,25 @@ def test_a_turn_that_nobody_gives_back_is_broken_by_its_name(project: Path, aifl
     assert not turn.exists()
     assert aiflow.json("locks", "break", "turn", code=2)["error"]["reason_code"] == "LOCK_NOT_FOUND"
     assert '"asked":"break"' in (project / ".aiflow/activity/00000001.jsonl").read_text().replace(" ", "")
+
+
+@pytest.mark.spec("SEL-7", "QUE-5")
+def test_whoever_is_about_to_start_something_is_named_by_all_who_say_what_is_next(
+    project: Path, aiflow: Program
+) -> None:
+    turn = engine_at(project).locks.acquire_turn()
+    assert not isinstance(turn, Lock)
+    try:
+        holder = describe_holder(turn.lock)
+        told = f"a runner ({holder}) is about to start a run; until it has ended, no other one is started"
+        for command in (("next",), ("why", "RQ-1")):
+            assert f"RUN_IN_PROGRESS  {told}" in " ".join(aiflow(*command).stdout.split("\n    ")), command
+        assert {"reason_code": "RUN_IN_PROGRESS", "detail": told} in aiflow.json("why", "RQ-1")["warnings"]
+        assert f"  A runner ({holder}) is about to start a run" in aiflow("status").stdout.splitlines()
+        assert aiflow.json("status")["turn"]["pid"] == os.getpid()
+    finally:
+        turn.release()
+    assert "about to start" not in aiflow("next").stdout + aiflow("status").stdout + aiflow("why", "RQ-1").stdout
 
 
 @pytest.mark.parametrize(
@@ -790,9 +812,9 @@ def test_the_journal_is_shown_newest_last_and_by_what_it_is_about(project: Path,
     aiflow("set", "RQ-1", "status=draft")
     lines = aiflow("activity").stdout.splitlines()
     assert [re.sub(r"^[-\d]{10} [:\d]{8}  ", "", line) for line in lines] == [
-        "person        RQ-1  edited  priority  P1 → P0",
-        "person        RQ-2  changed  status  ready → draft",
-        "person        RQ-1  changed  status  ready → draft",
+        "person        RQ-1  priority: P1 → P0",
+        "person        RQ-2  status: ready → draft",
+        "person        RQ-1  status: ready → draft",
     ]
     assert aiflow("activity", "-n", "1").stdout.splitlines() == lines[-1:]
     assert aiflow("activity", "RQ-1").stdout.splitlines() == [lines[0], lines[2]]

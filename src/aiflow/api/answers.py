@@ -7,12 +7,14 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from aiflow.domain.reasons import reason_for
 from aiflow.usecases.shapes.errors import error_shape
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from starlette.requests import Request as HttpRequest
 
     from aiflow.api.context import Server
@@ -41,6 +43,12 @@ def done(shape: Any, status: int = 200, *, location: str | None = None) -> Respo
     """Answer a call that changed something."""
     headers = {"Cache-Control": "no-store"} | ({"Location": location} if location else {})
     return Response(encoded(shape), status, headers, "application/json")
+
+
+def plain_text(pieces: Iterator[bytes], name: str) -> Response:
+    """Answer with text as it is, sent piece by piece; no browser takes it for anything else (SEC)."""
+    headers = {"Content-Disposition": f'inline; filename="{name}"', "Cache-Control": "no-store"}
+    return StreamingResponse(pieces, headers=headers, media_type="text/plain")
 
 
 def started(begun: Begun) -> Response:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fastapi import Depends, FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from aiflow import __version__
 from aiflow.api.answers import error_answer
@@ -28,6 +29,7 @@ from aiflow.api.routes import (
 )
 from aiflow.domain.server.guard import is_page
 from aiflow.errors import AiflowError, BadInputError
+from aiflow.messages.details import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     ErrorPage = Callable[[HttpRequest, AiflowError], Response]
 
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ROOMS = (health, metrics, requests, runs, queue, tasks, doctor, locks, activity, sessions, events)
 
 
@@ -64,6 +67,7 @@ def _application(server: Server) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/openapi.json",
+        redirect_slashes=False,
         generate_unique_id_function=operation_id,
         dependencies=[Depends(said_once)],
     )
@@ -71,6 +75,12 @@ def _application(server: Server) -> FastAPI:
     for room in ROOMS:
         app.include_router(room.routes(server))
     return app
+
+
+def _methods_of(app: FastAPI, http: HttpRequest) -> list[str]:
+    """Return the methods that a path can be called with; Starlette names those of one route, and a path has several."""
+    scopes = ({**http.scope, "method": method} for method in METHODS)
+    return [scope["method"] for scope in scopes if any(each.matches(scope)[0] is Match.FULL for each in app.routes)]
 
 
 def _answer_errors(app: FastAPI, server: Server, error_page: ErrorPage | None) -> None:
@@ -86,9 +96,13 @@ def _answer_errors(app: FastAPI, server: Server, error_page: ErrorPage | None) -
         return known(http, BadInputError(detail="\n".join(wrong)))
 
     def unknown_route(http: HttpRequest, error: HTTPException) -> Response:
-        code = {404: "ROUTE_NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code, "INPUT_INVALID")
+        code = {404: "ROUTE_NOT_FOUND", 405: "METHOD_NOT_ALLOWED"}.get(error.status_code)
+        if code is None:  # FastAPI says so of a body that is too deep, or has too long a number in it
+            return known(http, BadInputError(detail=words("api.not_json")))
         answer = known(http, AiflowError(reason_code=code, method=http.method, path=http.url.path))
         answer.headers.update(error.headers or {})
+        if error.status_code == 405:
+            answer.headers["Allow"] = ", ".join(_methods_of(app, http))
         return answer
 
     def defect(http: HttpRequest, error: Exception) -> Response:

@@ -12,19 +12,22 @@ from aiflow.api.events import EventHub
 from aiflow.messages import LANGUAGES, Texts
 from aiflow.usecases.backlog.missing_merges import base_now, missing_merges
 from aiflow.usecases.engine import Voice
+from aiflow.usecases.server.look import BacklogDesk
 from aiflow.wiring.live import LivePorts
-from aiflow.wiring.server import StoreDoor
+from aiflow.wiring.server import StoreDoor, neighbours_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from aiflow.domain.backlog.board import Board
     from aiflow.domain.backlog.selection import Barrier
     from aiflow.domain.request import Request
     from aiflow.domain.server.guard import Addresses
-    from aiflow.ports.server import ServerRecord, ServerRecords
+    from aiflow.ports.server import Neighbours, ServerRecord, ServerRecords
     from aiflow.usecases.engine import Engine
     from aiflow.usecases.queue.desk import StoreView
+    from aiflow.usecases.read_backlog import BacklogSources
     from aiflow.usecases.server.sign_in import Caller, SignIn
     from aiflow.usecases.server.start_work import WorkStarter
     from aiflow.usecases.server.watch import CheckoutWatch
@@ -52,10 +55,14 @@ class Server:
     patience: CallerLimits = field(default_factory=CallerLimits)
     events: EventHub = field(init=False)
     store: StoreDoor = field(init=False)
+    desk: BacklogDesk = field(default_factory=BacklogDesk)
+    _glanced: object = None
+    neighbours: Neighbours = field(init=False)
 
     def __post_init__(self) -> None:
         self.events = EventHub(self.watch, self.record)
         self.store = StoreDoor(self.live)
+        self.neighbours = neighbours_of(self.records, self.record)
 
     @property
     def cookie(self) -> str:
@@ -69,6 +76,14 @@ class Server:
     def who(self, http: HttpRequest) -> Caller | None:
         """Return who brought a token or a session's cookie with a call."""
         return self.sign_in.who(bearer_of(http), http.cookies.get(self.cookie))
+
+    def glance(self) -> BacklogSources:
+        """Give the backlog as a page looks at it; exactly as it is if the watcher saw a request change since."""
+        seen, project = self.watch.requests_seen, self.project
+        if seen is not self._glanced:
+            self._glanced = seen
+            return project.sources
+        return project.glance
 
     @property
     def project(self) -> Project:
@@ -100,6 +115,10 @@ class CallContext:
         engine = self.server.live.engine(Voice(self.texts, warn=self.server.warnings.append))
         return replace(engine, journal=self.server.project.journal_of(self.person))
 
+    def look(self) -> Board:
+        """Look at the backlog for a page: in a large one, what was written in its place a second ago may be missing."""
+        return self.server.desk.look(replace(self.engine, backlog=self.server.glance()))
+
     def engine_at(self, root: str) -> Engine:
         """Give the engine of another checkout of this machine."""
         return LivePorts(root).engine(Voice(self.texts, warn=self.server.warnings.append))
@@ -128,8 +147,16 @@ def texts_for(http: HttpRequest, default: str) -> Texts:
     chosen = http.cookies.get("aiflow_lang")
     if chosen in LANGUAGES:
         return Texts(chosen)
-    for part in http.headers.get("accept-language", "").split(","):
-        wanted = part.split(";")[0].strip().lower().partition("-")[0]
-        if wanted in LANGUAGES:
-            return Texts(wanted)
-    return Texts(default)
+    asked = [_language(part) for part in http.headers.get("accept-language", "").split(",")]
+    liked = max((each for each in asked if each[0] in LANGUAGES), key=lambda each: each[1], default=(default, 1.0))
+    return Texts(liked[0] if liked[1] > 0 else default)
+
+
+def _language(part: str) -> tuple[str, float]:
+    """Return one language of a list and how much it is liked; the first of those that are liked most is taken."""
+    name, _, liking = part.partition(";")
+    try:
+        weight = float(liking.strip().removeprefix("q="))
+    except ValueError:
+        weight = 1.0
+    return name.strip().lower().partition("-")[0], weight

@@ -51,13 +51,18 @@ def said_once(http: HttpRequest) -> None:
         raise BadInputError(detail=words("api.repeated", name=repeated))
 
 
-def reads(model: Any, *codes: str, is_open: bool = False) -> dict[str, Any]:
-    """Document a question; an open one needs nobody to be signed in."""
+def reads(model: Any, *codes: str, is_open: bool = False, text: str | None = None) -> dict[str, Any]:
+    """Document a question; an open one needs nobody to be signed in, `text` is an example of it as plain text."""
     responses = errors(*ALWAYS, *MACHINE, *codes)
-    responses[200] = {"headers": _ETAG}
+    responses[200] = {"headers": _ETAG} | ({"content": plain_text(text)} if text is not None else {})
     responses[304] = {"description": "The caller has this answer already."}
     extra = {"parameters": [_IF_NONE_MATCH], **_access(is_open=is_open)}
     return {"response_model": model, "responses": responses, "openapi_extra": extra}
+
+
+def plain_text(example: str) -> dict[str, Any]:
+    """Document an answer that is plain text."""
+    return {"text/plain": {"schema": {"type": "string"}, "example": example}}
 
 
 def changes(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from aiflow.api.connection import CallerLimits, connection_class
-from aiflow.errors import EnvironmentProblemError
+from aiflow.errors import AiflowError, BadInputError, EnvironmentProblemError
+from aiflow.messages.details import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,12 +84,16 @@ def listen(host: str, port: int, *, is_ours: Callable[[str, int], bool]) -> sock
         except OSError as error:
             is_taken = error.errno == errno.EADDRINUSE
             if not is_taken or (tried == port and not is_ours(host, tried)):  # whoever has a later one, it is passed
-                problem = error.strerror or str(error)
-                code = "PORT_IN_USE" if is_taken else None
-                raise EnvironmentProblemError(
-                    reason_code=code, path=f"{host}:{tried}", port=tried, problem=problem
-                ) from error
+                raise _refusal(f"{host}:{tried}", tried, error, is_taken=is_taken) from error
     raise EnvironmentProblemError(reason_code="PORT_IN_USE", port=port, path=f"{host}:{port}", problem="")
+
+
+def _refusal(address: str, port: int, error: OSError, *, is_taken: bool) -> AiflowError:
+    """Say why there is no listening: the port is taken, or the address is none of this machine's, or not for us."""
+    problem = error.strerror or str(error)
+    if is_taken:
+        return EnvironmentProblemError(reason_code="PORT_IN_USE", path=address, port=port, problem=problem)
+    return BadInputError(detail=words("up.cannot_listen", address=address, problem=problem))
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+import sys
 from typing import NoReturn
 
 
@@ -14,6 +15,10 @@ def main() -> NoReturn:
     # A backlog is tens of thousands of small objects that are all kept, and so is what is imported: looking for garbage
     # among them again and again costs more than everything else (PRF-1).
     gc.set_threshold(200_000, 20, 20)
+    if sys.argv[1:] == ["next", "--json"]:
+        from aiflow.cli.quick import answer_next
+
+        answer_next()
     from aiflow.cli.main import main as run
 
     run()

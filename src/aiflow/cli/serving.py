@@ -16,7 +16,7 @@ from aiflow.cli.terminal.browser import open_browser
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.views.up import UpView
 from aiflow.cli.waiting import wait_until
-from aiflow.domain.server.guard import addresses, far_address, is_loopback
+from aiflow.domain.server.guard import addresses, far_address, is_loopback, near_host
 from aiflow.domain.server.supervision import Wish
 from aiflow.errors import BadInputError, ConflictError
 from aiflow.ports.server import ServerRecord
@@ -41,6 +41,7 @@ from aiflow.wiring.server import (
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
 
     from aiflow.cli.session import CliSession
     from aiflow.ports.server import ServerRecords
@@ -57,6 +58,8 @@ class UpWishes(NamedTuple):
     wants_browser: bool
     wants_runner: bool | None
     continues: bool
+    begin: Callable[[Server, Interrupts], None] | None = None
+    """What is done once the server answers, before it is looked after."""
 
 
 def serve(session: CliSession, wishes: UpWishes) -> None:
@@ -92,13 +95,14 @@ def _put_together(session: CliSession, records: ServerRecords, listening: socket
     host, port = settings.text("server.host"), listening.getsockname()[1]
     door = door_of(root, settings.number("server.session_days"))
     door.access.token()  # made now, for who waits for the line that names its file
-    shown = f"[{host}]" if ":" in host else host
     live = LivePorts(root, flags, session.more_sources)
     server = Server(
         live=live,
         sign_in=door,
         work=work_starter(root, live, flags),
-        record=ServerRecord(new_instance_id(), f"http://{shown}:{port}", os.getpid(), root, session.now(), __version__),
+        record=ServerRecord(
+            new_instance_id(), f"http://{near_host(host)}:{port}", os.getpid(), root, session.now(), __version__
+        ),
         records=records,
         addresses=addresses(host, port, settings.texts("server.hosts")),
         is_unguarded=settings.text("server.auth") == "none",
@@ -120,6 +124,8 @@ def _be_up(session: CliSession, wishes: UpWishes, up: _Up, view: UpView) -> None
             ) as is_serving:
                 up.server.records.write(record)
                 _say_ready(session, wishes, up, view)
+                if wishes.begin is not None:
+                    wishes.begin(up.server, interrupts)
                 tell_manager("READY=1")
                 desk = UpDesk(
                     engine=lambda: up.server.live.engine(Voice(session.texts)),
@@ -200,6 +206,9 @@ def _listen(session: CliSession, records: ServerRecords, view: UpView, *, is_por
 def _say_ready(session: CliSession, wishes: UpWishes, up: _Up, view: UpView) -> None:
     """Say where the server is, once it answers, and open the page."""
     server, record = up.server, up.server.record
+    host = session.settings.text("server.host")
+    if near_host(host) not in (host, f"[{host}]") and not session.settings.texts("server.hosts"):
+        view.show_no_names(host)
     if wishes.as_json:
         token_file = server.sign_in.access.token_file
         told = {"url": record.url, "token_file": token_file, "instance_id": record.instance_id, "pid": record.pid}

@@ -7,16 +7,16 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-import click
-
 from aiflow.errors import AiflowError, SettingsError
 from aiflow.messages import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    import click
+
     from aiflow.domain.activity import Activity
-    from aiflow.domain.backlog.selection import Barrier
+    from aiflow.domain.backlog.selection import Backlog, Barrier
     from aiflow.domain.request import Request, RequestId, Value
     from aiflow.domain.run_summary import RunSummary
     from aiflow.domain.runs.run import Run
@@ -96,6 +96,8 @@ class CliSession:
         except SettingsError:
             if not self.is_lenient:
                 raise
+            import click
+
             from aiflow.settings import settle
 
             click.echo(self.texts("settings.mistaken"), err=True)
@@ -153,6 +155,12 @@ class CliSession:
         engine = self.engine()
         return missing_merges(engine, request, base_now(engine, self.project.auto_records))
 
+    def continued_first(self, backlog: Backlog) -> tuple[Request, ...]:
+        """Name the requests whose runs the next auto-run goes on with before it selects anything."""
+        from aiflow.usecases.auto.recovery import continued_first
+
+        return continued_first(self.engine(), backlog, self.project.auto_records.load())
+
     def is_merged(self, request_id: RequestId, run: RunSummary) -> bool:
         """Tell whether the base has a run's merge though no record says so: an acceptance was killed in between."""
         if run.merging_as is None:  # git is asked only where an acceptance came that far
@@ -200,5 +208,7 @@ class _TellingJournal:
         try:
             self._journal.append(activity)
         except AiflowError as error:
+            import click
+
             problem = f"{error.reason_code}: {error.context.get('path', '')}: {error.context.get('problem', '')}"
             click.echo(self._texts("journal.failed", problem=problem), err=True)

@@ -106,6 +106,8 @@ class RunList(NamedTuple):
 
 # Nothing is left of a request's run: a person has to say that it may begin again (REQ-5, AUT-3).
 LOST = "RUN_LOST"
+# Its auto-run's terminal was closed, or the machine went down: the next auto-run goes on with it by itself (AUT-4).
+CUT_OFF = "AUTO_CUT_OFF"
 # A run that was closed in favour of another one, or lost, has nothing more to say once there is a newer one.
 _CLOSED = ("REPLANNED", "SENT_BACK", LOST)
 _PREFERENCE = {RunState.NEEDS_INPUT: 1, RunState.FAILED: 2, RunState.DONE: 3}

@@ -65,8 +65,9 @@ class Texts:
         actions = tuple(read_advice(action, facts, lambda text: self._fill(text, facts)) for action in fitting)
         # What is in the way may be another request's.
         other = _load("ui", self.language).get(f"title.{code}.other") if "asked_for" in facts else None
-        # … or nobody's yet.
-        summary = _load("ui", self.language).get(f"summary.{code}.turn") if "turn" in facts else None
+        # … or nobody's yet; what is gone may have left its work on a branch, what was changed may be git's own.
+        forms = (f"summary.{code}.{name}" for name in ("turn", "merge", "git_settings") if name in facts)
+        summary = next(filter(None, map(_load("ui", self.language).get, forms)), None)
         return Message(
             self._fill(other or found["title"], facts), self._fill(summary or found["summary"], facts), actions
         )

@@ -130,6 +130,9 @@ class Merging(Protocol):
     def has_unsaved(self, place: Place) -> tuple[str, ...]:
         """Return what a person changed in a run's worktree and did not commit; nothing if there is no worktree."""
 
+    def obeyed(self, place: Place) -> Mapping[str, str]:
+        """Return by name what git obeys in the folder that all worktrees share, as fingerprints: hooks, filters."""
+
     def marked(self, place: Place, paths: tuple[str, ...]) -> tuple[str, ...]:
         """Return which of these files of a run's worktree still hold conflict markers."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from datetime import datetime
 
     from aiflow.domain.auto.stopping import StopRequest
+    from aiflow.domain.auto.summary import Beginning
     from aiflow.domain.lock import Lock, LockStatus, LockType
     from aiflow.domain.request import RequestId
 
@@ -108,3 +109,12 @@ class Control(Protocol):
 
     def is_turn_wanted(self) -> bool:
         """Tell whether somebody who is alive waits for their turn: auto-run lets them go first."""
+
+    def beginning_at(self, at: datetime) -> AbstractContextManager[Callable[[], bool]]:
+        """Let it be known that an auto-run waits for its time; gives a way to ask whether it was called off."""
+
+    def beginnings(self) -> tuple[Beginning, ...]:
+        """Return the auto-runs that wait for their time and whose processes live, the first first."""
+
+    def call_off(self) -> tuple[Beginning, ...]:
+        """Let none of those begin, and return them."""

@@ -60,6 +60,13 @@ class ServerRecords(Protocol):
         """Take back what a server said."""
 
 
+class Neighbours(Protocol):
+    """The user's other servers."""
+
+    def known(self) -> Sequence[ServerRecord]:
+        """Return those that answer, by name; never waits long."""
+
+
 class ServerDoor(Protocol):
     """A server as the user's own programs call it."""
 
@@ -84,8 +91,11 @@ class Workers(Protocol):
     def exit_code(self, worker: Worker) -> int | None:
         """Return how a worker of this server ended, or None while it works; below 0 is the signal that killed it."""
 
+    def adopt(self) -> tuple[Worker, ...]:
+        """Take over the workers that a server before left at work, and return them."""
+
     def at_work(self) -> tuple[Worker, ...]:
-        """Return the workers of this server that still work."""
+        """Return the workers of this server that still work, those that it took over, too."""
 
     def end(self, worker: Worker) -> None:
         """Ask a worker to end what it does now, in order."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.backlog.selection import Backlog
@@ -49,22 +48,27 @@ def is_known(source: RequestSource, request_id: RequestId) -> bool:
 
 def with_interrupted(backlog: Backlog, locks: Locks) -> Backlog:
     """Add to a backlog which requests look as if somebody worked on them, while nobody does; nor does an auto-run."""
+    from aiflow.domain.lock import LockType
+
     judged = locks.survey()
     alive = {status.lock.request_id for status in judged if not status.verdict.is_stale}
     dead = {status.lock.request_id for status in judged if status.verdict.is_stale}
     kinds = {status.lock.lock_type for status in judged if not status.verdict.is_stale}
+    turns = (status.lock for status in judged if status.lock.lock_type is LockType.TURN and not status.verdict.is_stale)
     queue_lock = backlog.queue_lock if backlog.queue_lock and backlog.queue_lock.lock_type in kinds else None
-    cut = {
-        request.id
-        for request in backlog.requests
-        if request.id not in alive
-        and not request.is_held_elsewhere
-        and (request.status is RequestStatus.RUNNING or ((run := backlog.runs.get(request.id)) and run.is_active))
-    }
+    running = RequestStatus.RUNNING  # first the few that look so: this is asked for every page (PRF-7)
+    looks_so = {request.id: request for request in backlog.requests if request.status is running}
+    active = [name for name, run in backlog.runs.items() if run.is_active]
+    looks_so.update((name, backlog.by_id[name]) for name in active if name in backlog.by_id)
+    cut = {name for name, request in looks_so.items() if name not in alive and not request.is_held_elsewhere}
     lost = {name for name in cut - backlog.drafted if is_lost(backlog.runs.get(name))}
     dead_locks = frozenset(request_id for request_id in backlog.locks if request_id in dead)
-    return replace(
-        backlog, interrupted=frozenset(cut), lost=frozenset(lost), dead_locks=dead_locks, queue_lock=queue_lock
+    return backlog._replace(
+        interrupted=frozenset(cut),
+        lost=frozenset(lost),
+        dead_locks=dead_locks,
+        queue_lock=queue_lock,
+        turn=next(turns, None),
     )
 
 
@@ -72,4 +76,4 @@ def without_dead_locks(backlog: Backlog, locks: Locks) -> Backlog:
     """Return a backlog as the next start finds it, which reclaims the locks of dead holders first (LCK-5)."""
     judged = with_interrupted(backlog, locks)
     held = {name: lock for name, lock in judged.locks.items() if name not in judged.dead_locks}
-    return replace(judged, locks=held, dead_locks=frozenset())
+    return judged._replace(locks=held, dead_locks=frozenset())

@@ -12,6 +12,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from aiflow.domain.reasons import reason_for
+from aiflow.domain.server.guard import is_plain_path
 from aiflow.errors import AiflowError
 from aiflow.usecases.shapes.errors import error_facts
 from aiflow.web.drawing import is_part, page, render, run_path
@@ -80,6 +81,7 @@ def refused(http: HttpRequest, call: CallContext, error: AiflowError) -> Respons
         "told": told,
         "holder": run_path(*holder) if holder else None,
         "detail": facts.get("detail"),
+        "offers": _offers(http, error.reason_code),
     }
     if is_part(http):
         return HTMLResponse(render(http, call, "parts/notice.html", more), status)
@@ -89,10 +91,22 @@ def refused(http: HttpRequest, call: CallContext, error: AiflowError) -> Respons
     return page(http, call, template, {"frame": frame, "back": back_path(http), **more}, status)
 
 
+def _offers(http: HttpRequest, code: str) -> tuple[tuple[str, str], ...]:
+    """Name what a run that was not let go on can be asked instead: a text, and the dialog that asks first."""
+    run, _, deed = http.url.path.rpartition("/")
+    if http.method != "POST" or deed != "resume":
+        return ()
+    if code == "WORKTREE_DIRTY":
+        return (("web.offer.keep_changes", f"{run}/resume?keep_changes=1"),)
+    if code in ("REPLAN_REQUIRED", "RETRY_LIMIT_EXCEEDED"):
+        return (("web.run.way.replan", f"{run}/replan"), ("web.run.way.resume.forced", f"{run}/resume?force=1"))
+    return ()
+
+
 def back_path(http: HttpRequest) -> str:
     """Return the page of ours that a browser came from, the first one if that is not known."""
     came = urlsplit(http.headers.get("referer", ""))
-    is_ours = came.netloc == http.headers.get("host") and came.path.startswith("/")
+    is_ours = came.netloc == http.headers.get("host") and is_plain_path(came.path)
     return came.path + (f"?{came.query}" if came.query else "") if is_ours and came.path != http.url.path else "/"
 
 

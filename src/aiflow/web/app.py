@@ -7,7 +7,21 @@ from typing import TYPE_CHECKING
 from aiflow.api.app import make_app as make_api
 from aiflow.web import static_files
 from aiflow.web.acting import refused
-from aiflow.web.routes import activity, deeds, dialogs, doctor, entrance, morning, queue, taken
+from aiflow.web.routes import (
+    activity,
+    backlog,
+    deeds,
+    dialogs,
+    doctor,
+    entrance,
+    evening,
+    morning,
+    queue,
+    requests,
+    run,
+    settings,
+    taken,
+)
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
@@ -17,7 +31,10 @@ if TYPE_CHECKING:
     from aiflow.api.guard import AccessGuard
     from aiflow.errors import AiflowError
 
-ROOMS = (static_files, entrance, morning, deeds, taken, dialogs, queue, doctor, activity)
+ROOMS = (
+    *(static_files, entrance, morning, evening, backlog, requests, run, deeds, taken, dialogs),
+    *(queue, doctor, settings, activity),
+)
 
 
 def make_app(server: Server) -> AccessGuard:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from aiflow.domain.auto.standing import Glance
 from aiflow.domain.auto.stopping import StopRequest
+from aiflow.domain.backlog.board import Board
 from aiflow.usecases.auto.standing import glance
-from aiflow.usecases.auto.summary import read_open
 
 if TYPE_CHECKING:
     from aiflow.api.context import CallContext
-    from aiflow.domain.auto.standing import AtWork, Glance
+    from aiflow.domain.auto.standing import AtWork
     from aiflow.domain.backlog.selection import Backlog
+    from aiflow.ports.server import ServerRecord
 
 
 class QueueBar(NamedTuple):
@@ -29,6 +31,7 @@ class Frame(NamedTuple):
 
     seen: Glance
     bar: QueueBar | None
+    others: tuple[ServerRecord, ...] = ()
 
     @property
     def waiting(self) -> int:
@@ -40,12 +43,19 @@ class Frame(NamedTuple):
         """How many requests are ready."""
         return self.seen.selection.ready
 
+    @property
+    def can_start(self) -> bool:
+        """Whether auto-run could be started: nothing is at work, and something could be."""
+        return not self.seen.auto.is_on and not self.seen.running and bool(self.seen.selection.runnable)
 
-def make_frame(call: CallContext, backlog: Backlog | None = None) -> Frame:
+
+def make_frame(call: CallContext, backlog: Backlog | Board | None = None) -> Frame:
     """Look at how it stands, for the layout of a page; `backlog` is one that was read already."""
-    engine = call.engine
-    seen = glance(engine, call.server.project.auto_records, backlog or read_open(engine))
-    return Frame(seen, _bar(seen))
+    known = call.look() if backlog is None else backlog
+    engine, records = call.engine, call.server.project.auto_records
+    whole, board = (known.backlog, known) if isinstance(known, Board) else (known, None)
+    seen = glance(engine, records, whole, board)
+    return Frame(seen, _bar(seen), tuple(call.server.neighbours.known()))
 
 
 def _bar(seen: Glance) -> QueueBar | None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from aiflow.messages import Texts
 
 _CODE = re.compile(r"`([^`\n]+)`")
+# Stands for a link while a text is filled; a character that no text has.
+_SLOT = "\ue000"
 _STEPS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
@@ -24,6 +26,15 @@ def ago(texts: Texts, now: datetime, at: datetime | None) -> Markup:
     length, unit = next(((n, u) for n, u in _STEPS if seconds >= n), (0, ""))
     words = texts(f"web.ago.{unit}", n=int(seconds // length)) if length else texts("web.ago.now")
     return _time(at, words)
+
+
+def age(texts: Texts, now: datetime, at: datetime | None) -> Markup:
+    """Say how old something is, for a column: "3 d"."""
+    if at is None:
+        return Markup("–")
+    seconds = max(0, (now - at).total_seconds())
+    length, unit = next(((n, u) for n, u in _STEPS if seconds >= n), (60, "min"))
+    return _time(at, texts(f"web.age.{unit}", n=int(seconds // length)))
 
 
 def moment(texts: Texts, at: datetime | None, form: str = "clock") -> Markup:
@@ -88,6 +99,13 @@ def codes(text: object) -> Markup:
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if index % 2 else escape(part) for index, part in enumerate(parts)
     )
+
+
+def linked(texts: Texts, key: str, link: Markup, **facts: object) -> Markup:
+    """Say a text in which something is a link: its `{link}`; all else is text."""
+    text = texts(key, link=_SLOT, **{name: str(value).replace(_SLOT, "") for name, value in facts.items()})
+    before, _, after = text.partition(_SLOT)
+    return escape(before) + link + escape(after)
 
 
 def _time(at: datetime, words: str, form: str = "") -> Markup:

@@ -69,6 +69,7 @@ class Project(NamedTuple):
     runs: RunFiles
     locks: LockFiles
     more: Sequence[RequestSource] = ()
+    glanced: RequestSource | None = None
 
     @property
     def path(self) -> Path:
@@ -81,6 +82,11 @@ class Project(NamedTuple):
     def sources(self) -> BacklogSources:
         """Where the backlog is read from."""
         return BacklogSources(self.requests, self.runs, self.locks)
+
+    @property
+    def glance(self) -> BacklogSources:
+        """Where a page looks at the backlog: in a process that stays, what is listed may be a moment old (PRF-7)."""
+        return BacklogSources(self.glanced or self.requests, self.runs, self.locks)
 
     @property
     def folder(self) -> ProjectFolder:
@@ -186,8 +192,7 @@ def trial_agents(settings: Settings, root: str) -> Iterator[TrialGround]:
     with tempfile.TemporaryDirectory(prefix="aiflow-", ignore_cleanup_errors=True) as made:
         folder = os.path.realpath(made)
         os.mkdir(f"{folder}/work")
-        processes = GuardedProcesses(f"{folder}/guards")
-        masker = Masker(os.environ)
+        processes, masker = GuardedProcesses(f"{folder}/guards"), Masker(os.environ)
         around = Surroundings(root, f"{folder}/results", f"{folder}/calls", os.environ, processes, masker)
         yield TrialGround(ChosenAgents(settings, around), f"{folder}/work", new_run_id(), system_time())
 
@@ -232,18 +237,21 @@ def project_at(
     """
     refuse_linked_state(root)
     files, runs = MarkdownRequests(root, requests_dir, written), RunFiles(root)
+    glanced: RequestSource | None = None
     if stays:
-        from aiflow.adapters.markdown_requests.remembered import RememberedRequests
+        from aiflow.adapters.markdown_requests.remembered import GlancedRequests, RememberedRequests
         from aiflow.adapters.run_folders.remembered_runs import RememberedRuns
 
-        files, runs = RememberedRequests(root, requests_dir, written), RememberedRuns(root)
+        files, runs = (known := RememberedRequests(root, requests_dir, written)), RememberedRuns(root)
+        glanced = GlancedRequests(known)
     source: RequestSource = FileSource(files)
     editor: RequestEditor = files
     if more:
         from aiflow.adapters.several_sources import FilesAmongOthers, SeveralSources
 
         source, editor = SeveralSources(source, more), FilesAmongOthers(files, more)
-    return Project(root, source, editor, runs, LockFiles(root), more)
+        glanced = SeveralSources(glanced, more) if glanced is not None else None
+    return Project(root, source, editor, runs, LockFiles(root), more, glanced)
 
 
 def commit_request(root: str, settings: Settings, path: str, message: str) -> str | None:

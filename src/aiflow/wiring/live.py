@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.backlog.metadata import commit_message
+from aiflow.errors import EnvironmentProblemError
 from aiflow.settings import FILE_NAME
 from aiflow.wiring import build_ports, commit_request, project_at, read_settings
 
@@ -51,7 +52,7 @@ class LivePorts:
         self._known: _Known | None = None
 
     def project(self) -> Project:
-        """Return the checkout; a mistake in the settings is raised, and nothing older is used in their place."""
+        """Return the checkout; that it has gone, or a mistake in the settings, is raised, and nothing older is used."""
         return self._now().project
 
     def ports(self) -> Ports:
@@ -68,6 +69,8 @@ class LivePorts:
 
     def _now(self) -> _Known:
         with self._guard:
+            if not os.path.isdir(self._root):  # moved or removed: nothing is made in its place
+                raise EnvironmentProblemError(reason_code="PROJECT_NOT_FOUND", path=self._root)
             version = _version(f"{self._root}/{FILE_NAME}")
             if self._known is None or self._known.version != version:
                 settings = read_settings(self._root, self._flags)

@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from aiflow.domain.next_action import ActionKind, NextAction
-from aiflow.errors import EnvironmentProblemError
+from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.messages.details import words
 from aiflow.settings.table import LOCAL_STORE
 from aiflow.wiring import PERSON_VARIABLE, system_time
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.lock import LockStatus
     from aiflow.ports import Journal
-    from aiflow.ports.server import Access, RunnerChild, ServerDoor, ServerRecords
+    from aiflow.ports.server import Access, Neighbours, RunnerChild, ServerDoor, ServerRecord, ServerRecords
     from aiflow.ports.tasks import QueueStore
     from aiflow.settings import Settings
     from aiflow.usecases.queue.desk import StoreView
@@ -109,6 +109,14 @@ class StoreDoor:
             check_namespace(namespace)
         return queue_view(project, settings, journal, self._store(settings, is_to_write=is_to_write), namespace)
 
+    def is_there(self) -> bool:
+        """Tell whether a store was named, or this machine's own is running; nothing is started to find out."""
+        try:
+            is_local = self._live.settings().text("queue.store") == LOCAL_STORE
+            return not is_local or local_store(os.environ).status().is_running
+        except AiflowError:
+            return False
+
     def _store(self, settings: Settings, *, is_to_write: bool) -> QueueStore:
         name = settings.text("queue.store")
         at = self._running(is_to_write=is_to_write) if name == LOCAL_STORE else name
@@ -176,6 +184,23 @@ def answering(url: str) -> str | None:
     from aiflow.adapters.server.answering import answering as ask
 
     return ask(url)
+
+
+def neighbours_of(records: ServerRecords, own: ServerRecord) -> Neighbours:
+    """Give the look at the user's other servers; one that does not answer soon is not shown."""
+    from functools import partial
+
+    from aiflow.adapters.server.answering import answering as ask
+    from aiflow.adapters.server.neighbours import OtherServers
+
+    return OtherServers(records.others, own, partial(ask, seconds=1.0))
+
+
+def own_command(settings: Sequence[str], argv: Sequence[str]) -> list[str]:
+    """Return the command line of one of our own commands, with these settings."""
+    from aiflow.adapters.processes.workers import command_line
+
+    return command_line(settings, argv)
 
 
 def user_name() -> str:

@@ -224,6 +224,24 @@ def test_the_key_is_made_by_chance_kept_and_the_users_alone(tmp_path: Path) -> N
     assert folder.exposed() == ()
 
 
+@pytest.mark.spec("QUE-2", "QUE-2a")
+def test_nobody_ever_sees_the_key_open_or_the_next_start_would_change_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = StoreFolder({"XDG_DATA_HOME": str(tmp_path)})
+    seen: list[tuple[str, ...]] = []
+
+    def link(source: Path, target: Path) -> None:
+        real(source, target)
+        seen.append(folder.exposed())
+
+    real = os.link
+    monkeypatch.setattr(os, "link", link)
+    folder.make()
+    folder.make_key()
+    assert seen == [()]
+
+
 @pytest.mark.spec("QUE-2a")
 def test_many_who_make_the_key_at_once_have_one(tmp_path: Path) -> None:
     folder = StoreFolder({"XDG_DATA_HOME": str(tmp_path)})

@@ -717,6 +717,7 @@ def test_a_damaged_lock_is_stale_once_older_than_the_ttl(tmp_path: Path, data: b
 
 def _huge(path: Path) -> None:
     """A lock that is right in all but its size."""
+    (path.parents[2] / "other").mkdir()
     locks = LockTaking(str(path.parents[2] / "other"), TTL)
     lease = locks.acquire_request(RQ, RUN)
     assert isinstance(lease, LockLease)

@@ -260,6 +260,20 @@ def test_a_turn_is_wanted_while_somebody_waits(control: Control) -> None:
     assert not control.is_turn_wanted()
 
 
+@pytest.mark.spec("AUT-3")
+def test_an_auto_run_that_waits_for_its_time_is_known_and_can_be_called_off(control: Control) -> None:
+    early, late = local_now() + timedelta(hours=1), local_now() + timedelta(hours=2)
+    assert (control.beginnings(), control.call_off()) == ((), ())
+    with control.beginning_at(late) as is_late_off:
+        with control.beginning_at(early):
+            assert [each.at for each in control.beginnings()] == [early, late]
+        assert not is_late_off()
+        assert [each.at for each in control.call_off()] == [late]
+        assert is_late_off()
+        assert control.beginnings() == ()
+    assert control.beginnings() == ()
+
+
 def test_who_died_waits_for_nothing() -> None:
     wishes = MemoryWishes()
     control = MemoryControl(wishes, ME, SystemTime())

@@ -357,6 +357,10 @@ any_file = given(
 @example([["labels:", "  - a", "", "  - b"]], "\n", True, "")
 @example([["labels:", "  - a", "    b"]], "\n", True, "")
 @example([[": x"]], "\n", True, "")
+@example([["# note:", "  - RQ-2"]], "\n", True, "")
+@example([["status: ready # note:", "  - RQ-2"]], "\n", True, "")
+@example([["title: a b:", "  - RQ-2"]], "\n", True, "")
+@example([["title: null"]], "\n", True, "")
 def test_the_scanner_reads_a_file_exactly_as_yaml_does(
     pieces: list[list[str]], eol: str, fenced: bool, bom: str
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -240,11 +239,11 @@ def test_the_digest_tells_backlogs_apart(one: Backlog, look: Look, depends_on: t
 
     status, priority, updated, created = look
     new = request("R0", status, priority, updated_at=updated, created_at=created, depends_on=depends_on)
-    others = [replace(one, runs={}), replace(one, locks={}), replace(one, requests=one.requests[1:])]
-    others.append(replace(one, runs={each: run("FAILED") for each in one.runs}))
+    others = [one._replace(runs={}), one._replace(locks={}), one._replace(requests=one.requests[1:])]
+    others.append(one._replace(runs={each: run("FAILED") for each in one.runs}))
     for name in ("id", "status", "priority", "depends_on", "updated_at", "created_at"):  # one fact at a time
         changed = tuple(each._replace(**{name: getattr(new, name)}) for each in one.requests[:1])
-        others.append(replace(one, requests=(*changed, *one.requests[1:])))
+        others.append(one._replace(requests=(*changed, *one.requests[1:])))
     for other in others:
         assert (digest(one) == digest(other)) == (facts(one) == facts(other))
 

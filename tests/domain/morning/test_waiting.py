@@ -9,7 +9,7 @@ import pytest
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.morning.excerpt import MOST_LINES, Excerpt, take_excerpt
 from aiflow.domain.morning.unblocking import dependants_of, unblocked_by
-from aiflow.domain.morning.waiting import DiffStat, kind_of, stat_of
+from aiflow.domain.morning.waiting import DiffStat, stat_of
 from aiflow.domain.morning.ways_on import other_ways
 from aiflow.domain.reasons import way_to_mend
 from aiflow.domain.request import RequestId
@@ -18,6 +18,7 @@ from aiflow.domain.runs.retry import StepStop
 from aiflow.domain.runs.run import Run, RunError, StepWork
 from aiflow.domain.runs.stopped import recommended
 from aiflow.domain.runs.worktree import FileDiff
+from aiflow.domain.wait_kind import kind_of
 from builders import backlog, request, request_lock, typed
 from builders import run as summary
 from run_builders import at, done, in_step, why

@@ -11,6 +11,7 @@ from aiflow.domain.runs.worktree import (
     compare_url,
     is_refused,
     refused_folders,
+    refused_top,
     retry_ref,
     wip_ref,
 )
@@ -41,6 +42,24 @@ def test_what_no_run_may_change() -> None:
         assert is_refused(path, folders)
     for path in ("docs/asked.txt", "docs/x", "src/docs/asked/x.py", "Docs/asked/x", "src/runs/x", "requests/x"):
         assert not is_refused(path, folders)
+
+
+@pytest.mark.spec("REQ-8")
+def test_where_case_is_not_told_apart_another_spelling_is_the_same_folder() -> None:
+    folders = refused_folders("docs/asked")
+    for path, top in (
+        (".AIFLOW/locks/x", ".AIFLOW"),
+        (".Aiflow", ".Aiflow"),
+        (".GIT/hooks/x", ".GIT"),
+        (".git", ".git"),
+    ):
+        assert refused_top(path, folders) == top
+        assert refused_top(path, ()) == top
+    for path, top in (("Runs/RQ-1/x", "Runs"), ("DOCS/Asked/RQ-1.md", "DOCS/Asked")):
+        assert not is_refused(path, folders)
+        assert refused_top(path, folders, ignores_case=True) == top
+    for path in (".aiflow2/x", ".github/x", ".gitignore", "src/.AIFLOW/x", "Runsx", "Docs/x"):
+        assert not is_refused(path, folders, ignores_case=True)
 
 
 @pytest.mark.spec("GIT-2")

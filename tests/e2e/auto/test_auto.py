@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -381,3 +382,21 @@ def test_the_last_summary_can_be_seen_again_and_looking_changes_nothing(bench: B
     # Nobody says that a dead auto-run will come to anything.
     bench.add_request("RQ-3")
     assert "auto-run is on" not in bench.aiflow("list").stdout
+
+
+@pytest.mark.spec("AUT-3", "CLI")
+def test_an_auto_run_that_waits_for_its_time_is_shown_and_can_be_stopped(bench: Bench) -> None:
+    assert bench.aiflow.json("stop", code=4)["error"]["reason_code"] == "AUTO_NOT_RUNNING"
+    at = datetime.now().astimezone() + timedelta(hours=3)
+    waiting = bench.start("auto", "--at", f"{at:%H:%M}")
+    wait_until(lambda: bench.aiflow.json("status")["auto"]["begins"] or waiting.poll() is not None)
+    assert waiting.poll() is None, waiting.communicate()
+    [begins] = bench.aiflow.json("status")["auto"]["begins"]
+    assert f"  Auto-run starts at {at:%H:%M}:00 (pid {begins['pid']})" in bench.aiflow("status").stdout
+    stopped = bench.aiflow("stop").stdout
+    assert stopped == f"The auto-run that was to start at {at:%H:%M}:00 (pid {begins['pid']}) will not start.\n"
+    waiting.communicate(timeout=60)
+    assert waiting.returncode != 0
+    assert bench.aiflow.json("status")["auto"]["begins"] == []
+    assert bench.run_ids() == []
+    assert list((bench.root / ".aiflow/control").iterdir()) == []

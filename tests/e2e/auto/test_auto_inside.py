@@ -18,12 +18,13 @@ from aiflow.adapters.locks.control_files import ControlFiles
 from aiflow.adapters.locks.taking import LockTaking
 from aiflow.adapters.run_folders.auto_files import AutoFile
 from aiflow.adapters.system_time import SystemTime
+from aiflow.cli.views.auto_lines import why_still
 from aiflow.domain.activity import Activity
 from aiflow.domain.agents.call import AgentCall, AgentReply
 from aiflow.domain.auto.session import AutoSession, AutoStatus, Started
 from aiflow.domain.auto.stopping import StopRequest
 from aiflow.domain.auto.summary import Summary
-from aiflow.domain.backlog.selection import select_next
+from aiflow.domain.backlog.selection import describe_holder, select_next
 from aiflow.domain.claims import Dropped, Settled
 from aiflow.domain.lifecycle import AutoRunState, RunOutcome, RunState
 from aiflow.domain.lock import Lock
@@ -31,8 +32,10 @@ from aiflow.domain.notes import Note, NoteKind
 from aiflow.domain.request import Request, RequestId, RequestStatus
 from aiflow.domain.runs.run import RunError
 from aiflow.errors import AiflowError, EnvironmentProblemError
+from aiflow.messages import Texts
 from aiflow.ports import Lease
 from aiflow.usecases.auto import run as auto_run_module
+from aiflow.usecases.auto.standing import look_around
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.runs.accept import send_back
 from aiflow.usecases.runs.start import start_run
@@ -369,6 +372,23 @@ def hold(root: Path) -> Lease:
     lease = LockTaking(str(root), 60).acquire_request(RequestId("OTHER"), "RUN-20260101-000000-000001")
     assert not isinstance(lease, Lock)
     return lease
+
+
+@pytest.mark.spec("AUT-2", "LCK-7", "SEL-7")
+def test_it_says_when_it_waits_for_whoever_is_only_about_to_start_something(night: Night) -> None:
+    turn = LockTaking(str(night.bench.root), 60).acquire_turn()
+    assert not isinstance(turn, Lock)
+    said: list[str | None] = []
+
+    def watch(status: AutoStatus) -> None:
+        if status.session.state is AutoRunState.WAITING:
+            said.append(why_still(status, Texts("en")))
+            turn.release()
+
+    night.watch = watch
+    night.auto(session_runs=1)
+    assert said == [f"Waiting for a runner that is about to start a run: {describe_holder(turn.lock)}"]
+    assert night.ran == ["RQ-1"]
 
 
 @pytest.mark.spec("AUT-2", "LCK-7")
@@ -710,6 +730,32 @@ def test_a_request_that_cannot_be_set_right_does_not_keep_it_busy_for_ever(night
     summary = night.auto(replace(engine, source=stuck), stop_after_failed=0)
     assert night.ran == ["RQ-2", "RQ-3", "RQ-4"]
     assert summary.session.not_again == {"RQ-1"}
+
+
+@pytest.mark.spec("SEL-7", "AUT-4", "RUN-11")
+def test_what_is_said_to_be_next_is_what_the_next_start_goes_on_with(night: Night) -> None:
+    def killed(_call: AgentCall, _should_stop: Callable[[], bool]) -> AgentReply:
+        raise KeyboardInterrupt
+
+    night.answers.update({"RQ-4": ask, "RQ-3": killed})
+    cut = start_run(night.engine(), RequestId("RQ-4"))
+    night.engine().runs.save(replace(cut, error=RunError("AUTO_CUT_OFF", "")))
+    with pytest.raises(KeyboardInterrupt):
+        start_run(night.engine(), RequestId("RQ-3"))
+    night.bench.add_request("RQ-2", status="running")  # lost: the next start blocks it and runs nothing
+    left = leave(night, not_again=frozenset({"RQ-9"}))
+    standing = look_around(night.engine(), AutoFile(night.bench.root), night.engine().voice.texts)
+    said = [request.id for request in (*standing.continued, *standing.selection.runnable)]
+    told = night.bench.aiflow("next").stdout
+    assert [line[:10] for line in told.splitlines() if ": RQ-" in line] == ["Next: RQ-3", "Then: RQ-4", "Then: RQ-1"]
+    assert "RQ-1 is runnable and number 3 in the queue." in night.bench.aiflow("why", "RQ-1").stdout
+    assert [line.split()[0] for line in night.bench.aiflow("list").stdout.splitlines() if "▶" in line] == []
+    night.answers.clear()
+    began: list[str] = []
+    night.watch = lambda status: began.append(status.running.request_id) if status.running else None
+    assert night.auto().session.began_at == left.began_at
+    assert said == ["RQ-3", "RQ-4", "RQ-1"]
+    assert [each for each in dict.fromkeys(began) if each != "RQ-2"] == said
 
 
 # --- the summary -----------------------------------------------------------------------------------------------------

@@ -69,6 +69,35 @@ def test_what_is_accepted_is_neither_resumed_nor_sent_back(bench: Bench) -> None
     assert refuse(bench, "send-back", "RQ-1", "-m", "no", code=4)["reason_code"] == "RUN_NOT_ACCEPTABLE"
 
 
+@pytest.mark.spec("ERR-1", "REQ-6", "REQ-8")
+@pytest.mark.parametrize("command", [("accept",), ("send-back", "-m", "again")])
+def test_the_work_of_a_request_whose_file_is_gone_is_named_with_the_ways_to_it(
+    bench: Bench, command: tuple[str, ...]
+) -> None:
+    file = bench.root / "requests/RQ-1.md"
+    bench.agent.does("implementer", "(ROOT / 'requests/RQ-1.md').unlink(); write('a', 'a'); done()")
+    text, run_id = file.read_text(), bench.run()["run_id"]
+    branch = f"aiflow/RQ-1/{run_id}"
+    refused = refuse(bench, command[0], "RQ-1", *command[1:], code=2)
+    assert refused["reason_code"] == "REQUEST_NOT_FOUND"
+    assert run_id in refused["detail"]
+    assert branch in refused["detail"]
+    look, ways = refused["actions"]
+    assert look.endswith(f"`aiflow diff {run_id}`")
+    assert "main" in ways
+    merge, back = (shlex.split(line) for line in re.findall(r"`([^`]+)`", ways))
+    if command[0] == "accept":
+        assert merge == ["git", "merge", branch]
+        bench.git(*merge[1:])
+        assert (bench.root / "a").read_text() == "a"
+    else:
+        assert "requests/RQ-1.md" in ways
+        file.write_text(text)
+        assert back[:3] == ["aiflow", "send-back", "RQ-1"]
+        bench.aiflow(*back[1:-1], "again")
+        assert bench.status() == "ready"
+
+
 @pytest.mark.spec("ERR-1", "REQ-6", "RUN-8")
 def test_what_stopped_is_not_accepted_and_its_own_way_on_is_advised(bench: Bench) -> None:
     bench.configure(ALWAYS_RED)

@@ -50,6 +50,81 @@ def test_what_is_left_of_a_step_stands_and_the_reviewer_is_told_what_was_undone(
     assert "were undone: requests/RQ-1.md, requests/RQ-9.md" in bench.log(1)
 
 
+@pytest.mark.spec("REQ-8")
+@pytest.mark.parametrize("ignores_case", [False, True])
+def test_no_spelling_brings_a_file_where_aiflow_keeps_its_own(bench: Bench, ignores_case: bool) -> None:
+    bench.git("rm", "--quiet", ".gitignore")
+    bench.git("commit", "--quiet", "-m", "ignore nothing")
+    bench.git("config", "core.ignorecase", str(ignores_case).lower())
+    bench.agent.does("implementer", "write('.AIFLOW/locks/x', 'x'); write('Runs/RQ-1/x', 'x'); write('a', 'a'); done()")
+    done = bench.run()
+    brought = ["a"] if ignores_case else ["Runs/RQ-1/x", "a"]
+    assert bench.git("diff", "--name-only", f"main...{done['branch']}").split() == brought
+    told = bench.agent.last("qa")["feedback"][0]["summary"]
+    assert (".AIFLOW/locks/x" in told, "Runs/RQ-1/x" in told) == (True, ignores_case)
+    assert not (bench.worktree() / ".AIFLOW").exists()
+    assert (bench.worktree() / "Runs").exists() != ignores_case
+    bench.git("config", "core.ignorecase", "true")
+    refused = bench.aiflow("accept", "RQ-1", code=0 if ignores_case else 4)
+    assert ("Runs/RQ-1/x" in refused.stdout) != ignores_case
+
+
+PLANTED = {
+    "filter.x.clean": "run('git', 'config', 'filter.x.clean', 'cat')",
+    "core.attributesfile": "run('git', 'config', 'core.attributesFile', '/tmp/a')",
+    "core.fsmonitor": "run('git', 'config', 'core.fsmonitor', 'true')",
+    "include.path": "run('git', 'config', '--add', 'include.path', '/tmp/b')",
+    "info/attributes": "(ROOT / '.git/info').mkdir(exist_ok=True); (ROOT / '.git/info/attributes').write_text('* filter=x')",
+}
+
+
+@pytest.mark.spec("REQ-8", "SEC")
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_run_stops_where_what_git_obeys_was_changed_while_its_agent_worked(bench: Bench, what: str) -> None:
+    run = "run = lambda *line: subprocess.run(line, check=True); "
+    bench.agent.does("implementer", f"{run}{PLANTED[what]}; write('a', 'a'); done()", attempt=1)
+    stopped = bench.run(code=5)
+    assert (stopped["state"], stopped["reason_code"]) == ("NEEDS_INPUT", "CHANGES_REFUSED")
+    assert stopped["summary"] == f"no run may change what git obeys: {what}"
+    shown = bench.aiflow("show", stopped["run_id"]).stdout
+    assert what in shown
+    assert "Nothing of it was undone" in " ".join(shown.split())
+    # A person has judged it.
+    bench.agent.forget()
+    assert bench.aiflow.json("retry-step", "RQ-1")["state"] == "DONE"
+
+
+@pytest.mark.spec("REQ-8", "SEC")
+@pytest.mark.parametrize("is_merge", [False, True])
+def test_nor_may_a_test_change_it_that_the_agent_wrote(bench: Bench, is_merge: bool) -> None:
+    where = "test ! -e other.txt || " if is_merge else ""
+    bench.configure(f'[tests]\nunit = "{where}git config core.attributesFile x"')
+    if not is_merge:
+        stopped = bench.run(code=5)
+        assert (stopped["reason_code"], stopped["summary"][-19:]) == ("CHANGES_REFUSED", "core.attributesfile")
+        return
+    bench.run()
+    (bench.root / "other.txt").write_text("x")
+    bench.git("add", "other.txt")
+    bench.git("commit", "--quiet", "-m", "another")
+    refused = bench.aiflow.json("accept", "RQ-1", code=7)
+    assert (refused["reason_code"], refused["accepted_as"]) == ("MERGE_TESTS_FAILED", None)
+    assert refused["summary"] == "no run may change what git obeys: core.attributesfile"
+    assert bench.aiflow.json("accept", "RQ-1")["accepted_as"]  # a person has judged it
+
+
+@pytest.mark.spec("REQ-8", "SEC")
+def test_what_a_person_changes_in_git_meanwhile_that_git_does_not_obey_stops_nothing(bench: Bench) -> None:
+    lines = (
+        *("git config branch.x.remote origin", "git config user.signature x", "git config core.abbrev 9"),
+        *("git remote add other ../other", "git branch another", "git tag here"),
+    )
+    bench.agent.does(
+        "implementer", f"[subprocess.run(l.split(), check=True) for l in {lines}]; write('a', 'a'); done()"
+    )
+    assert bench.run()["state"] == "DONE"
+
+
 @pytest.mark.spec("REQ-6", "RUN-3")
 @pytest.mark.parametrize("accept", ["manual", "auto"])
 def test_a_run_that_changed_nothing_says_so_and_waits_for_a_person(bench: Bench, accept: str) -> None:

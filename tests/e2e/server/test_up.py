@@ -87,6 +87,24 @@ def test_the_port_of_another_program_is_said(bench: Bench) -> None:
     assert not (bench.root / ".aiflow/server/server.json").exists()
 
 
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1", ""])
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_an_address_that_is_not_this_machines_is_said(bench: Bench, host: str, language: str) -> None:
+    told = bench.aiflow("--lang", language, "up", "--host", host, code=2)
+    assert "INPUT_INVALID" in told.stderr
+    assert f"{host}:4310" in told.stderr
+    assert "server.host" in told.stderr
+
+
+def test_on_all_addresses_the_link_is_one_that_a_browser_here_can_open(bench: Bench) -> None:
+    up = Up(bench, "--host", "0.0.0.0")
+    assert up.url.startswith("http://127.0.0.1:")
+    assert up.call("GET", "/api/status").status == 200
+    assert "set server.hosts" in up.end()
+    bench.configure('[server]\nhosts = ["desk.example"]')
+    assert "server.hosts" not in Up(bench, "--host", "0.0.0.0").end()
+
+
 def test_ctrl_c_once_waits_for_the_run_and_the_page_answers_meanwhile(bench: Bench) -> None:
     hold(bench)
     up = Up(bench)

@@ -64,6 +64,47 @@ def test_a_killed_server_leaves_its_worker_and_the_next_shows_and_cancels_it(ben
 
 
 @pytest.mark.spec("API-1")
+def test_ctrl_c_waits_for_the_run_that_a_killed_server_left(bench: Bench) -> None:
+    hold(bench)
+    first = Up(bench)
+    first.run()
+    worker = holder_of(bench)
+    first.kill()
+    second = Up(bench)
+    second.asks(signal.SIGINT)
+    wait_until(lambda: second.call("POST", "/api/requests/RQ-1/run").shape["error"]["reason_code"] == "SERVER_STOPPING")
+    assert second.process.poll() is None
+    let_go(bench)
+    told = second.end(None)
+    assert f"An earlier server left work running: pid {worker}." in told
+    assert "Stopping after the current run" in told
+    assert bench.stage()["state"] == "DONE"
+
+
+@pytest.mark.spec("API-1", "RUN-12")
+def test_ctrl_c_twice_cancels_the_run_that_a_killed_server_left_and_no_terminals(bench: Bench) -> None:
+    hold(bench)
+    first = Up(bench)
+    first.run()
+    first.kill()
+    second = Up(bench)
+    second.asks(signal.SIGINT)
+    wait_until(lambda: second.call("POST", "/api/requests/RQ-1/run").shape["error"]["reason_code"] == "SERVER_STOPPING")
+    second.end()
+    assert (bench.stage()["state"], bench.stage()["error"]["reason_code"]) == ("NEEDS_INPUT", "CANCELLED")
+    assert bench.locks() == []
+    (bench.agent.folder / "at.RQ-1").unlink()
+    terminal = bench.start("resume", "RQ-1", "--json")
+    third = Up(bench)
+    third.held()
+    told = third.end()
+    assert "earlier server" not in told
+    assert terminal.poll() is None
+    let_go(bench)
+    assert terminal.wait(120) == 0
+
+
+@pytest.mark.spec("API-1")
 def test_the_run_of_a_killed_server_goes_on_to_its_end(bench: Bench) -> None:
     hold(bench)
     first = Up(bench)

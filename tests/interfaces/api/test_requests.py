@@ -46,6 +46,29 @@ def test_what_is_asked_is_answered_as_in_the_terminal(api: ApiBench) -> None:
     assert api.get("/api/queue/forecast") == forecast
 
 
+@pytest.mark.spec("API-3", "SEC")
+def test_a_whole_log_is_plain_text_that_no_browser_takes_for_a_page(api: ApiBench) -> None:
+    api.bench.agent.does(
+        "implementer", "print('<script>alert(1)</script> password=hunter2secret', file=sys.stderr); ask('Which one?')"
+    )
+    begun = api.post(RUN, None, 202)
+    api.until_idle()
+    at = f"{begun['api_url']}/logs/1"
+    told = api.client.get(at, params={"format": "text"})
+    assert told.status_code == 200
+    assert told.headers["content-type"] == "text/plain; charset=utf-8"
+    assert told.headers["x-content-type-options"] == "nosniff"
+    assert told.headers["content-disposition"] == f'inline; filename="{begun["run_id"]}-step-1.log"'
+    part = api.get(at)
+    assert told.text == part["text"]
+    assert len(told.content) == part["size"]
+    assert "<script>" in told.text
+    assert "hunter2secret" not in told.text
+    assert api.client.get(at, params={"format": "text", "offset": 4}).content == told.content[4:]
+    assert api.client.get(f"{begun['api_url']}/logs/9", params={"format": "text"}).status_code == 422
+    assert api.client.get(at, params={"format": "html"}).status_code == 422
+
+
 @pytest.mark.spec("API-2")
 def test_lists_are_cut_into_pages_and_answers_known_already_are_not_sent_again(api: ApiBench) -> None:
     for number in range(2, 6):
@@ -184,6 +207,60 @@ def test_every_refusal_has_a_reason(api: ApiBench, method: str, path: str, statu
     told = api.client.request(method, path)
     assert (told.status_code, told.json()["error"]["reason_code"]) == (status, code)
     assert set(told.json()["error"]) == {"category", "reason_code", "message", "detail", "context", "actions"}
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/api/requests", "GET, POST"),
+        ("/api/requests/RQ-1", "GET, PATCH"),
+        ("/api/requests/RQ-1/run", "POST"),
+        ("/api/sessions", "GET, POST, DELETE"),
+        ("/openapi.json", "GET, HEAD"),
+    ],
+)
+def test_who_takes_the_wrong_method_is_told_all_that_there_are(api: ApiBench, path: str, methods: str) -> None:
+    told = api.client.put(path)
+    assert (told.status_code, told.headers["allow"]) == (405, methods)
+
+
+@pytest.mark.spec("ERR-2")
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"request_id": ' + "9" * 5000 + "}"])
+def test_a_body_that_cannot_be_read_is_said_in_words(api: ApiBench, body: str) -> None:
+    told = api.client.post("/api/runs", content=body, headers={"Content-Type": "application/json"})
+    assert (told.status_code, told.json()["error"]["context"]) == (
+        422,
+        {"detail": "the body is not JSON that can be read"},
+    )
+
+
+@pytest.mark.spec("API-2")
+def test_an_address_with_a_slash_too_many_is_none(api: ApiBench) -> None:
+    assert api.get("/api/status/", 404)["error"]["reason_code"] == "ROUTE_NOT_FOUND"
+    assert api.post("/api/requests/RQ-1/run/", None, 404)["error"]["reason_code"] == "ROUTE_NOT_FOUND"
+
+
+@pytest.mark.spec("ERR-2")
+@pytest.mark.parametrize(
+    ("asked", "title"),
+    [
+        ("ja", "Request が見つかりません"),
+        ("fr, ja-JP;q=0.9, en;q=0.8", "Request が見つかりません"),
+        ("ja;q=0.5, en;q=0.7", "No such request"),
+        ("fr, ja;q=0", "No such request"),
+        ("ja;q=", "Request が見つかりません"),
+        ("*", "No such request"),
+    ],
+)
+def test_an_error_is_in_the_language_that_the_caller_likes_most(api: ApiBench, asked: str, title: str) -> None:
+    assert api.get("/api/requests/RQ-9", 404, headers={"Accept-Language": asked})["error"]["message"] == title
+
+
+@pytest.mark.spec("API-2")
+def test_the_figures_are_in_the_document(api: ApiBench) -> None:
+    told = api.get("/openapi.json")["paths"]["/metrics"]["get"]["responses"]
+    assert list(told["200"]["content"]) == ["text/plain"]
+    assert {"401", "403", "421"} <= set(told)
 
 
 @pytest.mark.spec("ERR-2", "ERR-3")

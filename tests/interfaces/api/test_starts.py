@@ -96,6 +96,8 @@ def test_a_start_is_refused_with_its_own_status_and_reason(
     api.bench.add_request("RQ-2", status="draft")
     assert api.post(f"/api/requests/{request_id}/run", None, status)["error"]["reason_code"] == code
     assert api.post("/api/runs", {"request_id": request_id}, status)["error"]["reason_code"] == code
+    has_looked = api.server.work.current is not None
+    assert has_looked is (status == 409), "of a request that is not there no worker is started"
 
 
 def stopped(api: ApiBench, question: str = "Which one?") -> str:

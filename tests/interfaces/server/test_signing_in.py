@@ -150,21 +150,27 @@ def test_a_session_ends_by_itself_or_when_it_is_revoked(door: SignIn, time: Play
         door.revoke(session.session_id)
 
 
+def refuse_a_worker(up: Served, headers: dict[str, str]) -> None:
+    """Start a worker, which refuses to run a draft."""
+    (Path(up.server.record.root) / "requests/RQ-1.md").write_text("status: draft\n\n# One\n")
+    assert up.call("POST", "/api/requests/RQ-1/run", headers).reason == "NOT_READY"
+
+
 def test_token_sessions_and_output_are_the_users_alone(up: Served) -> None:
     up.cookie()
     root = Path(up.server.record.root)
-    up.call("POST", "/api/requests/RQ-9/run", {**up.bearer})  # starts a worker, which is refused
+    refuse_a_worker(up, up.bearer)
     token = Path(up.server.sign_in.access.token_file)
     secret = [token, root / ".aiflow/server/sessions.json", *(root / ".aiflow/workers").iterdir()]
-    assert len(secret) == 4
-    assert [stat.S_IMODE(path.stat().st_mode) for path in secret] == [0o600] * 4
+    assert len(secret) == 5
+    assert [stat.S_IMODE(path.stat().st_mode) for path in secret] == [0o600] * 5
     assert [stat.S_IMODE(path.stat().st_mode) for path in (token.parent, root / ".aiflow/server")] == [0o700] * 2
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_another_user_reads_none_of_it(up: Served, tmp_path: Path) -> None:
     up.cookie()
-    up.call("POST", "/api/requests/RQ-9/run", {**up.bearer})
+    refuse_a_worker(up, up.bearer)
     root, token = Path(up.server.record.root), Path(up.server.sign_in.access.token_file)
     secret = [token, root / ".aiflow/server/sessions.json", *(root / ".aiflow/workers").iterdir()]
     for path in (root, *root.parents, token.parent.parent, *token.parents[2:]):
@@ -208,7 +214,7 @@ def test_nothing_secret_is_written_down_or_shown_to_ps(up: Served) -> None:
     answer = sign_in(up, code)
     secret = answer.headers["set-cookie"].partition("=")[2].partition(";")[0]
     cookie = {"Cookie": f"{up.server.cookie}={secret}"}
-    up.call("POST", "/api/requests/RQ-9/run", {**cookie, "Origin": up.origin})
+    refuse_a_worker(up, {**cookie, "Origin": up.origin})
     token = up.server.sign_in.access.token()
     root = Path(up.server.record.root)
     written = b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())

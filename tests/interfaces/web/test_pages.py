@@ -10,7 +10,7 @@ from e2e.bench import Bench
 from waiting import wait_until
 from web_yard import WebBench
 
-PAGES = ("/", "/queue", "/doctor", "/activity", "/keys")
+PAGES = ("/", "/queue", "/doctor", "/activity", "/keys", "/auto/start", "/settings", "/agents")
 ASKS = "answer({'status': 'needs_input', 'question': 'Which <b>word</b>?', 'choices': ['late', '<i>due</i>']})"
 HOSTILE = "<script>alert(1)</script>"
 HANG = "(HERE / 'hangs').touch()\nwhile not (HERE / 'go').exists(): time.sleep(0.02)\ndone()"
@@ -129,7 +129,11 @@ def test_a_page_that_is_not_there_is_a_page(web: WebBench) -> None:
 @pytest.mark.spec("WEB-3")
 def test_language_and_theme_are_kept_and_nobody_is_led_away(web: WebBench) -> None:
     headers = {"Origin": "http://127.0.0.1:4310", "Content-Type": "application/x-www-form-urlencoded"}
-    for came, leads in (("http://127.0.0.1:4310/doctor?x=1", "/doctor?x=1"), ("http://evil.example/x", "/")):
+    for came, leads in (
+        ("http://127.0.0.1:4310/doctor?x=1", "/doctor?x=1"),
+        ("http://evil.example/x", "/"),
+        ("http://127.0.0.1:4310//evil.example", "/"),
+    ):
         told = web.client.post(
             "/preferences",
             data={"lang": "ja", "theme": "dark"},

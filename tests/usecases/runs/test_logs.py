@@ -16,7 +16,7 @@ from aiflow.domain.runs.run import Run
 from aiflow.errors import BadInputError
 from aiflow.usecases.engine import Engine
 from aiflow.usecases.runs import logs as module
-from aiflow.usecases.runs.logs import follow_logs, log_number, read_log, read_logs
+from aiflow.usecases.runs.logs import follow_logs, log_number, read_log, read_logs, stream_log
 from aiflow.usecases.shapes.runs import log_part_shape, logs_shape
 from real_engine import engine_at, keep
 from run_builders import RUN_ID, done, in_step
@@ -175,3 +175,31 @@ def test_a_line_that_never_ends_is_followed_in_pieces(ended: Scene, monkeypatch:
     ended.write(1, b"x" * 25 + b"\nend\nrest")
     lines = list(follow_logs(ended.engine, ended.run, (), 1))
     assert lines == ["x" * 10, "x" * 10, "xxxxx", "end"]
+
+
+@pytest.mark.spec("API-3")
+def test_a_log_is_streamed_in_pieces_up_to_the_end_it_had(lively: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PIECE_BYTES", 4)
+    whole = "1234あ567890\n".encode()
+    lively.write(1, whole)
+    pieces = stream_log(lively.engine, lively.run, 1)
+    lively.write(1, b"later")
+    heard = list(pieces)
+    assert b"".join(heard) == whole
+    assert max(map(len, heard)) <= 4
+    assert b"".join(stream_log(lively.engine, lively.run, 1, 7, 3)) == b"567"
+    assert list(stream_log(lively.engine, lively.run, 2)) == [b""]
+    with pytest.raises(BadInputError):
+        stream_log(lively.engine, lively.run, 9)
+
+
+@pytest.mark.spec("API-3")
+def test_a_log_that_is_cut_or_removed_while_it_is_streamed_ends(ended: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PIECE_BYTES", 4)
+    ended.write(1, b"1234567890")
+    cut, gone = (stream_log(ended.engine, ended.run, 1) for _ in range(2))
+    assert [next(cut), next(gone)] == [b"1234", b"1234"]
+    (ended.folder / "step-1.log").write_bytes(b"12")
+    assert list(cut) == []
+    (ended.folder / "step-1.log").unlink()
+    assert list(gone) == []

@@ -8,15 +8,26 @@ from typing import Any, cast
 
 import pytest
 
+from aiflow.adapters.memory.time import PlayedTime
 from aiflow.domain.lock import Lock, LockType
 from aiflow.domain.runs.resume import ResumeMode
 from aiflow.errors import AiflowError
 from aiflow.ports.journal import JournalEntry, JournalPage
 from aiflow.ports.server import Worker
+from aiflow.ports.sources import RequestSource
 from aiflow.usecases.server.orders import AutoWishes, Resumption, _resume_line, auto_order, entered, run_order
 from aiflow.usecases.server.start_work import PATIENCE_SECONDS, WorkStarter
+from memory_engine import MemoryCheckout, MemoryProcess, obliging
 
 PID = 4711
+
+
+def a_source() -> RequestSource:
+    """Give a source that has two requests."""
+    checkout = MemoryCheckout()
+    for name in ("RQ-1", "RQ-2"):
+        checkout.add(name)
+    return MemoryProcess(checkout, 1, PlayedTime(), obliging(checkout)).engine().source
 
 
 class Site:
@@ -80,7 +91,7 @@ def test_a_run_has_begun_when_its_worker_has_it_at_work() -> None:
         lambda site: site.write(to="NEEDS_INPUT"),  # a crash that it marked
         lambda site: site.write(to="PLANNING"),
     )
-    begun = site.starter().start(run_order("RQ-1", "Aki"))
+    begun = site.starter().start(run_order(a_source(), "RQ-1", "Aki"))
     assert (begun.request_id, begun.run_id, begun.pid) == ("RQ-1", "RUN-1", PID)
     assert site.script == []
     assert site.started == [("--json", "run", "--", "RQ-1")]
@@ -90,7 +101,7 @@ def test_a_run_has_begun_when_its_worker_has_it_at_work() -> None:
 def test_what_neither_begins_nor_ends_is_unconfirmed_after_thirty_seconds() -> None:
     site = Site()
     with pytest.raises(AiflowError) as refusal:
-        site.starter().start(run_order("RQ-1", ""))
+        site.starter().start(run_order(a_source(), "RQ-1", ""))
     assert refusal.value.reason_code == "START_UNCONFIRMED"
     assert site.seconds == pytest.approx(PATIENCE_SECONDS, abs=1)
 
@@ -100,11 +111,11 @@ def test_a_worker_that_ends_is_answered_with_its_own_refusal() -> None:
     error = {"reason_code": "NOT_READY", "context": {"request_id": "RQ-1", "status": "draft", "commands": ["aiflow x"]}}
     site = Site(lambda site: site.leave(error=error))
     with pytest.raises(AiflowError) as refusal:
-        site.starter().start(run_order("RQ-1", ""))
+        site.starter().start(run_order(a_source(), "RQ-1", ""))
     assert (refusal.value.reason_code, refusal.value.context["status"]) == ("NOT_READY", "draft")
     silent = Site(lambda site: site.leave())
     with pytest.raises(AiflowError) as refusal:
-        silent.starter().start(run_order("RQ-1", ""))
+        silent.starter().start(run_order(a_source(), "RQ-1", ""))
     assert (refusal.value.reason_code, refusal.value.context["detail"]) == ("INTERNAL_ERROR", "it said this")
 
 
@@ -122,15 +133,15 @@ def test_an_auto_run_that_the_doctor_stopped_never_began() -> None:
 def test_a_worker_with_a_lock_is_the_only_one() -> None:
     site = Site(lambda site: site.write(to="PLANNING"))
     starter = site.starter()
-    starter.start(run_order("RQ-1", ""))
+    starter.start(run_order(a_source(), "RQ-1", ""))
     run = Lock(LockType.REQUEST, "RQ-1", "RUN-1", PID)
     queue = Lock(LockType.QUEUE, pid=PID)
     for locks, order, code, run_id in (
-        (({"RQ-1": run}, None), run_order("RQ-2", ""), "RUN_IN_PROGRESS", "RUN-1"),
+        (({"RQ-1": run}, None), run_order(a_source(), "RQ-2", ""), "RUN_IN_PROGRESS", "RUN-1"),
         (({"RQ-1": run}, None), auto_order(AutoWishes(), ""), "RUN_IN_PROGRESS", "RUN-1"),
         (({"RQ-1": run}, queue), auto_order(AutoWishes(), ""), "QUEUE_IN_PROGRESS", "RUN-1"),
-        (({"RQ-1": run}, queue), run_order("RQ-1", ""), "RUN_IN_PROGRESS", "RUN-1"),
-        (({}, queue), run_order("RQ-1", ""), "QUEUE_IN_PROGRESS", None),
+        (({"RQ-1": run}, queue), run_order(a_source(), "RQ-1", ""), "RUN_IN_PROGRESS", "RUN-1"),
+        (({}, queue), run_order(a_source(), "RQ-1", ""), "QUEUE_IN_PROGRESS", None),
     ):
         site.locks = locks
         with pytest.raises(AiflowError) as refusal:
@@ -147,7 +158,7 @@ def test_words_of_a_person_are_never_taken_for_options() -> None:
     assert _resume_line("RUN-1", Resumption(ResumeMode.REPLAN, force=True)) == ("replan", "--", "RUN-1")
     assert _resume_line("RUN-1", Resumption(update=True)) == ("resume", "--update", "--", "RUN-1")
     with pytest.raises(AiflowError):
-        run_order("--all", "")
+        run_order(a_source(), "--all", "")
 
 
 def test_a_replaced_run_is_not_the_one_that_replaces_it() -> None:

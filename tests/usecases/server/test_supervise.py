@@ -161,6 +161,37 @@ def test_without_being_allowed_to_it_only_says_what_was_cut_off(house: House) ->
     assert all(each.facts["continues"] is False for each in house.news)
 
 
+@pytest.mark.spec("AUT-4", "RUN-11")
+def test_without_being_allowed_to_a_run_that_is_killed_meanwhile_is_only_named(house: House) -> None:
+    house.interrupt_run()
+    house.lock_by(Worker(70, "", ()))
+
+    def die() -> None:
+        house.checkout.locks.life = lambda holder: Liveness.DEAD if holder.pid == 70 else Liveness.ALIVE
+
+    house.at(5, die)
+    house.asks(10, Wish.AFTER_WORK)
+    house.up(continues=False)
+    assert (house.workers.started, house.told) == ([], ["at_work", "was_interrupted"])
+
+
+@pytest.mark.parametrize("is_queue", [False, True])
+def test_what_a_server_before_left_at_work_is_waited_for_and_ended_as_our_own(house: House, is_queue: bool) -> None:
+    house.workers.left.append(Worker(60, "", ()))
+    house.checkout.add("RQ-1", "running")
+    house.lock_by(Worker(60, "", ()), is_queue=is_queue)
+    house.asks(5, Wish.AFTER_WORK)
+    stop: list[StopRequest] = []
+    house.at(20, lambda: stop.append(house.engine().control.stop_asked()))
+    house.asks(30, Wish.NOW)
+    house.at(31, lambda: house.workers.codes.update({60: 0}))
+    house.up()
+    assert house.told == ["adopted", "at_work", "stopping", "stopping_now"]
+    assert stop == [StopRequest.AFTER_RUN if is_queue else StopRequest.NONE]
+    assert house.workers.asked == [60]
+    assert 31 <= house.time.seconds < 33
+
+
 @pytest.mark.spec("RUN-11")
 def test_an_interrupted_run_is_recovered_once(house: House) -> None:
     house.interrupt_run()

@@ -117,10 +117,11 @@ def implement(call: dict[str, Any]) -> dict[str, Any]:
         _resolve(call["step"])
         return {"status": "done", "summary": call["step"]["title"]}
     answers = {given["question"]: given["answer"] for given in call["answers"]}
-    question = next((block.text.strip() for block in part.blocks if block.kind == "ask"), None)
+    asked = next((block.text.strip() for block in part.blocks if block.kind == "ask"), None)
+    question, *choices = asked.split("\n- ") if asked else [None]
     if question and question not in answers:
         say(f"asks: {question}")
-        return {"status": "needs_input", "question": question}
+        return {"status": "needs_input", "question": question, "choices": choices}
     answer = answers[question] if question else next(reversed(answers.values()), "")
     blocks = [block for block in part.blocks if block.kind in ("write", "append", "replace", "delete")]
     for block in blocks:

@@ -19,12 +19,12 @@ STATE_DIR = ".aiflow"
 
 
 def state_dir(root: Path, *parts: str) -> Path:
-    """Return a folder of the checkout's own state, made if missing and hidden from git."""
+    """Return a folder of the checkout's own state, made if missing and hidden from git; the checkout is never made."""
     base = root / STATE_DIR
     folder = base.joinpath(*parts)
     for each in (base, folder):
         refuse_link(each)
-        each.mkdir(parents=True, exist_ok=True)
+        each.mkdir(parents=each is not base, exist_ok=True)
     ignore = base / ".gitignore"
     if not ignore.exists() or not ignore.stat().st_size:  # empty: the disk was full
         replace_file(ignore, b"*\n", base)
@@ -143,24 +143,24 @@ def _exchange(one: Path, other: Path) -> bool:
     return result == 0
 
 
-def create_file(path: Path, data: bytes, scratch: Path) -> bool:
-    """Create a file whole, or return False if the name is taken; nobody ever sees it half-written."""
-    temporary = _write_temporary(path, data, scratch)
+def create_file(path: Path, data: bytes, scratch: Path, mode: int = 0o644) -> bool:
+    """Create a file whole, or return False if the name is taken; nobody sees it half-written, or more open."""
+    temporary = _write_temporary(path, data, scratch, mode)
     try:
-        _link(temporary, path)
+        _link(temporary, path, mode)
     except FileExistsError:
         return False
     except OSError as error:
         if error.errno != errno.EXDEV or scratch == path.parent:  # a bind mount looks like the same device
             raise
-        return create_file(path, data, path.parent)
+        return create_file(path, data, path.parent, mode)
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
     return True
 
 
-def _link(temporary: Path, path: Path) -> None:
+def _link(temporary: Path, path: Path, mode: int) -> None:
     """Give a complete file its name if that is free, also where the file system has no hard links."""
     try:
         os.link(temporary, path)
@@ -169,16 +169,16 @@ def _link(temporary: Path, path: Path) -> None:
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
             raise
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode))
         temporary.replace(path)
 
 
-def _write_temporary(path: Path, data: bytes, scratch: Path) -> Path:
+def _write_temporary(path: Path, data: bytes, scratch: Path, mode: int = 0o644) -> Path:
     """Write and flush a complete temporary file on the same file system as its target."""
     folder = scratch if scratch.stat().st_dev == path.parent.stat().st_dev else path.parent
     temporary = folder / f".{path.name[:100]}.{os.urandom(6).hex()}.tmp"
     try:
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with os.fdopen(fd, "wb") as file:
             file.write(data)
             file.flush()

@@ -88,6 +88,14 @@ def path_of_status(item: bytes) -> bytes | None:
     return item.split(b" ", before)[-1] if before else None
 
 
+def ignores_case(git: Git) -> bool:
+    """Tell whether names that differ only in case are the same file in a checkout, by git's setting or by its disk."""
+    if git.run("config", "--bool", "core.ignorecase", ok=(0, 1, 128)).word == "true":
+        return True
+    head, other = (os.path.join(git.common_dir(), name) for name in ("HEAD", "head"))
+    return os.path.exists(other) and os.path.samefile(head, other)
+
+
 def readable(path: bytes) -> str:
     """Return a path that can be shown and written as UTF-8, whatever bytes it has."""
     return path.decode("utf-8", "backslashreplace")

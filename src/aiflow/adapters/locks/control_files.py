@@ -9,16 +9,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.files.atomic_files import STATE_DIR, create_file, state_dir, translated
+from aiflow.adapters.files.atomic_files import STATE_DIR, create_file, read_own, state_dir, translated
 from aiflow.adapters.files.guard_files import guarded, is_held
 from aiflow.domain.auto.stopping import StopRequest
+from aiflow.domain.auto.summary import Beginning
 from aiflow.errors import AiflowError, NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 FOLDER = "control"
-TURN = "turn."
+TURN, LATER = "turn.", "later."
+MAX_BYTES = 65_536
 
 
 class ControlFiles:
@@ -62,30 +64,64 @@ class ControlFiles:
     @contextlib.contextmanager
     def waiting_for_turn(self) -> Iterator[None]:
         """Let it be known that a person waits for their turn in this checkout."""
-        path = f"{self._folder}/{TURN}{os.getpid()}-{os.urandom(4).hex()}.json"
+        with self._waiting(TURN, _wish()):
+            yield
+
+    @contextlib.contextmanager
+    def beginning_at(self, at: datetime) -> Iterator[Callable[[], bool]]:
+        """Let it be known that an auto-run waits for its time; one whose file is gone was called off."""
+        with self._waiting(LATER, _wish(begins=at.isoformat())) as path:
+            yield lambda: not os.path.exists(path)
+
+    def beginnings(self) -> tuple[Beginning, ...]:
+        """Return the auto-runs that wait for their time and whose processes live, the first first."""
+        return tuple(sorted(self._later().values()))
+
+    def call_off(self) -> tuple[Beginning, ...]:
+        """Let none of those begin, and return them."""
+        found = self._later()
+        for path in found:
+            self._forget(path)
+        return tuple(sorted(found.values()))
+
+    def _later(self) -> dict[str, Beginning]:
+        """Return who waits for their time, by their files; what the dead left, or nobody can read, is none."""
+        found: dict[str, Beginning] = {}
+        for path in self._named(LATER):
+            with contextlib.suppress(AiflowError, OSError, ValueError, KeyError, TypeError):
+                told = json.loads(read_own(path, MAX_BYTES))
+                if is_held(path):
+                    found[path] = Beginning(datetime.fromisoformat(told["begins"]).astimezone(), int(told["pid"]))
+        return found
+
+    @contextlib.contextmanager
+    def _waiting(self, kind: str, wish: bytes) -> Iterator[str]:
+        """Hold a file for as long as we wait: who waits is told from who died, in whatever container."""
+        path = f"{self._folder}/{kind}{os.getpid()}-{os.urandom(4).hex()}.json"
         with contextlib.ExitStack() as stack:
             with translated(path):
                 state_dir(Path(self._root), FOLDER)
-                # Held for as long as we wait: who waits is told from who died, in whatever container.
                 fd = stack.enter_context(guarded(path))
                 stack.callback(self._forget, path)
-                os.write(fd, _wish())
-            yield
+                os.write(fd, wish)
+            yield path
 
     def is_turn_wanted(self) -> bool:
         """Tell whether somebody who is alive waits for their turn; what the dead left is forgotten."""
-        try:
-            names = [name for name in os.listdir(self._folder) if name.startswith(TURN)]
-        except OSError:
-            return False
         wanted = False
-        for path in (f"{self._folder}/{name}" for name in names):
+        for path in self._named(TURN):
             with contextlib.suppress(AiflowError, OSError):
                 if is_held(path):
                     wanted = True
                 else:
                     self._forget(path)
         return wanted
+
+    def _named(self, kind: str) -> list[str]:
+        try:
+            return [f"{self._folder}/{name}" for name in os.listdir(self._folder) if name.startswith(kind)]
+        except OSError:
+            return []
 
     def _ask(self, path: str) -> None:
         """Write a wish down, with who had it; whoever asked first is kept."""
@@ -105,9 +141,9 @@ class ControlFiles:
         return f"{self._folder}/stop.{request.value}.json"
 
 
-def _wish() -> bytes:
+def _wish(**more: str) -> bytes:
     """Say who has a wish, and since when."""
-    asked = {"at": datetime.now().astimezone().isoformat(), "pid": os.getpid(), "by": _user()}
+    asked = {"at": datetime.now().astimezone().isoformat(), "pid": os.getpid(), "by": _user(), **more}
     return f"{json.dumps(asked)}\n".encode()
 
 

@@ -1,16 +1,19 @@
 """Request files for a process that stays (PRF-7): what was read is not read again until its file has changed.
 
-Every file is looked at each time, so that whoever asks gets exactly what a fresh read gives.
+Every file is looked at each time, so that whoever asks gets exactly what a fresh read gives. Only a glance at a large
+folder may be a moment old: looking at ten thousand files takes longer than drawing a page of them.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.files.file_marks import is_telling, mark_of
 from aiflow.adapters.markdown_requests.scan import read_request
+from aiflow.adapters.markdown_requests.source import FileSource
 from aiflow.adapters.markdown_requests.store import MarkdownRequests, read_plain_file, separate_duplicates
 from aiflow.domain.backlog.folder import SUFFIX, is_request_file
 from aiflow.domain.request import InvalidRequest, Request
@@ -20,6 +23,12 @@ if TYPE_CHECKING:
 
     from aiflow.adapters.files.file_marks import Mark
     from aiflow.adapters.markdown_requests.store import Written
+
+# A folder with no more files is always looked through: that takes a few milliseconds.
+FEW_FILES = 1000
+GLANCE_SECONDS = 1.0
+# A folder's time is no finer than the kernel's tick: one that is younger may have changed again under the same time.
+YOUNG_NS = 100_000_000
 
 _Read = Request | InvalidRequest
 _All = tuple[list[Request], list[InvalidRequest]]
@@ -34,16 +43,41 @@ class RememberedRequests(MarkdownRequests):
         self._known: dict[str, tuple[Mark, _Read]] = {}
         self._count = 0
         self._last: _All | None = None
+        self._looked_at = 0.0
+        self._folder_mark: Mark | None = None
 
     def load(self) -> _All:
         """Read every request file; a broken one is told apart and stops nothing (REQ-4)."""
         with self._turn:
-            folder_fd = self._open_folder()
-            try:
-                valid, broken = self._load(folder_fd)
-            finally:
-                os.close(folder_fd)
+            return self._look()
+
+    def glance(self) -> _All:
+        """Return what the last look showed if that was a moment ago; a name that came or went since is seen at once.
+
+        What was written in its place since then is not seen, in a folder of more than a few files.
+        """
+        with self._turn:
+            known, age = self._last, time.monotonic() - self._looked_at
+            if known is None or self._count <= FEW_FILES or age >= GLANCE_SECONDS:
+                return self._look()
+            if self._folder_mark is None or self._folder_mark != self._mark_of_folder():
+                return self._look()
+            return list(known[0]), list(known[1])
+
+    def _look(self) -> _All:
+        folder_fd = self._open_folder()
+        try:
+            self._looked_at, self._folder_mark = time.monotonic(), _settled(os.fstat(folder_fd))
+            valid, broken = self._load(folder_fd)
+        finally:
+            os.close(folder_fd)
         return list(valid), list(broken)
+
+    def _mark_of_folder(self) -> Mark | None:
+        try:
+            return mark_of(os.stat(self._folder))
+        except OSError:  # looking at it says what is wrong
+            return None
 
     def _load(self, folder_fd: int) -> _All:
         known, is_same = self._known, True
@@ -84,3 +118,21 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
         return entry.stat(follow_symlinks=False)
     except OSError:  # it has just gone: reading it says so
         return None
+
+
+def _settled(folder: os.stat_result) -> Mark | None:
+    """Return a folder's mark if it will show every name that comes or goes; None of one that changed just now."""
+    is_old = time.time_ns() - max(folder.st_mtime_ns, folder.st_ctime_ns) > YOUNG_NS
+    return mark_of(folder) if is_old else None
+
+
+class GlancedRequests(FileSource):
+    """The requests of one checkout as pages look at them: what is listed may be a moment old, nothing else is."""
+
+    def __init__(self, files: RememberedRequests) -> None:
+        super().__init__(files)
+        self._remembered = files
+
+    def load_all(self) -> _All:
+        """Return every request as it was a moment ago."""
+        return self._remembered.glance()

@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES = 5_000_000
 MAX_BLOCK_BYTES = 65_536  # a longer block goes to the exact reader, which refuses it
 
-_KEY = r"[A-Za-z_][A-Za-z0-9_-]*"
-_ID_LIST = re.compile(rf"depends_on: \[{PLAIN_ID}(?:, {PLAIN_ID})*\]".encode())
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_ID_LIST = re.compile(rf"\[{PLAIN_ID}(?:, {PLAIN_ID})*\]".encode())
 _PLAIN_ITEM = r"[A-Za-z0-9_.+/][A-Za-z0-9_.+/-]*"
 _ITEM = rf"(?:{_PLAIN_ITEM}|\"{_PLAIN_ITEM}\"|'{_PLAIN_ITEM}')"
 _FLOW_LIST = rf"\[(?: *{_ITEM} *(?:, *{_ITEM} *)*| *)\]"
-# A key with a list below it: an item a line, all of them equally far in.
-_BLOCK_LIST = re.compile(rf"^({_KEY}):\n( *- )({_ITEM}(?:\n\2{_ITEM})*)$".encode(), re.MULTILINE)
-# A line as most are: a key, and a text that YAML can only read as it stands, or one in quotes without another quote.
-_TEXT = r"\w !$-&(-9;-\[\]-~\u3000-\u303f\uff01-\uff65"
-_PLAIN_LINE = re.compile(rf"({_KEY}): (?:(\w[{_TEXT}\"'\\]*)|([\"'])([{_TEXT}:#]+)\3 *)")
+# The end of a key's line and a list below it: an item a line, all of them equally far in.
+_BLOCK_LIST = re.compile(rf":\n( *- )({_ITEM}(?:\n\1{_ITEM})*)$".encode(), re.MULTILINE)
+# A text that YAML can only read as it stands, or one in quotes without another quote.
+_SIGNS = r"\w !$-&(-9;-\[\]-~\u3000-\u303f\uff01-\uff65"
+_PLAIN_TEXT = re.compile(rf"(\w[{_SIGNS}\"'\\]*)|([\"'])([{_SIGNS}:#]+)\2 *")
 # What makes a printable value mean something else: an indicator in front, `: `, ` #`, a colon at the end; and what YAML
 # calls a line break or not printable.
 _NOT_PLAIN = r"^[-?:,\[\]{}#&*!|>'\"%@`~=<]|: |:$| #"
 _BREAKS = r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
 
 _PLACES: Mapping[str, int] = {key: place for place, key in enumerate(ROW_KEYS)}
-_ID, _DEPENDS_ON = _PLACES["id"], _PLACES["depends_on"]
-_STAMPS: Mapping[bytes, int] = {f"{key}: ".encode(): _PLACES[key] for key in DATE_KEYS}
-_STAMP = len("updated_at: ")
+_ID, _TITLE, _DEPENDS_ON = _PLACES["id"], _PLACES["title"], _PLACES["depends_on"]
+_LONG_KEYS: Mapping[bytes, int] = {f"{key}: ".encode(): _PLACES[key] for key in ("depends_on", *DATE_KEYS)}
+_LONG_KEY = len("depends_on: ")  # as long as the others
 _EMPTY_ROW: list[Any] = [None] * len(ROW_KEYS)
 _NOTHING = (_PLACES[""], None)  # what a comment says, or another's key
 _NUL, _CR = 0, 13  # as numbers: Python looks for a byte much faster than for a bytes of one
@@ -124,7 +124,11 @@ def _scan(data: bytes) -> tuple[list[Any], int] | None:
 
 
 def _as_flow_list(found: re.Match[bytes]) -> bytes:
-    return b"%b: [%b]" % (found[1], found[3].replace(b"\n" + found[2], b", "))
+    """Write a list in brackets; what stands below a comment is none. Whether the line has a key is seen later."""
+    block, end = found.string, found.start()
+    if block.find(b"#", block.rfind(b"\n", 0, end) + 1, end) >= 0:
+        return found[0]
+    return b": [%b]" % found[2].replace(b"\n" + found[1], b", ")
 
 
 def _read_lines(block: bytes) -> list[Any] | None:
@@ -145,13 +149,19 @@ def _read_lines(block: bytes) -> list[Any] | None:
 
 
 def _take_apart(line: bytes) -> tuple[int, Any]:
-    """Read one line, first as one of those that are hardly ever the same: with a stamp or a list of ids."""
-    place = _STAMPS.get(line[:_STAMP])
-    # Python takes any sign between date and time, also one that ends a line for YAML.
-    if place is not None and (text := line[_STAMP:].decode()).isprintable() and (moment := parse_instant(text)):
-        said = place, moment
-    elif _ID_LIST.fullmatch(line):
-        return _DEPENDS_ON, tuple(line[_STAMP + 1 : -1].decode().split(", "))
+    """Read one line, first as one of those that are hardly ever the same: a stamp, a list of ids, a title."""
+    place = _LONG_KEYS.get(line[:_LONG_KEY])
+    if place is None:
+        if line[:7] == b"title: " and (title := _read_text(line[7:].decode())):
+            return _TITLE, title
+        said = _read_line(line.decode())
+    elif place != _DEPENDS_ON:
+        # Python takes any sign between date and time, also one that ends a line for YAML.
+        text = line[_LONG_KEY:].decode()
+        moment = parse_instant(text) if text.isprintable() else None
+        said = (place, moment) if moment else _read_line(line.decode())
+    elif _ID_LIST.fullmatch(line, _LONG_KEY):
+        return place, tuple(line[_LONG_KEY + 1 : -1].decode().split(", "))
     else:
         said = _read_line(line.decode())
     if len(_seen) < _REMEMBERED and len(line) <= _LONGEST:
@@ -159,15 +169,23 @@ def _take_apart(line: bytes) -> tuple[int, Any]:
     return said
 
 
+def _read_text(text: str) -> str | None:
+    """Return a text that YAML can only read as it stands, or None."""
+    found = _PLAIN_TEXT.fullmatch(text)
+    if found is None:
+        return None
+    value = found[3] or found[1].rstrip(" ")
+    return value if value not in NULLS else None
+
+
 def _read_line(line: str) -> tuple[int, Any]:
     """Split one line into key and interpreted value; whatever YAML might read in another way is refused."""
-    if plain := _PLAIN_LINE.fullmatch(line):
-        key, text, _, quoted = plain.groups()
-        value = text.rstrip(" ") if text else quoted
-    elif (not line or line[0] == "#") and line.isprintable():
+    if (not line or line[0] == "#") and line.isprintable():
         return _NOTHING
-    else:
-        key, value = _look_closer(line)
+    key, colon, rest = line.partition(":")
+    if not colon or rest[:1] not in ("", " ") or not _KEY.fullmatch(key):
+        raise _NotPlainError
+    value = _read_text(rest[1:]) or _look_closer(rest)
     place = _PLACES.get(key)
     if place is None:
         return _NOTHING
@@ -180,17 +198,16 @@ def _read_line(line: str) -> tuple[int, Any]:
         raise _NotPlainError from None
 
 
-def _look_closer(line: str) -> tuple[str, Value]:
-    """Split a line that has a list, a comment or signs in it."""
-    key, colon, rest = line.partition(":")
-    if not colon or rest[:1] not in ("", " ") or not re.fullmatch(_KEY, key) or not rest.isprintable():
+def _look_closer(rest: str) -> Value:
+    """Read what has a list, a comment or signs in it."""
+    if not rest.isprintable():
         raise _NotPlainError
     text = rest.partition(" #")[0].strip(" ")
     if re.fullmatch(_FLOW_LIST, text):
-        return key, tuple(re.findall(_PLAIN_ITEM, text))
+        return tuple(re.findall(_PLAIN_ITEM, text))
     if re.search(_NOT_PLAIN, text):
         raise _NotPlainError
-    return key, text
+    return text
 
 
 def is_plain(value: str) -> bool:
@@ -211,8 +228,8 @@ def invalid(stem: str, path: str, kind: ProblemKind, line: int | None = None, **
 
 
 # A heading, or a line that opens or closes a code block; one pass finds them all.
-_LINES = re.compile(rb"^(?:# ([^\n]*)| {0,3}(`{3,})[^`\n]*| {0,3}(~{3,})[^\n]*)$", re.MULTILINE)
-_CLOSING_HASHES = re.compile(r"(?:^|\s)#+$")
+_LINES = rb"(?m)^(?:# ([^\n]*)| {0,3}(`{3,})[^`\n]*| {0,3}(~{3,})[^\n]*)$"
+_CLOSING_HASHES = r"(?:^|\s)#+$"
 
 
 def find_heading(data: bytes, start: int) -> str | None:
@@ -223,10 +240,10 @@ def find_heading(data: bytes, start: int) -> str | None:
         if heading and heading[-1] != "#":
             return heading
     fence = b""
-    for match in _LINES.finditer(data, start):
+    for match in re.compile(_LINES).finditer(data, start):
         mark = match[2] or match[3]
         if mark is None and not fence:
-            return _CLOSING_HASHES.sub("", match[1].decode().strip()).strip() or None
+            return re.sub(_CLOSING_HASHES, "", match[1].decode().strip()).strip() or None
         if mark and not fence:
             fence = mark
         elif mark and mark[:1] == fence[:1] and len(mark) >= len(fence) and match[0].strip() == mark:

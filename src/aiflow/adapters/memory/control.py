@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from aiflow.domain.auto.stopping import StopRequest
+from aiflow.domain.auto.summary import Beginning
 from aiflow.domain.process import Liveness
 from aiflow.errors import NotFoundError
 
@@ -26,6 +27,7 @@ class MemoryWishes:
     cancelled: set[str] = field(default_factory=set)
     stops: dict[StopRequest, datetime] = field(default_factory=dict)
     turns: dict[int, Process] = field(default_factory=dict)
+    later: dict[Beginning, Process] = field(default_factory=dict)
     life: Callable[[Process], Liveness] = lambda _waiting: Liveness.ALIVE
 
 
@@ -83,6 +85,28 @@ class MemoryControl:
             if self._wishes.life(waiting) is Liveness.DEAD:
                 del self._wishes.turns[number]
         return bool(self._wishes.turns)
+
+    @contextlib.contextmanager
+    def beginning_at(self, at: datetime) -> Iterator[Callable[[], bool]]:
+        """Let it be known that an auto-run waits for its time; gives a way to ask whether it was called off."""
+        mine = Beginning(at, self._me.pid or 0)
+        self._wishes.later[mine] = self._me
+        try:
+            yield lambda: mine not in self._wishes.later
+        finally:
+            self._wishes.later.pop(mine, None)
+
+    def beginnings(self) -> tuple[Beginning, ...]:
+        """Return the auto-runs that wait for their time and whose processes live, the first first."""
+        later, life = self._wishes.later, self._wishes.life
+        return tuple(sorted(mine for mine, waiting in later.items() if life(waiting) is not Liveness.DEAD))
+
+    def call_off(self) -> tuple[Beginning, ...]:
+        """Let none of those begin, and return them."""
+        found = self.beginnings()
+        for each in found:
+            self._wishes.later.pop(each, None)
+        return found
 
 
 @dataclass

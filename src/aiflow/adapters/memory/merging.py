@@ -11,7 +11,7 @@ from aiflow.errors import EnvironmentProblemError
 from aiflow.messages.details import words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from aiflow.domain.runs.merge import CutOffMove
     from aiflow.domain.runs.worktree import FileDiff, Place
@@ -53,6 +53,10 @@ class MemoryMerging:
     def check_out(self, commit: str, place: Place) -> None:
         """Lay a commit out in a worktree of a run's own, detached, in place of whatever is left there."""
         self._repository.worktrees[place.path] = MemoryWorktree(dict(self._repository.files_of(commit)), None)
+
+    def obeyed(self, place: Place) -> Mapping[str, str]:  # noqa: ARG002 - the port's
+        """Return by name what git obeys in the folder that all worktrees share."""
+        return dict(self._repository.obeyed)
 
     def discard(self, path: str) -> None:
         """Remove such a worktree; one that is not there is no trouble."""

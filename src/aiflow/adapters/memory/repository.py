@@ -47,6 +47,7 @@ class MemoryRepository:
     dirty: tuple[str, ...] = ()
     head: str = MAIN
     cut_off: CutOffMove | None = None
+    obeyed: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def with_files(cls, files: Mapping[str, bytes]) -> MemoryRepository:

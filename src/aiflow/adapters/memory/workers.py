@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
 @dataclass
 class MemoryWorkers:
-    """Workers that end when a test says so; `begin` hears of each start, `asked` has those that were told to end."""
+    """Workers that end when a test says so; `begin` hears of each start, `asked` has those that were told to end.
+
+    `left` are those of a server before.
+    """
 
     begin: Callable[[Worker], None] = lambda _worker: None
     started: list[Worker] = field(default_factory=list)
     codes: dict[int, int] = field(default_factory=dict)
     answers: dict[int, dict[str, object]] = field(default_factory=dict)
     asked: list[int] = field(default_factory=list)
+    left: list[Worker] = field(default_factory=list)
 
     def start(self, argv: Sequence[str], person: str = "") -> Worker:
         """Start a command."""
@@ -29,9 +33,13 @@ class MemoryWorkers:
         self.begin(worker)
         return worker
 
+    def adopt(self) -> tuple[Worker, ...]:
+        """Take over what a server before left."""
+        return tuple(self.left)
+
     def at_work(self) -> tuple[Worker, ...]:
         """Return the workers that still work."""
-        return tuple(worker for worker in self.started if worker.pid not in self.codes)
+        return tuple(worker for worker in (*self.started, *self.left) if worker.pid not in self.codes)
 
     def end(self, worker: Worker) -> None:
         """Note that a worker is to end."""

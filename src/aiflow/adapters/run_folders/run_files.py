@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aiflow.adapters.files.atomic_files import read_own
 from aiflow.adapters.run_folders.stage_head import is_stage_of, read_head, text_or_none
 from aiflow.domain.lifecycle import RunState
+from aiflow.domain.reason_codes import ROWS
 from aiflow.domain.request import RequestId
 from aiflow.domain.run_summary import FROM_NEWER, RunSummary, TaskRef, latest_run
 from aiflow.errors import as_problem
@@ -134,11 +135,9 @@ def _with_record(run: RunSummary, stage: Any) -> RunSummary:
 
 def _way_on(stage: dict[str, Any], code: str | None, names: tuple[str, str]) -> str | None:
     """Return the way on that a run's file names, or None for its reason's; what only its steps know is read in full."""
-    from aiflow.domain.reasons import CATALOGUE
-
     error = stage.get("error")
     way = text_or_none(error.get("way_on")) if isinstance(error, dict) else None
-    if code in CATALOGUE and (way is not None or not stage.get("steps")):
+    if code in ROWS and (way is not None or not stage.get("steps")):
         return way
     from aiflow.adapters.run_folders.stage_reading import run_of
     from aiflow.domain.runs.stopped import recommended

@@ -98,8 +98,7 @@ class AccessFiles:
 def _write_private(path: Path, data: bytes, folder: Path) -> None:
     """Put new content in the place of a file that is the user's alone from its first moment."""
     if not path.exists():
-        create_file(path, b"{}", folder)
-        path.chmod(0o600)
+        create_file(path, b"{}", folder, 0o600)
     replace_file(path, data, folder)
 
 

@@ -10,10 +10,14 @@ ANSWER_SECONDS = 5.0
 MOST_BYTES = 10_000
 
 
-def answering(url: str) -> str | None:
+def answering(url: str, seconds: float = ANSWER_SECONDS) -> str | None:
     """Return the instance id of the aiflow server that answers at an address; None if none does."""
-    parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=ANSWER_SECONDS)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    connection = http.client.HTTPConnection(parts.hostname or "", port, timeout=seconds)
     try:
         connection.request("GET", "/api/health")
         told = json.loads(connection.getresponse().read(MOST_BYTES))

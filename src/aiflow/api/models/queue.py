@@ -132,6 +132,13 @@ class AutoSummaryAnswer(AnswerModel):
     checks: list[CheckAnswer]
 
 
+class BeginningAnswer(AnswerModel):
+    """An auto-run that waits for its time (`auto --at`)."""
+
+    at: Instant
+    pid: int
+
+
 class AutoAnswer(AnswerModel):
     """Whether auto-run is on, what it is at, and its session so far or the last one's."""
 
@@ -140,6 +147,7 @@ class AutoAnswer(AnswerModel):
     pid: int | None
     host: str | None
     since: Instant | None
+    begins: list[BeginningAnswer]
     stop_request: StopRequest
     request_id: RequestName | None
     run_id: RunName | None

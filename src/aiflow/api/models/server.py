@@ -37,11 +37,28 @@ class SpentAnswer(AnswerModel):
     agent_calls: int
 
 
+class TurnAnswer(AnswerModel):
+    """A runner that has the checkout's turn."""
+
+    pid: int | None
+    host: str | None
+    since: Instant | None
+
+
+class ContinuedAnswer(AnswerModel):
+    """A request whose run was interrupted or cut off, and is continued without a person."""
+
+    request_id: RequestName
+    title: str
+
+
 class StatusAnswer(AnswerModel):
     """What runs, what waits for a person, what is next, and how auto-run stands."""
 
     running: list[AtWorkAnswer]
     waiting: list[WaitingAnswer]
+    turn: TurnAnswer | None = Field(description="Whoever is about to start a run in this checkout.")
+    continued: list[ContinuedAnswer] = Field(description="Whose runs the next auto-run goes on with before `next`.")
     next: NextRequestAnswer | None
     stats: StatsAnswer
     auto: AutoAnswer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fastapi import APIRouter
 from prometheus_client import CollectorRegistry, generate_latest
@@ -15,16 +15,21 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from aiflow.api.context import CallContext, Server
+from aiflow.api.documents import plain_text
+from aiflow.api.models.errors import ALWAYS, MACHINE, errors
 from aiflow.domain.server.measures import Measures
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.server.measure import measure
 from aiflow.usecases.server.queue import look_at_queue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from aiflow.domain.lifecycle import TaskStatus
     from aiflow.usecases.engine import Engine
+
+DESCRIPTION = "The figures, as Prometheus reads them."
+EXAMPLE = (
+    '# HELP aiflow_requests Requests by status\n# TYPE aiflow_requests gauge\naiflow_requests{status="ready"} 3.0\n'
+)
 
 
 def routes(server: Server) -> APIRouter:
@@ -32,7 +37,14 @@ def routes(server: Server) -> APIRouter:
     router = APIRouter(tags=["server"])
     figures = _Figures(server)
 
-    @router.get("/metrics", include_in_schema=False)
+    @router.get(
+        "/metrics",
+        response_class=Response,
+        responses={
+            **errors(*ALWAYS, *MACHINE, "NAMESPACE_INVALID"),
+            200: {"description": DESCRIPTION, "content": plain_text(EXAMPLE)},
+        },
+    )
     def metrics(http: HttpRequest) -> Response:
         """Give runs, time, tokens, cost, queue depth and recoveries, in Prometheus' text format."""
         registry = CollectorRegistry()
@@ -44,6 +56,33 @@ def routes(server: Server) -> APIRouter:
 
 # Figures by their labels' values.
 _Values = Mapping[Any, float]
+
+
+class Family(NamedTuple):
+    """One figure, or one for each value of its labels; a counter only grows while the server is up."""
+
+    meaning: str
+    labels: tuple[str, ...] = ()
+    is_counter: bool = True
+
+
+# A counter's name gets `_total` behind it. The guide "Metrics" has all of them.
+FAMILIES = {
+    "aiflow_runs": Family("Runs by outcome and reason", ("outcome", "reason_code"), is_counter=False),
+    "aiflow_run_seconds": Family("Seconds that runs were worked on"),
+    "aiflow_steps": Family("Finished steps"),
+    "aiflow_step_seconds": Family("Seconds that steps were worked on"),
+    "aiflow_agent_calls": Family("Calls of agents"),
+    "aiflow_agent_seconds": Family("Seconds that agents worked"),
+    "aiflow_cost_usd": Family("What agents said they cost, in US dollars"),
+    "aiflow_tokens": Family("Tokens by kind", ("kind",)),
+    "aiflow_requests": Family("Requests by status", ("status",), is_counter=False),
+    "aiflow_queue_tasks": Family(
+        "Tasks of this project's namespace by status, while the store answers", ("status",), is_counter=False
+    ),
+    "aiflow_recoveries": Family("What was put right after a crash, by reason", ("reason_code",)),
+    "aiflow_server": Family("This server", ("instance_id", "version"), is_counter=False),
+}
 
 
 class _Figures:
@@ -59,34 +98,15 @@ class _Figures:
         engine = call.engine
         with self._guard:
             found = measure(self._measures, engine.runs, self._server.project.journal)
-            statuses = Counter(request.status.value for request in read_backlog(engine.backlog).requests)
             record = self._server.record
-            return _Collected(
-                [
-                    *_run_figures(found),
-                    _gauge(
-                        "aiflow_requests", "Requests by status", ("status",), {(k,): v for k, v in statuses.items()}
-                    ),
-                    _gauge(
-                        "aiflow_queue_tasks",
-                        "Tasks of this project's namespace by status, while the store answers",
-                        ("status",),
-                        {(status.value,): count for status, count in _queued(engine, call).items()},
-                    ),
-                    _counter(
-                        "aiflow_recoveries",
-                        "What was put right after a crash, by reason",
-                        ("reason_code",),
-                        {(code,): count for code, count in found.recoveries.items()},
-                    ),
-                    _gauge(
-                        "aiflow_server",
-                        "This server",
-                        ("instance_id", "version"),
-                        {(record.instance_id, record.version): 1},
-                    ),
-                ]
-            )
+            values: dict[str, _Values] = {
+                **_run_figures(found),
+                "aiflow_requests": _labelled(Counter(each.status for each in read_backlog(engine.backlog).requests)),
+                "aiflow_queue_tasks": _labelled(_queued(engine, call)),
+                "aiflow_recoveries": _labelled(found.recoveries),
+                "aiflow_server": {(record.instance_id, record.version): 1},
+            }
+        return _Collected([_metric(name, family, values[name]) for name, family in FAMILIES.items()])
 
 
 def _queued(engine: Engine, call: CallContext) -> Mapping[TaskStatus, int]:
@@ -105,33 +125,35 @@ class _Collected:
         return self._metrics
 
 
-def _run_figures(found: Measures) -> Iterator[Metric]:
-    """Yield what is summed over the runs."""
+def _run_figures(found: Measures) -> dict[str, _Values]:
+    """Return what is summed over the runs."""
     used, runs = found.usage, found.runs.values()
-    yield _gauge("aiflow_runs", "Runs by outcome and reason", ("outcome", "reason_code"), found.outcomes)
-    sums = {
-        ("aiflow_run_seconds", "Seconds that runs were worked on"): sum(run.worked_seconds for run in runs),
-        ("aiflow_steps", "Finished steps"): sum(run.steps for run in runs),
-        ("aiflow_step_seconds", "Seconds that steps were worked on"): sum(run.step_seconds for run in runs),
-        ("aiflow_agent_calls", "Calls of agents"): used.calls,
-        ("aiflow_agent_seconds", "Seconds that agents worked"): used.seconds,
-        ("aiflow_cost_usd", "What agents said they cost, in US dollars"): used.cost_usd,
+    return {
+        "aiflow_runs": found.outcomes,
+        "aiflow_run_seconds": {(): sum(run.worked_seconds for run in runs)},
+        "aiflow_steps": {(): sum(run.steps for run in runs)},
+        "aiflow_step_seconds": {(): sum(run.step_seconds for run in runs)},
+        "aiflow_agent_calls": {(): used.calls},
+        "aiflow_agent_seconds": {(): used.seconds},
+        "aiflow_cost_usd": {(): used.cost_usd},
+        "aiflow_tokens": _labelled(
+            {
+                "input": used.input_tokens - used.cached_tokens,
+                "cached": used.cached_tokens,
+                "output": used.output_tokens,
+            }
+        ),
     }
-    for (name, meaning), value in sums.items():
-        yield _counter(name, meaning, (), {(): value})
-    tokens = {("input",): used.input_tokens - used.cached_tokens, ("cached",): used.cached_tokens}
-    yield _counter("aiflow_tokens", "Tokens by kind", ("kind",), {**tokens, ("output",): used.output_tokens})
 
 
-def _counter(name: str, meaning: str, labels: tuple[str, ...], values: _Values) -> Metric:
-    family = CounterMetricFamily(name, meaning, labels=labels)
+def _labelled(counts: Mapping[Any, float]) -> _Values:
+    """Return counts by the one label that they have."""
+    return {(str(label),): count for label, count in counts.items()}
+
+
+def _metric(name: str, family: Family, values: _Values) -> Metric:
+    made: CounterMetricFamily | GaugeMetricFamily
+    made = (CounterMetricFamily if family.is_counter else GaugeMetricFamily)(name, family.meaning, labels=family.labels)
     for label, value in values.items():
-        family.add_metric(label, value)
-    return family
-
-
-def _gauge(name: str, meaning: str, labels: tuple[str, ...], values: _Values) -> Metric:
-    family = GaugeMetricFamily(name, meaning, labels=labels)
-    for label, value in values.items():
-        family.add_metric(label, value)
-    return family
+        made.add_metric(label, value)
+    return made

@@ -19,7 +19,7 @@ from aiflow.api.models.queue import (
     StopBody,
 )
 from aiflow.domain.auto.stopping import StopRequest
-from aiflow.usecases.auto.stop import ask_to_stop
+from aiflow.usecases.auto.stop import stop_or_call_off
 from aiflow.usecases.backlog.forecast import forecast_backlog
 from aiflow.usecases.backlog.next import next_request
 from aiflow.usecases.server.orders import AutoWishes, auto_order
@@ -75,6 +75,7 @@ def _working(router: APIRouter, server: Server) -> None:
     )
     def run_next(http: HttpRequest, body: RunNextBody | None = None) -> Response:
         """Start auto-run: it works through the backlog from the next request on."""
+        server.live.settings()  # that they have a mistake, or the checkout has gone, is said before a worker starts
         wishes = AutoWishes(**body.model_dump()) if body else AutoWishes()
         begun = server.work.start(auto_order(wishes, server.call(http).person))
         return done({"pid": begun.pid, "summary": begun.answer}, 202, location="/api/queue")
@@ -83,5 +84,7 @@ def _working(router: APIRouter, server: Server) -> None:
     def stop(http: HttpRequest, body: StopBody | None = None) -> Response:
         """Ask auto-run to stop: after the run it is at, or now."""
         wish = StopRequest.NOW if body and body.now else StopRequest.AFTER_RUN
-        asked = ask_to_stop(server.call(http).engine, wish)
-        return done(stop_shape(wish, asked.auto, asked.run, is_ended=False), 202, location="/api/queue")
+        asked = stop_or_call_off(server.call(http).engine, wish)
+        return done(
+            stop_shape(wish, asked.auto, asked.run, is_ended=bool(asked.called_off)), 202, location="/api/queue"
+        )

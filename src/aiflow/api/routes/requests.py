@@ -123,7 +123,8 @@ def _working(router: APIRouter, server: Server) -> None:
     @router.post("/{request_id}/run", **changes(StartedAnswer, *STARTING, status=202))
     def run(http: HttpRequest, request_id: RequestPath) -> Response:
         """Start a run; answered once the run exists."""
-        return started(server.work.start(run_order(request_id, server.call(http).person)))
+        call = server.call(http)
+        return started(server.work.start(run_order(call.engine.source, request_id, call.person)))
 
     @router.post(
         "/{request_id}/accept",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
-from aiflow.api.answers import answer, done, run_links, started
+from aiflow.api.answers import answer, done, plain_text, run_links, started
 from aiflow.api.context import Server
 from aiflow.api.documents import PAGE, Cursor, Limit, RequestPath, RunPath, changes, reads
 from aiflow.api.models.errors import RESUMING, STARTING
@@ -28,7 +28,7 @@ from aiflow.usecases.runs.cancel import cancel_run
 from aiflow.usecases.runs.diff import diff_run
 from aiflow.usecases.runs.find import find_run_of
 from aiflow.usecases.runs.list import list_runs
-from aiflow.usecases.runs.logs import MOST_BYTES, read_log
+from aiflow.usecases.runs.logs import MOST_BYTES, read_log, stream_log
 from aiflow.usecases.runs.report import read_report
 from aiflow.usecases.runs.show import show_run
 from aiflow.usecases.server.orders import Resumption, resume_order, run_order
@@ -38,6 +38,7 @@ from aiflow.usecases.shapes.runs import diff_shape, log_part_shape, report_shape
 
 RUN = "/requests/{request_id}/runs/{run_id}"
 MISSING = ("RUN_NOT_FOUND", "RUN_LOST")
+LOG = "=== 2026-11-18T07:00:00+00:00 S01 implementer\n…\n"
 LogNumber = Annotated[int, Path(ge=0, le=99, description="0 is the planner's log, 3 that of S03.")]
 
 
@@ -81,19 +82,22 @@ def _reading(router: APIRouter, server: Server) -> None:
         run = find_run_of(engine, request_id, run_id)
         return answer(http, report_shape(*read_report(engine, run)))
 
-    @router.get(f"{RUN}/logs/{{number}}", **reads(LogPartAnswer, *MISSING))
+    @router.get(f"{RUN}/logs/{{number}}", **reads(LogPartAnswer, *MISSING, text=LOG))
     def log(
         http: HttpRequest,
         request_id: RequestPath,
         run_id: RunPath,
         number: LogNumber,
         offset: Annotated[int, Query(ge=0, le=10**12)] = 0,
-        limit: Annotated[int, Query(ge=1, le=MOST_BYTES)] = MOST_BYTES,
+        limit: Annotated[int | None, Query(ge=1, le=MOST_BYTES)] = None,
+        form: Annotated[Literal["json", "text"], Query(alias="format")] = "json",
     ) -> Response:
-        """Read one log of a run from a byte on."""
+        """Read one log of a run from a byte on; with `format=text` to its end, as plain text."""
         engine = server.call(http).engine
         run = find_run_of(engine, request_id, run_id)
-        return answer(http, log_part_shape(run, read_log(engine, run, number, offset, limit)))
+        if form == "text":
+            return plain_text(stream_log(engine, run, number, offset, limit), f"{run.run_id}-step-{number}.log")
+        return answer(http, log_part_shape(run, read_log(engine, run, number, offset, limit or MOST_BYTES)))
 
     @router.get(f"{RUN}/diff", **reads(DiffAnswer, *MISSING, "NOT_A_REPOSITORY"))
     def diff(
@@ -111,7 +115,8 @@ def _working(router: APIRouter, server: Server) -> None:
     @router.post("/runs", **changes(StartedAnswer, *STARTING, status=202))
     def start(http: HttpRequest, body: StartBody) -> Response:
         """Start a run of the request that the body names; answered once the run exists."""
-        return started(server.work.start(run_order(body.request_id, server.call(http).person)))
+        call = server.call(http)
+        return started(server.work.start(run_order(call.engine.source, body.request_id, call.person)))
 
     @router.post(f"{RUN}/resume", **changes(StartedAnswer, *RESUMING, status=202))
     def resume(http: HttpRequest, request_id: RequestPath, run_id: RunPath, body: ResumeBody | None = None) -> Response:

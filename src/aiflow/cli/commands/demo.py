@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import subprocess
 from typing import TYPE_CHECKING
 
 import click
@@ -18,20 +20,26 @@ from aiflow.domain.reasons import exit_code
 from aiflow.messages.commands import command_line
 from aiflow.usecases.auto.run import NOTHING_RUNNABLE, limits_of
 from aiflow.usecases.shapes.auto import demo_shape
+from aiflow.wiring.server import own_command
 
 if TYPE_CHECKING:
+    from aiflow.api.context import Server
+    from aiflow.cli.running import Interrupts
     from aiflow.domain.auto.summary import Summary
     from aiflow.messages import Texts
     from aiflow.usecases.project.demo import Demo, Suggestion
 
-# How long the agent takes for a step at least, so that an eye can follow.
+# How long the agent takes for a step at least, so that an eye can follow; on the page there is more to see.
 EYE_SECONDS = "0.5"
+PAGE_SECONDS = "1.5"
+EAR_SECONDS = 0.2
 
 
 @make_command("demo")
 @click.argument("folder", metavar="[DIR]", required=False)
 @option("--no-run", is_flag=True, help="option.demo.no_run")
-def command(session: CliSession, as_json: bool, folder: str | None, no_run: bool) -> None:  # noqa: FBT001
+@option("--serve", is_flag=True, help="option.demo.serve")
+def command(session: CliSession, as_json: bool, folder: str | None, no_run: bool, serve: bool) -> None:  # noqa: FBT001
     """Make a small repository with a backlog, let the demo agent work through it, and say what to try next."""
     from aiflow.usecases.project.demo import make_demo, suggest
     from aiflow.wiring import new_demo
@@ -44,6 +52,9 @@ def command(session: CliSession, as_json: bool, folder: str | None, no_run: bool
     if not as_json:
         with contextlib.suppress(OSError):  # that nobody reads it does not stop the rest
             _introduce(demo, texts, will_run=not no_run)
+    if serve:
+        _serve(CliSession(demo.root, session.flags, texts), demo, as_json=as_json, will_run=not no_run)
+        return
     summary = None if no_run else _run(CliSession(demo.root, session.flags, texts), as_json=as_json)
     code = summary.session.reason_code if summary else None
     suggestions = suggest(demo, texts, has_run=code == NOTHING_RUNNABLE)
@@ -67,6 +78,54 @@ def _run(session: CliSession, *, as_json: bool) -> Summary:
     if is_terminal():
         os.environ.setdefault("AIFLOW_DEMO_SECONDS", EYE_SECONDS)
     return run_auto(session, limits_of(session.settings), as_json=as_json)
+
+
+def _serve(session: CliSession, demo: Demo, *, as_json: bool, will_run: bool) -> None:
+    """Be the demo's `aiflow up` until Ctrl-C, while auto-run works in front of the person and on the page."""
+    from aiflow.cli.serving import UpWishes, serve
+    from aiflow.usecases.project.demo import suggest
+
+    def begin(server: Server, interrupts: Interrupts) -> None:
+        if as_json:
+            if will_run:
+                server.work.launch(("auto",))
+            return
+        with contextlib.suppress(OSError):
+            click.echo()
+            say(session.texts("demo.serve.runs" if will_run else "demo.serve.waits"))
+            click.echo()
+        if will_run:
+            _work(session, interrupts)
+        with contextlib.suppress(OSError):
+            suggestions = suggest(demo, session.texts, has_run=will_run)
+            _stay(suggestions, session.texts, "" if interrupts() else server.record.url)
+
+    if is_terminal():
+        os.environ.setdefault("AIFLOW_DEMO_SECONDS", PAGE_SECONDS)
+    wishes = UpWishes(
+        as_json=as_json, is_port_wanted=False, wants_browser=True, wants_runner=False, continues=True, begin=begin
+    )
+    serve(session, wishes)
+
+
+def _work(session: CliSession, interrupts: Interrupts) -> None:
+    """Have auto-run work as a program of its own on the same terminal: Ctrl-C reaches it as it does us."""
+    with subprocess.Popen(own_command(session.flags, ("auto",)), cwd=session.project.root) as auto:
+        while auto.poll() is None:
+            if {signal.SIGTERM, signal.SIGHUP} & set(interrupts.received):
+                auto.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                auto.wait(EAR_SECONDS)
+
+
+def _stay(suggestions: tuple[Suggestion, ...], texts: Texts, url: str) -> None:
+    """Say what to try next, and where the page stays; who has ended it is told how everything is removed."""
+    if not url:
+        _show(tuple(each for each in suggestions if each.name == "end"), texts)
+        return
+    _show(suggestions, texts)
+    click.echo()
+    say(texts("demo.serve.stays", url=url))
 
 
 def _show(suggestions: tuple[Suggestion, ...], texts: Texts) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
 from aiflow.cli.terminal.print_json import print_json
-from aiflow.usecases.backlog.next import next_request
+from aiflow.usecases.backlog.next import Besides, next_request
 from aiflow.usecases.shapes.backlog import next_request_result
 
 if TYPE_CHECKING:
@@ -24,6 +24,6 @@ def command(session: CliSession, as_json: bool, include_all: bool) -> None:  # n
         return
     from aiflow.cli.views.next import show_next
 
-    warn = session.missing_merges
-    answer = next_request(session.project.sources, session.locks, include_all=include_all, warn=warn)
+    besides = Besides(session.missing_merges, session.continued_first)
+    answer = next_request(session.project.sources, session.locks, include_all=include_all, besides=besides)
     show_next(session, answer, is_short=not include_all)

@@ -8,10 +8,11 @@ import click
 
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
+from aiflow.cli.terminal.lines import moment_text
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.waiting import wait_until
 from aiflow.domain.auto.stopping import StopRequest
-from aiflow.usecases.auto.stop import ask_to_stop, has_ended
+from aiflow.usecases.auto.stop import has_ended, stop_or_call_off
 from aiflow.usecases.shapes.auto import stop_shape
 
 if TYPE_CHECKING:
@@ -26,18 +27,22 @@ def command(session: CliSession, as_json: bool, now: bool, no_wait: bool) -> Non
     """Ask the running auto-run to stop."""
     engine = session.engine()
     wish = StopRequest.NOW if now else StopRequest.AFTER_RUN
-    asked = ask_to_stop(engine, wish)
+    asked = stop_or_call_off(engine, wish)
     if not as_json:
         click.echo(_say(session, asked, is_now=now))
-    is_ended = now and not no_wait and wait_until(lambda: has_ended(engine, asked.auto))
+    is_waiting = now and not no_wait and not asked.called_off
+    is_ended = bool(asked.called_off) or (is_waiting and wait_until(lambda: has_ended(engine, asked.auto)))
     if as_json:
         print_json(stop_shape(wish, asked.auto, asked.run, is_ended=is_ended))
-    elif now and not no_wait:
+    elif is_waiting:
         click.echo(session.texts("stop.ended" if is_ended else "stop.not_yet"))
 
 
 def _say(session: CliSession, asked: StopAsked, *, is_now: bool) -> str:
     """Say what will happen."""
+    if asked.called_off:
+        told = ({"at": moment_text(each.at), "pid": each.pid} for each in asked.called_off)
+        return "\n".join(session.texts("stop.called_off", **each) for each in told)
     if asked.run is None:
         return session.texts("stop.at_once")
     key = "stop.now" if is_now else "stop.after_run"

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 def command(session: CliSession, as_json: bool, request_id: RequestId) -> None:  # noqa: FBT001
     """Say everything that keeps one request from running, down to the roots, and what mends it."""
     engine = session.engine()
-    why = explain_request(session.project.sources, engine.locks, request_id, warn=session.missing_merges)
+    why = explain_request(
+        session.project.sources,
+        engine.locks,
+        request_id,
+        warn=session.missing_merges,
+        first=session.continued_first,
+    )
     if as_json:
         print_json(why_result(why.stations, why.warnings))
     else:

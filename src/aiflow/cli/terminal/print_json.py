@@ -7,8 +7,6 @@ import re
 import sys
 from typing import Any
 
-import click
-
 # What commands a terminal, or what nobody would see in the output: JSON has another way to write it.
 _UNSEEN = (
     "[\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
@@ -21,4 +19,6 @@ def print_json(data: Any, *, is_event: bool = False) -> None:
     text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
     if not text.isprintable():
         text = re.sub(_UNSEEN, lambda unseen: json.dumps(unseen[0])[1:-1], text)
-    click.echo(text.encode("utf-8", "backslashreplace"))
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
+    sys.stdout.buffer.flush()

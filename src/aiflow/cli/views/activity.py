@@ -9,7 +9,7 @@ import click
 from aiflow.cli.terminal.layout import cut, pad
 from aiflow.cli.terminal.render import clean, is_terminal, paint, terminal_width
 from aiflow.domain.request import parse_instant
-from aiflow.usecases.shapes.activity_words import kind_words, more_words
+from aiflow.usecases.shapes.activity_words import activity_words
 
 if TYPE_CHECKING:
     from aiflow.cli.session import CliSession
@@ -26,8 +26,7 @@ def show_entry(session: CliSession, entry: JournalEntry) -> None:
     when = f"{at.astimezone():%Y-%m-%d %H:%M:%S}" if at else str(fields.get("at", ""))
     actor = str(fields.get("actor", ""))
     who = texts(f"activity.actor.{actor}") if texts.has(f"activity.actor.{actor}") else actor
-    event, way, *rest = more_words(fields)
-    words = (kind_words(fields, texts), event, way, str(fields.get("reason_code") or ""), *rest)
+    words = activity_words(fields, texts), str(fields.get("reason_code") or "")
     about = filter(None, (str(fields.get("request_id") or ""), *words))
     line = f"{pad(clean(who), ACTOR_WIDTH)}  {clean('  '.join(about))}"
     room = terminal_width() - len(when) - 2

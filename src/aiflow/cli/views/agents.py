@@ -8,7 +8,8 @@ import click
 
 from aiflow.cli.terminal.layout import GAP, display_width, pad, share_out, wrap
 from aiflow.cli.terminal.render import clean, heading, is_terminal, paint, say, table, terminal_width, write_row
-from aiflow.domain.agents.programs import KNOWN, AgentTrouble, Login
+from aiflow.domain.agents.programs import KNOWN, AgentTrouble
+from aiflow.usecases.shapes.agent_words import login_words, note_words, trouble_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,34 +69,15 @@ def _show_stacked(headers: Sequence[str], rows: Sequence[Sequence[str]], *, are_
 
 
 def _row(program: AgentProgram, texts: Texts) -> list[str]:
-    login = texts(f"login.{program.login}") if program.is_installed else _absence(program, texts)
-    by = f" ({program.login_by})" if program.is_installed and program.login_by and program.login is Login.IN else ""
     roles = ", ".join(program.roles)
-    return [program.kind, program.program or "-", program.version or "-", login + by, roles, _note(program, texts)]
-
-
-def _absence(program: AgentProgram, texts: Texts) -> str:
-    """Say that a program is not there, where it has no login to be told of."""
-    is_absent = program.trouble in (AgentTrouble.NOT_ON_PATH, AgentTrouble.MISSING)
-    return texts("agents.not_installed") if is_absent else ""
-
-
-def _note(program: AgentProgram, texts: Texts) -> str:
-    if program.kind == "demo":
-        return texts("agents.built_in")
-    if program.trouble is AgentTrouble.NO_ARGV:
-        return texts("agents.any_program")
-    if program.missing_variable:
-        return f"→ {texts('agents.set_variable', variable=program.missing_variable)}"
-    if program.mending is not None:
-        return f"→ {program.mending}"
-    return program.path or texts("agents.not_found")
+    said = login_words(program, texts), roles, note_words(program, texts)
+    return [program.kind, program.program or "-", program.version or "-", *said]
 
 
 def show_trouble(program: AgentProgram, texts: Texts) -> None:
     """Write why an agent that roles use cannot be used, and the command that mends it."""
     assert program.trouble is not None
-    say(_told(program, texts), f"{paint(program.trouble.reason_code, 'red', is_bold=True)}: ")
+    say(trouble_words(program, texts), f"{paint(program.trouble.reason_code, 'red', is_bold=True)}: ")
     say(program.mending or texts("agents.set_argv"), "  → ")
 
 
@@ -145,7 +127,7 @@ def show_trial(trial: Trial, texts: Texts) -> None:
     title = texts.message(trial.reason_code, {}).title
     say(f"{trial.reason_code}: {title}", f"{paint('FAIL', 'red', is_bold=True)}  ")
     # Of one that is broken the call has told more than is known without it.
-    told = "" if trial.program.trouble is AgentTrouble.BROKEN else _told(trial.program, texts)
+    told = "" if trial.program.trouble is AgentTrouble.BROKEN else trouble_words(trial.program, texts)
     for line in (*told.splitlines(), *texts.say(trial.detail).splitlines()):
         say(line, "      ")
     if advice := _advice(trial, texts):
@@ -158,11 +140,3 @@ def _advice(trial: Trial, texts: Texts) -> str | None:
     if is_auth and program.missing_variable:
         return texts("agents.set_variable", variable=program.missing_variable)
     return program.mending or (program.known.log_in if program.known and is_auth else None)
-
-
-def _told(program: AgentProgram, texts: Texts) -> str:
-    """Say what is known to be wrong with an agent, without being called."""
-    if program.trouble is None:
-        return ""
-    roles = ", ".join(program.roles) or program.kind
-    return texts(f"check.agent.{program.trouble}", roles=roles, program=program.program, kind=program.kind)

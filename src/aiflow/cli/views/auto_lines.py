@@ -181,7 +181,7 @@ def _awaited(status: AutoStatus, texts: Texts) -> str:
         title = texts.message(cause, {}).title
         until = moment_text(status.waits_until) if status.waits_until else None
         return texts("auto.waits.until", cause=title, until=until) if until else texts("auto.waits.for", cause=title)
-    return texts("auto.waits.run", holder=cause)
+    return texts("auto.waits.turn" if status.is_turn else "auto.waits.run", holder=cause)
 
 
 def limits_text(limits: Limits, texts: Texts, session: AutoSession | None = None) -> str:

@@ -20,7 +20,8 @@ SHOWN = 20
 
 def show_next(session: CliSession, answer: NextAnswer, *, is_short: bool) -> None:
     """Show what is selected, and what is not because it is at work or waits for the person who asks."""
-    _show_selection(session, answer.selection, is_short=is_short)
+    _show_continued(session, answer)
+    _show_selection(session, answer.selection, is_short=is_short, is_behind=bool(answer.continued))
     show_warnings(session, answer.warnings)
     for request_id in answer.running:
         is_cut = request_id in answer.interrupted
@@ -30,17 +31,26 @@ def show_next(session: CliSession, answer: NextAnswer, *, is_short: bool) -> Non
         click.echo(session.texts("next.waiting", count=answer.waiting))
 
 
-def _show_selection(session: CliSession, selection: Selection, *, is_short: bool) -> None:
+def _show_continued(session: CliSession, answer: NextAnswer) -> None:
+    """Name what the next auto-run goes on with first, in that order."""
+    for place, request in enumerate(answer.continued):
+        facts = {"request_id": request.id, "priority": request.priority, "title": clean(request.title)}
+        heading(session.texts("next.then" if place else "next.chosen", **facts))
+        say(session.texts("next.continued"), "  ")
+
+
+def _show_selection(session: CliSession, selection: Selection, *, is_short: bool, is_behind: bool) -> None:
     texts = session.texts
     chosen = selection.next
     if chosen is None:
-        heading(texts("next.none"))
+        heading(texts("next.none_else" if is_behind else "next.none"))
         if selection.total == 0:
             click.echo("  " + texts("list.empty"))
         else:
             say(texts("next.none_ready" if selection.ready == 0 else "next.none_hint"), "  ")
     else:
-        heading(texts("next.chosen", request_id=chosen.id, priority=chosen.priority, title=clean(chosen.title)))
+        facts = {"request_id": chosen.id, "priority": chosen.priority, "title": clean(chosen.title)}
+        heading(texts("next.then" if is_behind else "next.chosen", **facts))
         click.echo("  " + clean(chosen.where))
     counts = {"total": selection.total, "ready": selection.ready, "runnable": len(selection.runnable)}
     click.echo(texts("next.stats", **counts))

@@ -8,7 +8,7 @@ import click
 
 from aiflow.cli.terminal.render import say, table, with_age
 from aiflow.domain.backlog.explanation import stopped_for
-from aiflow.domain.backlog.selection import lock_barrier
+from aiflow.domain.backlog.selection import is_left, lock_barrier
 from aiflow.domain.reasons import BY_HAND
 from aiflow.domain.request import RequestStatus
 from aiflow.domain.run_summary import LOST
@@ -59,12 +59,17 @@ def _notes(session: CliSession, backlog: Backlog, selection: Selection) -> dict[
     notes = {
         excluded.where: _note(excluded.barrier, texts) for excluded in selection.excluded if excluded.invalid is None
     }
-    for place, request in enumerate(selection.runnable):
+    continued = session.continued_first(backlog) if is_left(backlog) else ()
+    for place, request in enumerate(selection.runnable, len(continued)):
         where = texts("list.next") if place == 0 else texts("list.place", place=place + 1)
         notes[request.where] = f"{where} ({notes[request.where]})" if request.where in notes else where
     for request in backlog.requests:
         if request.status is not RequestStatus.READY:
             notes[request.where] = _standing(session, request, backlog)
+    cut_off = [each for each in continued if each.id not in backlog.interrupted]
+    for request in cut_off:
+        run = backlog.runs[request.id]
+        notes[request.where] = with_age(texts("note.continued"), run.changed_at, session.now(), texts)
     return notes
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.cli.terminal.lines import GREY, Line, LinePart, duration_text, fitted, painted, plain
+from aiflow.cli.terminal.lines import GREY, Line, LinePart, duration_text, fitted, moment_text, painted, plain
 from aiflow.cli.terminal.render import ago, is_terminal, terminal_width
 from aiflow.cli.views.auto_lines import runs_text, worked
+from aiflow.domain.backlog.selection import describe_holder
 from aiflow.messages.commands import command_line
 from aiflow.usecases.shapes.usage_words import spent_text, usage_text
 
@@ -79,7 +80,11 @@ def _running(session: CliSession, standing: Standing) -> Iterator[Line]:
         if auto.stop_request != "none":
             told.append(texts(f"overview.stop.{auto.stop_request}"))
         yield (INDENT, LinePart(BETWEEN.join(told)))
-    elif not standing.running:
+    for begins in auto.begins:
+        yield (INDENT, LinePart(texts("overview.begins", at=moment_text(begins.at), pid=begins.pid)))
+    if standing.turn is not None:
+        yield (INDENT, LinePart(texts("overview.turn", turn=describe_holder(standing.turn))))
+    elif not standing.running and auto.holder is None and not auto.begins:
         yield (INDENT, LinePart(texts("overview.none"), GREY))
 
 
@@ -113,11 +118,12 @@ def _asked(each: Waiting) -> Iterator[Line]:
 
 def _next(standing: Standing, texts: Texts) -> Iterator[Line]:
     """Name what would be started next, and how many could follow or cannot."""
-    selection = standing.selection
-    for request in selection.runnable[:UPCOMING_SHOWN]:
-        yield (INDENT, LinePart(request.id, "cyan"), LinePart(f"  {request.priority}  {request.title}"))
+    selection, continued = standing.selection, standing.continued
+    for place, request in enumerate((*continued, *selection.runnable)[:UPCOMING_SHOWN]):
+        goes_on = (LinePart(f"  {texts('overview.continued')}", GREY),) if place < len(continued) else ()
+        yield (INDENT, LinePart(request.id, "cyan"), LinePart(f"  {request.priority}  {request.title}"), *goes_on)
     counts = {"total": selection.total, "ready": selection.ready, "runnable": len(selection.runnable)}
-    none = () if selection.runnable else (LinePart(texts("next.none") + "  "),)
+    none = () if selection.runnable or continued else (LinePart(texts("next.none") + "  "),)
     yield (INDENT, *none, LinePart(texts("next.stats", **counts).strip(), GREY))
 
 

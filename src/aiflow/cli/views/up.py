@@ -31,6 +31,10 @@ class UpView:
         """Say that another project has the usual port."""
         self._say("up.port_taken", wanted=wanted, port=taken, root=root)
 
+    def show_no_names(self, host: str) -> None:
+        """Say that other devices reach the server, and that it answers none of them yet."""
+        self._say("up.no_names", host=host)
+
     def show_ready(self, url: str, base_branch: str) -> None:
         """Say where the server is, and what it merges into."""
         self._say("up.ready", url=url)

@@ -108,8 +108,8 @@ def _headline(session: CliSession, why: WhyAnswer) -> str:
         return texts("why.next" if why.place == 1 else "why.place", place=why.place, **facts)
     if LOST_RUN in first.barriers:
         return texts("why.stopped", **facts)
-    if why.is_interrupted:
-        return texts("why.interrupted", **facts)
+    if why.is_interrupted or why.is_continued:
+        return texts("why.interrupted" if why.is_interrupted else "why.continued", **facts)
     if request.status in (RequestStatus.DONE, RequestStatus.ARCHIVED, RequestStatus.RUNNING):
         return texts(f"why.{request.status}", **facts)
     return texts("why.stopped", **facts)

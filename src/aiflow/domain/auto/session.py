@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from aiflow.domain.agents.usage import Usage
-from aiflow.domain.auto.stopping import CUT_OFF, Limits, StopRequest
+from aiflow.domain.auto.stopping import Limits, StopRequest
 from aiflow.domain.lifecycle import (
     AUTO_RUN_TRANSITIONS,
     AutoRunEvent,
@@ -16,7 +16,7 @@ from aiflow.domain.lifecycle import (
     advance,
     outcome_of,
 )
-from aiflow.domain.run_summary import LOST
+from aiflow.domain.run_summary import CUT_OFF, LOST
 
 # In these states a process is at work: a session that was left in one of them was interrupted (AUT-4).
 WORKING_STATES = frozenset(state for state, event in AUTO_RUN_TRANSITIONS if event is AutoRunEvent.STOPPED)
@@ -112,7 +112,8 @@ class Upcoming:
 class AutoStatus:
     """What auto-run does at this moment, for whoever watches: what runs, what comes next, whom it waits for.
 
-    `runnable` is how many could run besides, `upcoming` the first of them.
+    `runnable` is how many could run besides, `upcoming` the first of them. Where `is_turn`, whom it waits for has not
+    started anything yet.
     `interrupted` is what an earlier process of this session left (AUT-4), told once at the start.
     """
 
@@ -121,6 +122,7 @@ class AutoStatus:
     upcoming: tuple[Upcoming, ...] = ()
     runnable: int = 0
     waits_for: str | None = None
+    is_turn: bool = False
     waits_until: datetime | None = None
     interrupted: tuple[Upcoming, ...] = ()
 

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
     from aiflow.domain.auto.summary import AutoReport, Waiting
     from aiflow.domain.backlog.selection import Selection
+    from aiflow.domain.lock import Lock
+    from aiflow.domain.request import Request
     from aiflow.domain.run_summary import TaskRef
 
 
@@ -47,19 +49,29 @@ class SpentLately(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """What a look in passing shows: what runs, how many requests wait for a person, what is next, and auto-run."""
+    """What a look in passing shows: what runs, how many requests wait for a person, what is next, and auto-run.
+
+    `continued` is what the next start goes on with first; of that, `goes_on` stopped and needs nobody.
+    """
 
     running: tuple[AtWork, ...]
     waiting: int
     selection: Selection
     auto: AutoReport
+    continued: tuple[Request, ...] = ()
+    goes_on: frozenset[str] = frozenset()
 
 
 class Standing(NamedTuple):
-    """Everything that one screen shows."""
+    """Everything that one screen shows.
+
+    `continued` is what the next auto-run goes on with before it selects, `turn` is of whoever is about to start a run.
+    """
 
     running: tuple[AtWork, ...]
     waiting: tuple[Waiting, ...]
     selection: Selection
     auto: AutoReport
     spent: SpentLately
+    continued: tuple[Request, ...] = ()
+    turn: Lock | None = None

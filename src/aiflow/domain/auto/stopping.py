@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.agents.ceilings import Ceiling, Ceilings, reached
 from aiflow.domain.health import Health
-from aiflow.domain.run_summary import LOST
+from aiflow.domain.run_summary import CUT_OFF, LOST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 MOST_RUNS_EACH = 3
 
 
-# Its terminal was closed, or the machine went down: what it was at is continued by the next one (AUT-4).
-CUT_OFF = "AUTO_CUT_OFF"
 # Nothing is wrong with the request: whatever is started next would meet the same (RUN-13).
 AGENT_UNUSABLE = frozenset({"AGENT_AUTH_REQUIRED", "AGENT_NOT_FOUND", "AGENT_QUOTA", "AGENT_SANDBOX_MISSING"})
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.auto.stopping import StopRequest
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from aiflow.domain.auto.session import AutoSession, Upcoming
     from aiflow.domain.health import Finding
     from aiflow.domain.lock import Lock
@@ -50,12 +52,20 @@ class Summary:
     facts: tuple[tuple[str, str], ...] = ()
 
 
+class Beginning(NamedTuple):
+    """An auto-run that waits for its time (`auto --at`), and the process that waits."""
+
+    at: datetime
+    pid: int
+
+
 @dataclass(frozen=True, slots=True)
 class AutoReport:
     """How it is with the auto-run of a checkout, for whoever looks in from outside.
 
     `holder` is the lock of the process that is at work, `at_work` that of the run it is at. `session` is what was
-    recorded last: what it did so far, or how the one before it ended. `summary` is that for a person to read.
+    recorded last: what it did so far, or how the one before it ended. `summary` is that for a person to read. `begins`
+    are those that wait for their time.
     """
 
     holder: Lock | None = None
@@ -63,6 +73,7 @@ class AutoReport:
     session: AutoSession | None = None
     stop_request: StopRequest = StopRequest.NONE
     summary: Summary | None = None
+    begins: tuple[Beginning, ...] = ()
 
     @property
     def is_on(self) -> bool:

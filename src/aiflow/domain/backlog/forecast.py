@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aiflow.domain.backlog.selection import Backlog, Exclusion, find_barrier, find_barriers, queue_order, select_next
@@ -53,7 +53,7 @@ def positions(backlog: Backlog, selection: Selection) -> dict[RequestId, int]:
     free = backlog
     if backlog.dead_locks:
         held = {name: lock for name, lock in backlog.locks.items() if name not in backlog.dead_locks}
-        free = replace(backlog, locks=held, dead_locks=frozenset())
+        free = backlog._replace(locks=held, dead_locks=frozenset())
     kept = [
         free.by_id[each.request_id]
         for each in selection.excluded
@@ -152,4 +152,4 @@ def _as_if_done(backlog: Backlog, ids: set[RequestId]) -> Backlog:
     requests = tuple(
         request._replace(status=RequestStatus.DONE) if request.id in ids else request for request in backlog.requests
     )
-    return replace(backlog, requests=requests, queue_lock=None)
+    return backlog._replace(requests=requests, queue_lock=None)

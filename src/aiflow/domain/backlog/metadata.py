@@ -5,9 +5,8 @@ One reader per key; whoever reads or sets a value uses it, so there is one rule 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aiflow.domain.request import (
     DEFAULT_PRIORITY,
@@ -193,8 +192,7 @@ class _Any(Enum):
 ANY = _Any.ANY
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A new value for a key; with `expected`, only if the key still says that (REQ-3)."""
 
     new: Value

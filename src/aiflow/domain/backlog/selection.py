@@ -6,12 +6,13 @@ Pure: the same backlog always gives the same answer. The barriers found here are
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.backlog.dependencies import find_cycles
 from aiflow.domain.request import InvalidRequest, Priority, Request, RequestId, RequestStatus
+from aiflow.domain.run_summary import CUT_OFF
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,14 +42,13 @@ class Exclusion(NamedTuple):
     invalid: InvalidRequest | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)  # nobody compares two, and that takes a millisecond of each start
-class Backlog:
-    """Everything selection looks at, as one value."""
+class _Parts(NamedTuple):
+    """What a backlog is made of; no data class, for to import that takes several milliseconds of each start."""
 
     requests: tuple[Request, ...] = ()
     invalid: tuple[InvalidRequest, ...] = ()
-    runs: Mapping[RequestId, RunSummary] = field(default_factory=dict)
-    locks: Mapping[RequestId, Lock] = field(default_factory=dict)
+    runs: Mapping[RequestId, RunSummary] = MappingProxyType({})
+    locks: Mapping[RequestId, Lock] = MappingProxyType({})
     queue_lock: Lock | None = None
     # Requests whose run was interrupted, where somebody has looked: nobody works on them, whatever their lock says.
     interrupted: frozenset[RequestId] = frozenset()
@@ -58,6 +58,12 @@ class Backlog:
     drafted: frozenset[RequestId] = frozenset()
     # Requests whose lock is a dead holder's, where somebody has looked: the next start reclaims it.
     dead_locks: frozenset[RequestId] = frozenset()
+    # The turn of whoever is about to start something here, where somebody has looked and its holder lives.
+    turn: Lock | None = None
+
+
+class Backlog(_Parts):
+    """Everything selection looks at, as one value."""
 
     @cached_property
     def by_id(self) -> Mapping[RequestId, Request]:
@@ -174,6 +180,29 @@ def queue_barrier(backlog: Backlog) -> Barrier | None:
     """Return what is shown of every runnable request while an auto-run holds the queue (D59 §7)."""
     lock = backlog.queue_lock
     return Barrier("QUEUE_LOCKED", (("holder", describe_holder(lock)),)) if lock is not None else None
+
+
+def turn_barrier(backlog: Backlog) -> Barrier | None:
+    """Return what is shown while somebody is about to start something here: whatever else is started waits for it."""
+    lock = backlog.turn
+    return Barrier("RUN_IN_PROGRESS", (("turn", describe_holder(lock)),)) if lock is not None else None
+
+
+def interrupted_in_order(backlog: Backlog) -> list[RequestId]:
+    """Return what was interrupted in the order in which it is recovered: by the ids of the runs (RUN-11)."""
+    runs = backlog.runs
+    return sorted(backlog.interrupted, key=lambda each: (runs[each].run_id if each in runs else "", each))
+
+
+def cut_off_in_order(backlog: Backlog) -> list[tuple[RequestId, str]]:
+    """Return the requests and runs that an auto-run was at when its terminal was closed, oldest first (AUT-4)."""
+    cut = [(run.run_id, name) for name, run in backlog.runs.items() if run.reason_code == CUT_OFF]
+    return [(name, run_id) for run_id, name in sorted(cut)]
+
+
+def is_left(backlog: Backlog) -> bool:
+    """Tell whether there is anything with which an auto-run might go on before it selects."""
+    return bool(backlog.interrupted or cut_off_in_order(backlog))
 
 
 def _exclude_invalid(backlog: Backlog) -> Iterator[Exclusion]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import ActivityKind, Actor
 from aiflow.domain.auto.asleep import SLEPT
-from aiflow.domain.auto.stopping import CUT_OFF
 from aiflow.domain.lifecycle import AutoRunEvent
 from aiflow.domain.morning.night import GapKind, Lull
 from aiflow.domain.request import parse_instant
+from aiflow.domain.run_summary import CUT_OFF
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

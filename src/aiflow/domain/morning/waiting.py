@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
-
-from aiflow.domain.lifecycle import RunState
-from aiflow.domain.reasons import WayOn, way_on
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -14,19 +10,11 @@ if TYPE_CHECKING:
     from aiflow.domain.morning.excerpt import Excerpt
     from aiflow.domain.morning.unblocking import Unblocks
     from aiflow.domain.next_action import NextAction
-    from aiflow.domain.run_summary import RunSummary
     from aiflow.domain.runs.worktree import FileDiff
+    from aiflow.domain.wait_kind import WaitKind
 
 FILES_SHOWN = 6
 AWAITING = "AWAITING_ACCEPTANCE"
-
-
-class WaitKind(StrEnum):
-    """For what a request waits, in the order in which it is shown."""
-
-    QUESTION = "question"
-    STOPPED = "stopped"
-    ACCEPTANCE = "acceptance"
 
 
 class DiffStat(NamedTuple):
@@ -96,16 +84,6 @@ class WaitingList(NamedTuple):
     def more(self) -> int:
         """How many are only counted."""
         return self.total - len(self.items)
-
-
-def kind_of(latest: RunSummary | None) -> WaitKind:
-    """Tell for what a request waits from the run that speaks for it."""
-    if latest is None or latest.is_active:
-        return WaitKind.STOPPED
-    if latest.state is RunState.DONE:
-        return WaitKind.ACCEPTANCE
-    is_asked = latest.reason_code is not None and way_on(latest.reason_code, latest.cause) is WayOn.ANSWER
-    return WaitKind.QUESTION if is_asked and latest.is_waiting else WaitKind.STOPPED
 
 
 def stat_of(files: tuple[FileDiff, ...] | None) -> DiffStat:

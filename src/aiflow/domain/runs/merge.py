@@ -45,7 +45,7 @@ class Merge:
 
     `base` and `tip` are the commits the two branches stood at; `paths` is what the run changed since they parted.
     `commit` is the merge commit; None if there is nothing to merge (the base has the work already), or if `conflicts`
-    names files that both changed.
+    names files that both changed. `ignores_case` says that the checkout does not tell the case of names apart.
     """
 
     base: str
@@ -53,6 +53,7 @@ class Merge:
     paths: tuple[str, ...] = ()
     commit: str | None = None
     conflicts: tuple[str, ...] = ()
+    ignores_case: bool = False
 
 
 @dataclass(frozen=True, slots=True)

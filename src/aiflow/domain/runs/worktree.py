@@ -21,6 +21,7 @@ class Place:
 FILL_SUBMODULES = "git submodule update --init --recursive"
 # What no run may change or bring (REQ-8): changes below these folders are put back.
 OWN_FOLDERS = ("runs", ".aiflow")
+_IN_ANY_CASE = (".aiflow", ".git")
 
 
 def refused_folders(requests_dir: str) -> tuple[str, ...]:
@@ -28,9 +29,23 @@ def refused_folders(requests_dir: str) -> tuple[str, ...]:
     return (requests_dir, *OWN_FOLDERS)
 
 
-def is_refused(path: str, folders: tuple[str, ...]) -> bool:
-    """Tell whether a path, as git writes it, is in one of these folders."""
-    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+def is_refused(path: str, folders: tuple[str, ...], *, ignores_case: bool = False) -> bool:
+    """Tell whether a path, as git writes it, is in one of these folders, or where aiflow or git keep their own."""
+    return refused_top(path, folders, ignores_case=ignores_case) is not None
+
+
+def refused_top(path: str, folders: tuple[str, ...], *, ignores_case: bool = False) -> str | None:
+    """Return the refused folder that a path is in, spelt as the path spells it; None if it is in none.
+
+    Where the file system does not tell case apart (`ignores_case`), another spelling is the same folder. Of what must
+    not come to any machine at all no spelling is taken.
+    """
+    for folder in (*folders, *_IN_ANY_CASE):
+        top = "/".join(path.split("/")[: folder.count("/") + 1])
+        is_loose = ignores_case or folder in _IN_ANY_CASE
+        if top == folder or (is_loose and top.casefold() == folder.casefold()):
+            return top
+    return None
 
 
 @dataclass(frozen=True, slots=True)

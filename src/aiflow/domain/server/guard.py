@@ -86,6 +86,11 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def near_host(host: str) -> str:
+    """Return the name by which this machine reaches a server that listens on a host; all addresses are none of them."""
+    return {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host.strip("[]"), _bracketed(host))  # noqa: S104 - compared
+
+
 def far_address(url: str, hosts: tuple[str, ...], port: int) -> str:
     """Return the address by which other devices reach a server: its first further name (`server.hosts`), if any."""
     if not hosts:

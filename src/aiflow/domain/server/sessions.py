@@ -41,10 +41,11 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A one-time code that was given out, by its hash."""
+    """A one-time code that was given out, by its hash; `until` is its end by a clock that nobody can set."""
 
     key: str
     expires_at: datetime
+    until: float
 
 
 def clean_name(name: str, default: str) -> str:

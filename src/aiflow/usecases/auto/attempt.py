@@ -10,6 +10,7 @@ from aiflow.domain.agents.usage import Usage
 from aiflow.domain.auto.session import RunEnded, never_again, record_end, record_failed_start
 from aiflow.domain.backlog.selection import describe_holder
 from aiflow.domain.lifecycle import AutoRunEvent, RunState
+from aiflow.domain.lock import LockType
 from aiflow.domain.request import RequestId
 from aiflow.domain.run_summary import LOST
 from aiflow.errors import AiflowError
@@ -124,7 +125,8 @@ def wait_for_lock(shift: Shift) -> None:
     """Wait until nobody else runs in this checkout (LCK-7), or there is a reason to stop."""
     holder = occupant(shift.engine)
     waits_for = describe_holder(holder) if holder else None
-    shift.move(AutoRunEvent.WAIT_BEGAN, running=None, waits_for=waits_for)
+    is_turn = holder is not None and holder.lock_type is LockType.TURN
+    shift.move(AutoRunEvent.WAIT_BEGAN, running=None, waits_for=waits_for, is_turn=is_turn)
     wait_until_free(shift.engine, lambda: shift.why_stop() is not None)
     shift.facts = None
     shift.move(AutoRunEvent.WAIT_ENDED, waits_for=None)

@@ -17,15 +17,16 @@ LOOK_SECONDS = 0.5
 
 
 def wait_for_start(engine: Engine, at: datetime, is_enough: Callable[[], bool]) -> bool:
-    """Wait until a time by the clock, holding nothing meanwhile; False if the person lost patience.
+    """Wait until a time by the clock, holding nothing meanwhile; False if the person lost patience, or called it off.
 
     What the doctor would refuse then is refused at once.
     """
     failed = [finding for finding in check_quick(engine)[1] if finding.health is Health.FAIL]
     if failed:
         raise unhealthy(engine, failed)
-    while engine.time.now() < at:
-        if is_enough():
-            return False
-        engine.time.sleep(LOOK_SECONDS)
-    return not is_enough()
+    with engine.control.beginning_at(at) as is_called_off:
+        while engine.time.now() < at:
+            if is_enough() or is_called_off():
+                return False
+            engine.time.sleep(LOOK_SECONDS)
+        return not is_enough() and not is_called_off()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import About, Actor, recovered
 from aiflow.domain.auto.session import AutoSession, RunEnded, Started, Upcoming, carry_on, record_end
-from aiflow.domain.auto.stopping import CUT_OFF
+from aiflow.domain.backlog.selection import cut_off_in_order, interrupted_in_order
 from aiflow.domain.request import RequestId
 from aiflow.errors import AiflowError
 from aiflow.usecases.auto.attempt import attempt, ended_of, wait_for_lock
@@ -22,9 +22,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.domain.backlog.selection import Backlog
+    from aiflow.domain.request import Request
     from aiflow.domain.run_summary import RunSummary
     from aiflow.domain.runs.run import Run
     from aiflow.usecases.auto.shift import Shift
+    from aiflow.usecases.engine import Engine
+
+# Nobody asks for anything: a run that had to be left goes on where it was.
+_GO_ON = ResumeWish(is_delivery=True)
 
 
 def take_up(last: AutoSession | None, now: datetime) -> AutoSession:
@@ -38,7 +43,7 @@ def find_interrupted(shift: Shift, last: AutoSession | None) -> Backlog:
     """Find what was interrupted: the request that the session had begun, and every run that nobody works on."""
     backlog = with_interrupted(read_backlog(shift.engine.backlog), shift.engine.locks)
     begun = [shift.session.current.request_id] if shift.session.current else []
-    left = dict.fromkeys((*begun, *_in_order(backlog)))
+    left = dict.fromkeys((*begun, *interrupted_in_order(backlog)))
     titles = {request.id: request.title for request in backlog.requests}
     shift.interrupted = tuple(Upcoming(each, titles.get(RequestId(each), ""), each in backlog.lost) for each in left)
     if last is not None and last.is_interrupted:
@@ -98,37 +103,54 @@ def go_on_with_left(shift: Shift, backlog: Backlog) -> str | None:
     One that cannot by itself, because a person changed something meanwhile, waits for that person, and nobody with it.
     """
     engine = shift.engine
-    for run in (*shift.terms.left(), *_cut_off(shift, backlog)):
+    for run in (*shift.terms.left(), *_cut_off(engine, backlog)):
         if not run.may_call_again(engine.limits):
             give_up(engine, run)
-            continue
-        wish = ResumeWish(is_delivery=True)
-        try:
-            decide(engine, run, wish)
-        except AiflowError:
+        if not _may_go_on(engine, run):
             continue
         if occupant(engine):
             wait_for_lock(shift)
         started = _taken_up(shift, RequestId(run.request_id), run.run_id)
-        reason = shift.why_stop() or attempt(shift, started, run.title, partial(resume_run, engine, run, wish))
+        reason = shift.why_stop() or attempt(shift, started, run.title, partial(resume_run, engine, run, _GO_ON))
         if reason is not None:
             return reason
     return None
 
 
-def _cut_off(shift: Shift, backlog: Backlog) -> list[Run]:
+def _cut_off(engine: Engine, backlog: Backlog) -> list[Run]:
     """Return the runs that an auto-run was at when its terminal was closed, oldest first (AUT-4)."""
-    cut = sorted((run.run_id, request_id) for request_id, run in backlog.runs.items() if run.reason_code == CUT_OFF)
-    loaded = (shift.engine.runs.load(request_id, run_id) for run_id, request_id in cut)
+    loaded = (engine.runs.load(request_id, run_id) for request_id, run_id in cut_off_in_order(backlog))
     return [run for run in loaded if run is not None]
 
 
 def to_recover(shift: Shift, backlog: Backlog) -> list[RequestId]:
     """Return the requests on which somebody worked and nobody does, without those that cannot be helped."""
-    return [request_id for request_id in _in_order(backlog) if request_id not in shift.session.not_again]
+    return _recoverable(shift.session, backlog)
 
 
-def _in_order(backlog: Backlog) -> list[RequestId]:
-    """Return what was interrupted by the ids of the runs."""
-    runs = backlog.runs
-    return sorted(backlog.interrupted, key=lambda each: (runs[each].run_id if each in runs else "", each))
+def _recoverable(session: AutoSession, backlog: Backlog) -> list[RequestId]:
+    return [request_id for request_id in interrupted_in_order(backlog) if request_id not in session.not_again]
+
+
+def continued_first(engine: Engine, backlog: Backlog, last: AutoSession | None) -> tuple[Request, ...]:
+    """Return whose runs the next auto-run goes on with before it selects anything, in that order (SEL-7).
+
+    What was lost, or had ended, is only set right by it, and not run.
+    """
+    session = take_up(last, engine.time.now())
+    active = {name for name, run in backlog.runs.items() if run.is_active} | backlog.drafted
+    recovered = [name for name in _recoverable(session, backlog) if name in active]
+    is_idle = backlog.queue_lock is None  # one that is at work has looked for these at its start
+    cut_off = [RequestId(run.request_id) for run in _cut_off(engine, backlog) if is_idle and _may_go_on(engine, run)]
+    return tuple(backlog.by_id[name] for name in dict.fromkeys((*recovered, *cut_off)) if name in backlog.by_id)
+
+
+def _may_go_on(engine: Engine, run: Run) -> bool:
+    """Tell whether a run that had to be left is continued without a person."""
+    if not run.may_call_again(engine.limits):
+        return False
+    try:
+        decide(engine, run, _GO_ON)
+    except AiflowError:
+        return False
+    return True

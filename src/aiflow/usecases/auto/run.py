@@ -194,7 +194,7 @@ def _look(shift: Shift) -> _Look:
     engine, session = shift.engine, shift.session
     reclaim_locks(engine)
     # That we hold the queue keeps nobody from being selected by us.
-    backlog = replace(read_backlog(engine.backlog, with_all_runs=False), queue_lock=None)
+    backlog = read_backlog(engine.backlog, with_all_runs=False)._replace(queue_lock=None)
     selection = select_next(backlog)
     not_again = barred(session, backlog.runs)
     runnable = tuple(request for request in selection.runnable if request.id not in not_again)

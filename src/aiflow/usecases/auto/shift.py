@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.auto.asleep import SLEPT, ClockReading, slept_between
 from aiflow.domain.auto.session import AutoStatus, Upcoming, moved
-from aiflow.domain.auto.stopping import CUT_OFF, StopRequest, minutes_left, strongest, why_stop
+from aiflow.domain.auto.stopping import StopRequest, minutes_left, strongest, why_stop
 from aiflow.domain.health import Health
 from aiflow.domain.lifecycle import AutoRunEvent, AutoRunState
+from aiflow.domain.run_summary import CUT_OFF
 from aiflow.errors import AiflowError, ConflictError
 from aiflow.usecases.engine import Ground
 from aiflow.usecases.health.check_health import check_quick

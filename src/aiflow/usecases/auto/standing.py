@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from aiflow.domain.auto.standing import AtWork, Glance, Progress, SpentLately, Standing
 from aiflow.domain.backlog.selection import select_next
 from aiflow.domain.lock import LockType
+from aiflow.domain.request import RequestId
 from aiflow.domain.run_summary import made_at
+from aiflow.usecases.auto.recovery import continued_first
 from aiflow.usecases.auto.status import auto_status
 from aiflow.usecases.auto.summary import find_waiting, read_open, waiting_requests
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from aiflow.domain.backlog.board import Board
     from aiflow.domain.backlog.selection import Backlog
     from aiflow.domain.run_summary import RunRecord
     from aiflow.domain.runs.run import Run
@@ -35,32 +37,43 @@ def look_around(engine: Engine, records: AutoRecords, texts: Texts) -> Standing:
     seen = glance(engine, records, backlog)
     return Standing(
         seen.running,
-        tuple(find_waiting(engine, backlog, texts)),
+        tuple(each for each in find_waiting(engine, backlog, texts) if each.request_id not in seen.goes_on),
         seen.selection,
         seen.auto,
         _spent(engine, engine.time.now() - timedelta(days=COST_DAYS)),
+        seen.continued,
+        backlog.turn,
     )
 
 
-def glance(engine: Engine, records: AutoRecords, backlog: Backlog) -> Glance:
-    """Look at what stands around every page: what runs, how many wait, what is next, auto-run."""
+def glance(engine: Engine, records: AutoRecords, backlog: Backlog, board: Board | None = None) -> Glance:
+    """Look at what stands around every page: what runs, how many wait, what is next, auto-run.
+
+    With a board of that backlog, what is known of it is not worked out again.
+    """
     auto = auto_status(engine, records)
+    backlog = backlog._replace(queue_lock=auto.holder) if auto.holder or backlog.queue_lock else backlog
+    continued = continued_first(engine, backlog, auto.session)
+    goes_on = frozenset(str(request.id) for request in continued if request.id not in backlog.interrupted)
+    waiting = board.waiting if board else [request.id for request, _, _ in waiting_requests(backlog)]
     return Glance(
-        tuple(_at_work(engine, backlog)),
-        sum(1 for _ in waiting_requests(backlog)),
-        select_next(replace(backlog, queue_lock=auto.holder)),
+        tuple(at_work(engine, backlog)),
+        sum(name not in goes_on for name in waiting),
+        board.selection if board else select_next(backlog),
         auto,
+        continued,
+        goes_on,
     )
 
 
-def _at_work(engine: Engine, backlog: Backlog) -> Iterator[AtWork]:
+def at_work(engine: Engine, backlog: Backlog) -> Iterator[AtWork]:
     """Yield what living processes hold."""
-    titles = {str(request.id): request.title for request in backlog.requests}
     for status in engine.locks.survey():
         lock = status.lock
         if lock.lock_type is LockType.REQUEST and lock.request_id and not status.verdict.is_stale:
             run = engine.runs.load(lock.request_id, lock.run_id) if lock.run_id else None
-            title = titles.get(lock.request_id) or (run.title if run else "")
+            request = backlog.by_id.get(RequestId(lock.request_id))
+            title = (request.title if request else "") or (run.title if run else "")
             progress = _progress(run) if run else None
             yield AtWork(lock.request_id, title, lock.run_id, lock.created_at, lock.pid, lock.host, progress)
 

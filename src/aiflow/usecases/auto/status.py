@@ -25,4 +25,5 @@ def auto_status(engine: Engine, records: AutoRecords, texts: Texts | None = None
         session,
         engine.control.stop_asked() if holder else StopRequest.NONE,
         summarize(engine, session, texts) if session is not None and texts is not None else None,
+        engine.control.beginnings(),
     )

@@ -6,21 +6,30 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import About, Actor, decided
 from aiflow.domain.backlog.selection import describe_holder
-from aiflow.domain.lock import LockType
+from aiflow.domain.lock import Lock, LockType
 from aiflow.domain.next_action import ActionKind, NextAction
 from aiflow.errors import ConflictError
 
 if TYPE_CHECKING:
     from aiflow.domain.auto.stopping import StopRequest
-    from aiflow.domain.lock import Lock
+    from aiflow.domain.auto.summary import Beginning
     from aiflow.usecases.engine import Engine
 
 
 class StopAsked(NamedTuple):
-    """Who was asked: the auto-run by its lock, and the run it is at, if it is at one."""
+    """Who was asked: the auto-run by its lock, and the run it is at, if it is at one.
+
+    One that only waited for its time has no lock, and is called off: then `auto` names its process.
+    """
 
     auto: Lock
     run: Lock | None
+    called_off: tuple[Beginning, ...] = ()
+
+
+def stop_or_call_off(engine: Engine, wish: StopRequest) -> StopAsked:
+    """Ask the auto-run of this checkout to stop; if none is at work, those that wait for their time do not begin."""
+    return ask_to_stop(engine, wish) if working_auto(engine) else _call_off(engine, wish)
 
 
 def ask_to_stop(engine: Engine, wish: StopRequest) -> StopAsked:
@@ -34,6 +43,17 @@ def ask_to_stop(engine: Engine, wish: StopRequest) -> StopAsked:
     engine.journal.append(decided(now, Actor.PERSON, about, "AUTO_STOPPED_BY_PERSON", **data))
     engine.control.ask_stop(wish)
     return StopAsked(auto, run)
+
+
+def _call_off(engine: Engine, wish: StopRequest) -> StopAsked:
+    """Let no auto-run begin that waits for its time, or refuse if none does."""
+    found = engine.control.call_off()
+    if not found:
+        raise ConflictError(reason_code="AUTO_NOT_RUNNING")
+    for each in found:
+        data = {"asked": "stop", "when": wish.value, "pid": each.pid, "begins": each.at.isoformat()}
+        engine.journal.append(decided(engine.time.now(), Actor.PERSON, About(), "AUTO_STOPPED_BY_PERSON", **data))
+    return StopAsked(Lock(LockType.QUEUE, pid=found[0].pid), None, found)
 
 
 def has_ended(engine: Engine, auto: Lock) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.auto.session import Upcoming
@@ -86,9 +85,9 @@ def _is_done(backlog: Backlog, result: Result) -> bool:
 
 def read_open(engine: Engine) -> Backlog:
     """Read the backlog with the runs of what is still open; those of the rest have nothing to say here."""
-    backlog = replace(read_backlog(engine.backlog, with_all_runs=False), queue_lock=None)
-    at_rest = engine.runs.latest([request.id for request in backlog.requests if request.status in _AT_REST])
-    return with_interrupted(replace(backlog, runs={**backlog.runs, **at_rest}), engine.locks)
+    backlog = read_backlog(engine.backlog, with_all_runs=False)._replace(queue_lock=None)
+    at_rest = engine.backlog.runs.latest([request.id for request in backlog.requests if request.status in _AT_REST])
+    return with_interrupted(backlog._replace(runs={**backlog.runs, **at_rest}), engine.locks)
 
 
 def waiting_requests(backlog: Backlog) -> Iterator[tuple[Request, RunSummary | None, str]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiflow.domain.backlog.selection import Selection, select_next
+from aiflow.domain.backlog.selection import Selection, is_left, select_next, turn_barrier
 from aiflow.domain.request import RequestStatus
 from aiflow.usecases.read_backlog import read_backlog, with_interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from aiflow.domain.backlog.selection import Barrier
+    from aiflow.domain.backlog.selection import Backlog, Barrier
     from aiflow.domain.request import Request, RequestId
     from aiflow.ports import Locks
     from aiflow.usecases.read_backlog import BacklogSources
@@ -26,6 +26,15 @@ class NextAnswer(NamedTuple):
     lost: frozenset[RequestId] = frozenset()
     waiting: int = 0
     warnings: tuple[Barrier, ...] = ()
+    # Whose runs the next auto-run goes on with before it starts what is selected.
+    continued: tuple[Request, ...] = ()
+
+
+class Besides(NamedTuple):
+    """What only the engine knows: what should be known before a request runs, and what is continued before it."""
+
+    warn: Callable[[Request], tuple[Barrier, ...]] = lambda _request: ()
+    first: Callable[[Backlog], tuple[Request, ...]] = lambda _backlog: ()
 
 
 def next_request(
@@ -34,12 +43,9 @@ def next_request(
     *,
     include_all: bool = False,
     is_brief: bool = False,
-    warn: Callable[[Request], tuple[Barrier, ...]] = lambda _request: (),
+    besides: Besides = Besides(),  # noqa: B008
 ) -> NextAnswer:
-    """Select the next request and, unless in brief, look at what is not selected; locks are judged only if need be.
-
-    `warn` says what keeps a request from nothing and should be known before it runs.
-    """
+    """Select the next request and, unless in brief, look at what is not selected; locks are judged only if need be."""
     backlog = read_backlog(sources, with_all_runs=False)
     if backlog.locks or backlog.queue_lock:  # a start would reclaim those of dead holders: then that is said (SEL-7)
         backlog = with_interrupted(backlog, locks())
@@ -48,11 +54,25 @@ def next_request(
         return answer
     chosen = answer.selection.next
     running = tuple(request.id for request in backlog.requests if request.status is RequestStatus.RUNNING)
-    judged = with_interrupted(backlog, locks()) if running else backlog
+    is_active = any(run.is_active for run in backlog.runs.values())
+    is_judged = running or is_active or sources.locks.turn_holder() is not None
+    judged = (
+        with_interrupted(_with_blocked(sources, backlog), locks()) if is_judged else _with_blocked(sources, backlog)
+    )
+    turn = turn_barrier(judged)
+    continued = besides.first(judged) if is_left(judged) else ()
+    blocked = {request.id for request in backlog.requests if request.status is RequestStatus.BLOCKED}
     return answer._replace(
         running=running,
         interrupted=judged.interrupted,
         lost=judged.lost,
-        waiting=sum(request.status is RequestStatus.BLOCKED for request in backlog.requests),
-        warnings=warn(chosen) if chosen is not None else (),
+        waiting=len(blocked - {request.id for request in continued}),
+        warnings=(*((turn,) if turn else ()), *(besides.warn(chosen) if chosen is not None else ())),
+        continued=continued,
     )
+
+
+def _with_blocked(sources: BacklogSources, backlog: Backlog) -> Backlog:
+    """Add the runs of blocked requests: one that was cut off is among them."""
+    blocked = [request.id for request in backlog.requests if request.status is RequestStatus.BLOCKED]
+    return backlog._replace(runs={**backlog.runs, **sources.runs.latest(blocked)}) if blocked else backlog

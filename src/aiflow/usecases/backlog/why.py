@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.backlog.explanation import Station, explain
-from aiflow.domain.backlog.selection import Backlog, find_barriers, select_next
+from aiflow.domain.backlog.selection import Backlog, find_barriers, is_left, select_next, turn_barrier
 from aiflow.domain.request import RequestStatus
 from aiflow.errors import NotFoundError
 from aiflow.usecases.read_backlog import read_backlog, with_interrupted
@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 
 
 class WhyAnswer(NamedTuple):
-    """The request itself and everything it waits for; its place in line if it is in one, counted from 1."""
+    """The request itself and everything it waits for; its place in line if it is in one, counted from 1.
+
+    One that `is_continued` is no person's: the next auto-run goes on with its run by itself.
+    """
 
     stations: tuple[Station, ...]
     place: int | None = None
     is_interrupted: bool = False
     warnings: tuple[Barrier, ...] = ()
+    is_continued: bool = False
 
     @property
     def first(self) -> Station:
@@ -38,16 +42,28 @@ def explain_request(
     locks: Locks,
     request_id: RequestId,
     warn: Callable[[Request], tuple[Barrier, ...]] = lambda _request: (),
+    first: Callable[[Backlog], tuple[Request, ...]] = lambda _backlog: (),
 ) -> WhyAnswer:
-    """Explain what keeps one request, or raise that there is none; `warn` names what should be known besides."""
+    """Explain what keeps one request, or raise that there is none.
+
+    `warn` names what should be known besides, `first` what is continued before anything is selected.
+    """
     backlog = with_interrupted(read_backlog(sources), locks)
     stations = explain(request_id, backlog)
     if not stations:
         raise NotFoundError(request_id=request_id)
-    first = stations[0].request
-    is_over = first is None or first.status in (RequestStatus.DONE, RequestStatus.ARCHIVED)
-    warnings = () if first is None or is_over else warn(first)
-    return WhyAnswer(stations, _place(stations[0], backlog), request_id in backlog.interrupted, warnings)
+    asked, turn = stations[0].request, turn_barrier(backlog)
+    is_over = asked is None or asked.status in (RequestStatus.DONE, RequestStatus.ARCHIVED)
+    warnings = () if asked is None or is_over else (*((turn,) if turn else ()), *warn(asked))
+    continued = [request.id for request in first(backlog)] if is_left(backlog) else []
+    place = _place(stations[0], backlog)
+    return WhyAnswer(
+        stations,
+        place + len(continued) if place is not None else None,
+        request_id in backlog.interrupted,
+        warnings,
+        is_continued=request_id in continued,
+    )
 
 
 def unmeetable(sources: BacklogSources, request_id: RequestId) -> tuple[Barrier, ...]:

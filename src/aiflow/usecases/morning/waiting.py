@@ -16,8 +16,6 @@ from aiflow.domain.morning.waiting import (
     StoppedWhere,
     WaitingItem,
     WaitingList,
-    WaitKind,
-    kind_of,
     stat_of,
 )
 from aiflow.domain.morning.ways_on import other_ways
@@ -25,12 +23,13 @@ from aiflow.domain.reasons import Category, reason_for
 from aiflow.domain.run_summary import LOST, worked_seconds
 from aiflow.domain.runs.resume import PLANNING
 from aiflow.domain.runs.stopped import as_stopped
+from aiflow.domain.wait_kind import WaitKind, kind_of
 from aiflow.usecases.auto.summary import CUT, read_open, waiting_requests
 from aiflow.usecases.runs.diff import ends_of
 from aiflow.usecases.runs.report import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from datetime import datetime
 
     from aiflow.domain.backlog.selection import Backlog
@@ -64,10 +63,19 @@ class _Found(NamedTuple):
         return self.latest.changed_at if self.latest is not None else self.request.updated_at
 
 
-def tell_waiting(engine: Engine, texts: Texts, backlog: Backlog | None = None, limit: int = SHOWN) -> WaitingList:
-    """Tell what waits for a person, the first so many in full; `backlog` is one that was read already."""
+def tell_waiting(
+    engine: Engine,
+    texts: Texts,
+    backlog: Backlog | None = None,
+    limit: int = SHOWN,
+    goes_on: Collection[str] = (),
+) -> WaitingList:
+    """Tell what waits for a person, the first so many in full; `backlog` is one that was read already.
+
+    What `goes_on` by itself waits for nobody.
+    """
     known = backlog or read_open(engine)
-    found = sorted(_find(known), key=_order)
+    found = sorted((each for each in _find(known) if each.request.id not in goes_on), key=_order)
     shown = [(each, _load(engine, each)) for each in found[:limit]]
     diffs = _diffs(engine, shown)
     dependants = dependants_of(known.requests)

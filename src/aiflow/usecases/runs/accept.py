@@ -17,7 +17,7 @@ from aiflow.errors import BadInputError, ConflictError
 from aiflow.messages.details import words
 from aiflow.usecases.runs import claims
 from aiflow.usecases.runs.ending import record_verdict
-from aiflow.usecases.runs.find import newest_run_id
+from aiflow.usecases.runs.find import newest_run_id, require_request
 from aiflow.usecases.runs.locks import reclaim_locks, take_lock
 from aiflow.usecases.runs.merge import bring_in, discard_merge, put_back, record_moved
 from aiflow.usecases.runs.recover import settle_orphan
@@ -43,6 +43,7 @@ def accept_run(engine: Engine, run: Run) -> Run:
     """
     request_id = RequestId(run.request_id)
     reclaim_locks(engine)
+    require_request(engine, run)
     _decide(engine, run, "accept")
     lease = take_lock(engine, request_id, run.run_id, beside_others=True)
     with holding(engine, lease, run) as work:
@@ -91,6 +92,7 @@ def send_back(engine: Engine, run: Run, comment: str) -> Run:
         raise BadInputError(reason_code="INPUT_INVALID", request_id=run.request_id, detail=detail)
     request_id = RequestId(run.request_id)
     reclaim_locks(engine)
+    require_request(engine, run)
     settle_orphan(engine, request_id)  # its process may have died while it was accepted by itself
     lease = take_lock(engine, request_id, run.run_id, beside_others=True)
     with holding(engine, lease, run) as work:

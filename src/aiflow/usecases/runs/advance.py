@@ -24,6 +24,7 @@ from aiflow.settings.table import LOCAL_STORE
 from aiflow.usecases.runs.call_role import call_role, fail, limit_code, too_large
 from aiflow.usecases.runs.commands import Command, run_command
 from aiflow.usecases.runs.ending import end_run, finish_run
+from aiflow.usecases.runs.obeyed import REFUSED, stop_for
 from aiflow.usecases.runs.work import SECONDS_OVER, LostLockError, Work, failure_for, trailers_of, with_trailers
 
 if TYPE_CHECKING:
@@ -155,8 +156,12 @@ def _passes(work: Work, kind: str, line: str) -> bool:
         if dropped := work.workspace.drop_leftovers(work.run.place):
             log.say(f"[aiflow] put back what the tests changed: {', '.join(dropped)}")
 
-    verdict = run_command(work, Command(line, work.run.place, FAILED_TESTS[kind], "TEST_TIMEOUT"), log, tidy)
-    if verdict.why is not None:
+    verdict = run_command(
+        work, Command(line, work.run.place, FAILED_TESTS[kind], "TEST_TIMEOUT", refused=REFUSED), log, tidy
+    )
+    if verdict.why is not None and verdict.why.reason_code == REFUSED:
+        stop_for(work, verdict.why)
+    elif verdict.why is not None:
         fail(work, Role.IMPLEMENTER, verdict.why)
     return verdict.has_passed
 

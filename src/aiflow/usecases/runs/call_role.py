@@ -20,6 +20,7 @@ from aiflow.messages.details import recorded, words
 from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.backlog.hidden_text import hidden_words
 from aiflow.usecases.runs.ending import end_run, record
+from aiflow.usecases.runs.obeyed import Obeyed, stop_for
 from aiflow.usecases.runs.work import SECONDS_OVER
 from aiflow.usecases.shapes.backlog import ENGLISH
 
@@ -42,11 +43,15 @@ def call_role(work: Work, role: Role) -> None:
         if dropped:
             log.say(f"[aiflow] put back what was changed outside a step: {', '.join(dropped)}")
         work.lease.allow(work.engine.agents.limit_seconds(role) + SECONDS_OVER)
-        began = work.engine.time.monotonic()
+        began, obeyed = work.engine.time.monotonic(), Obeyed(work)
         reply = work.engine.agents.call(_clean_call(work, role, attempt, log), log.write, work.should_stop)
         work.require_lock()
         work.run = replied(work.run, role, reply, work.engine.time.monotonic() - began)
+        refused = obeyed.why_refused(log, reply.command)
         if reply.reason_code == "CANCELLED":
+            return
+        if refused is not None:
+            stop_for(work, refused)
             return
         _take(work, role, reply, log)
     finally:

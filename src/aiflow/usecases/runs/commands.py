@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.domain.programs import End
 from aiflow.domain.runs.agent_events import worked
 from aiflow.messages.details import words
+from aiflow.usecases.runs.obeyed import Obeyed
 from aiflow.usecases.runs.work import SECONDS_OVER
 
 if TYPE_CHECKING:
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
 
 
 class Command(NamedTuple):
-    """What to run and where, the reason code of its failure, and another one where it takes too long."""
+    """What to run and where, the reason code of its failure, and another one where it takes too long.
+
+    `refused` is that of a test that changed what git obeys: the agent may have written what it runs.
+    """
 
     line: str
     place: Place
     failed: str
     too_late: str | None = None
+    refused: str | None = None
 
 
 class CommandVerdict(NamedTuple):
@@ -38,9 +43,12 @@ class CommandVerdict(NamedTuple):
 def run_command(work: Work, command: Command, log: StepLog, tidy: Callable[[], None] = lambda: None) -> CommandVerdict:
     """Run a command to its end, `tidy` behind it unless it was stopped, and close its log."""
     try:
+        obeyed = Obeyed(work) if command.refused else None
         ended = _shell(work, command, log)
         if ended.end is End.STOPPED:
             return CommandVerdict(has_passed=False)
+        if obeyed and (refused := obeyed.why_refused(log, command.line, command.refused or command.failed)):
+            return CommandVerdict(has_passed=False, why=refused)
         tidy()
         if ended.end is End.EXITED and ended.exit_code == 0:
             return CommandVerdict(has_passed=True)

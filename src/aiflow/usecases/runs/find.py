@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
-from aiflow.domain.next_action import ActionKind, NextAction
-from aiflow.domain.request import RequestStatus
+from aiflow.domain.next_action import ActionKind, NextAction, shell
+from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_summary import LOST
 from aiflow.errors import AiflowError, NotFoundError
 from aiflow.usecases.read_backlog import is_known
 
 if TYPE_CHECKING:
-    from aiflow.domain.request import RequestId
     from aiflow.domain.runs.run import Run
     from aiflow.usecases.engine import Engine
     from aiflow.usecases.read_backlog import BacklogSources
@@ -70,6 +70,22 @@ def find_run_of(engine: Engine, request_id: str, run_id: str) -> Run:
     if engine.runs.find(run_id) != request_id:
         raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=request_id, name=run_id)
     return load_run(engine, request_id, run_id)
+
+
+def require_request(engine: Engine, run: Run) -> None:
+    """Refuse to go on with a run whose request is gone, naming where its work is and the ways to it (ERR-1)."""
+    name, place = RequestId(run.request_id), run.place
+    if is_known(engine.source, name):
+        return
+    raise NotFoundError(
+        request_id=name,
+        run_id=run.run_id,
+        branch=place.branch,
+        base_branch=place.base_branch,
+        path=f"{engine.settings.requests_dir}/{name}.md",
+        look=NextAction(ActionKind.DIFF, run_id=run.run_id),
+        merge=shell(f"git merge {shlex.quote(place.branch)}"),
+    )
 
 
 def current(engine: Engine, run: Run) -> Run:

@@ -1,4 +1,4 @@
-"""A run's logs (RUN-1, API-3): by number and byte offset, all at once, or line by line as they grow."""
+"""A run's logs (RUN-1, API-3): by number and byte offset, all at once, in pieces, or line by line as they grow."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PLANNER = 0
 MOST_BYTES = 1_000_000
+PIECE_BYTES = 64_000
 FOLLOW_SECONDS = 0.2
 TAIL_BYTES = 4096
 
@@ -51,6 +52,13 @@ def read_log(engine: Engine, run: Run, number: int, offset: int = 0, limit: int 
         data = _whole_characters(data)
     path = engine.runs.log_path(run, number)
     return LogPart(number, path, offset, data, offset + len(data), size, may_grow, was_cut)
+
+
+def stream_log(engine: Engine, run: Run, number: int, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
+    """Read one log from a byte on up to the end that it has now, piece by piece; refused before the first piece."""
+    first = read_log(engine, run, number, offset, min(PIECE_BYTES, limit or PIECE_BYTES))
+    end = first.size if limit is None else min(first.size, first.offset + limit)
+    return _pieces(engine, run, first, end)
 
 
 def read_logs(engine: Engine, run: Run, number: int | None = None) -> tuple[LogPart, ...]:
@@ -112,6 +120,18 @@ def _added(engine: Engine, run: Run, number: int, offsets: dict[int, int]) -> It
             return
         offsets[number] = offsets.get(number, 0) + len(whole)
         yield from whole.decode("utf-8", "replace").splitlines()
+
+
+def _pieces(engine: Engine, run: Run, first: LogPart, end: int) -> Iterator[bytes]:
+    """Yield a log's bytes up to an end; of one that is cut or removed meanwhile nothing more comes."""
+    yield first.data
+    at = first.next_offset
+    while at < end:
+        data, _ = engine.runs.read_log(run, first.number, at, min(PIECE_BYTES, end - at)) or (b"", 0)
+        if not data:
+            return
+        yield data
+        at += len(data)
 
 
 def _whole_characters(data: bytes) -> bytes:

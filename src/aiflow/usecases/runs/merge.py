@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 # Somebody else may commit to the base branch while the merged tree is tested; then it is merged and tested anew.
 ROUNDS = 10
 PATHS_SHOWN = 20
+TESTS_FAILED = "MERGE_TESTS_FAILED"
 
 
 def accept_by_itself(work: Work) -> None:
@@ -110,7 +111,7 @@ def _has_work(work: Work, base: str) -> bool:
 
 def _require_mergeable(run: Run, merge: Merge) -> None:
     """Refuse files where aiflow keeps its own: in the base they would be taken for a lock or a run (REQ-8)."""
-    paths = [path for path in merge.paths if is_refused(path, OWN_FOLDERS)]
+    paths = [path for path in merge.paths if is_refused(path, OWN_FOLDERS, ignores_case=merge.ignores_case)]
     if paths:
         more = f" (+{len(paths) - PATHS_SHOWN})" if len(paths) > PATHS_SHOWN else ""
         detail = words("refused.own_files", files=f"{', '.join(paths[:PATHS_SHOWN])}{more}")
@@ -172,7 +173,7 @@ def _not_for(work: Work, error: AiflowError) -> RunError:
 def _test(work: Work, commit: str) -> RunError | None:
     """Test the merged tree, where the run was set up if that fits it (GIT-4); None if nothing is wrong with it."""
     engine, run = work.engine, work.run
-    tests = [("MERGE_TESTS_FAILED", f"{kind} tests", command) for kind, command in engine.test_commands.items()]
+    tests = [(TESTS_FAILED, f"{kind} tests", command) for kind, command in engine.test_commands.items()]
     if not tests:
         return None
     setup = engine.settings.text("worktree.setup")
@@ -215,7 +216,8 @@ def _run_all(work: Work, place: Place, commands: list[tuple[str, str, str]]) -> 
     """Run commands one after the other, up to the first that fails or a stop; each goes into the last step's log."""
     for reason_code, name, command in commands:
         log = work.open_log(f"acceptance, {name}: {command}")
-        why = run_command(work, Command(command, place, reason_code), log).why
+        refused = TESTS_FAILED if reason_code == TESTS_FAILED else None
+        why = run_command(work, Command(command, place, reason_code, refused=refused), log).why
         if why is not None or work.should_stop():
             return why
     return None

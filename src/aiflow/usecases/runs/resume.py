@@ -20,7 +20,7 @@ from aiflow.messages.details import words
 from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.health.check_health import require_health
 from aiflow.usecases.runs.claims import require_claim
-from aiflow.usecases.runs.find import newest_run_id
+from aiflow.usecases.runs.find import newest_run_id, require_request
 from aiflow.usecases.runs.locks import owned, reclaim_locks, require_free, take_lock
 from aiflow.usecases.runs.recover import mark_crashed
 from aiflow.usecases.runs.report import errors_shape
@@ -87,6 +87,7 @@ def decide(engine: Engine, run: Run, wish: ResumeWish) -> GoOn | StartAnew:
     request_id = RequestId(run.request_id)
     if run.accepted_as:  # its request is done, too, and only a person could say that it is not
         raise _refusal(run, Refused("RUN_NOT_RESUMABLE", detail("refused.accepted", run_id=run.run_id)), wish)
+    require_request(engine, run)
     refusal = engine.source.may_go_on(request_id)
     if refusal is not None:
         raise ConflictError(reason_code=refusal.reason_code, request_id=request_id, **dict(refusal.facts))

@@ -97,7 +97,7 @@ def require_runnable(engine: Engine, request_id: RequestId) -> Request:
 def backlog_around(engine: Engine, request_id: RequestId) -> Backlog:
     """Read what decides whether a request may start."""
     backlog = read_backlog(engine.backlog, with_all_runs=False)
-    return replace(backlog, runs={**backlog.runs, **engine.runs.latest([request_id])})
+    return backlog._replace(runs={**backlog.runs, **engine.runs.latest([request_id])})
 
 
 def require_unbarred(engine: Engine, request_id: RequestId, backlog: Backlog) -> Request:

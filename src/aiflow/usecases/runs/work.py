@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import Actor, moved
 from aiflow.domain.agents.plain_text import plain
+from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.runs.events import failure
 from aiflow.errors import ConflictError
 from aiflow.messages.details import as_text, recorded
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from aiflow.domain.agents.call import Brief
     from aiflow.domain.details import Detail
     from aiflow.domain.programs import Ended
-    from aiflow.domain.runs.run import Run, RunError
+    from aiflow.domain.runs.run import Happening, Run, RunError
     from aiflow.domain.runs.worktree import Changes
     from aiflow.errors import AiflowError
     from aiflow.ports import Lease, StepLog, Workspaces
@@ -60,8 +61,13 @@ class Work:
         fresh = run.history[len(self.run.history) :]
         before, self.run = self.run, run
         for line in fresh:
-            data = {"event": line.event, "from": before.state, "to": run.state, "step_id": line.step_id}
-            data |= {"mode": line.note} if line.event.startswith("RESUMED") else {}
+            data: dict[str, object] = {
+                "event": line.event,
+                "from": before.state,
+                "to": run.state,
+                "step_id": line.step_id,
+            }
+            data |= {"mode": line.note} if line.event.startswith("RESUMED") else _more(run, line)
             self.engine.journal.append(moved(line.at, Actor.ENGINE, run, line.reason_code, **data))
         self.engine.source.progress(run)
         self.engine.voice.observe(run)
@@ -114,6 +120,20 @@ class Work:
             log_paths=(self.engine.runs.log_path(self.run, self.log_number),),
         )
         return replace(why, facts=told)
+
+
+def _more(run: Run, line: Happening) -> dict[str, object]:
+    """Return what the journal says besides of a step that ended and the one that begins, and of a merge."""
+    if line.event == RunEvent.ACCEPTED:
+        return {"commit": line.note, "base_branch": run.place.base_branch}
+    if line.event not in (RunEvent.PLANNED, RunEvent.STEP_DONE, RunEvent.LAST_STEP_DONE):
+        return {}
+    told: dict[str, object] = {
+        "steps": len(run.plan),
+        "steps_done": sum(step.is_done for step in run.steps.values()),
+    }
+    begins = run.current_step if run.state is RunState.IMPLEMENTING else None
+    return {**told, "next_step_id": begins.id, "next_title": begins.title} if begins else told
 
 
 def failure_for(run: Run, error: AiflowError, mask: Callable[[str], str] = str) -> RunError:

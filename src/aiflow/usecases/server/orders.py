@@ -20,6 +20,7 @@ from aiflow.usecases.server.start_work import Entry, WorkOrder
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from aiflow.ports.sources import RequestSource
     from aiflow.usecases.engine import Engine
 
 MOST_CHARACTERS = 20_000
@@ -46,9 +47,15 @@ class AutoWishes(NamedTuple):
     max_cost_usd: float | None = None
 
 
-def run_order(request_id: str, person: str) -> WorkOrder:
-    """Have a request run."""
+def run_order(source: RequestSource, request_id: str, person: str) -> WorkOrder:
+    """Have a request run; of one that is not there no worker is started."""
     known = _id(request_id)
+    try:
+        source.load(known)
+    except NotFoundError:
+        raise
+    except AiflowError:
+        pass  # what else is wrong with it the worker says, who looks at all of it
     return WorkOrder(command("run", known), person, entered(known), known)
 
 
@@ -80,7 +87,7 @@ def auto_order(wishes: AutoWishes, person: str) -> WorkOrder:
 
 def accept_line(engine: Engine, request_id: str) -> tuple[str, ...]:
     """Have a request's last attempt accepted."""
-    return command("accept", engine.source.load(RequestId(_id(request_id))).id)
+    return command("accept", engine.source.load(_id(request_id)).id)
 
 
 def entered(request_id: str, other_than: str | None = None) -> Callable[[Entry], bool]:
@@ -134,7 +141,7 @@ def _is_sayable(text: str) -> bool:
         return False
 
 
-def _id(request_id: str) -> str:
+def _id(request_id: str) -> RequestId:
     """Return an id that a request can have; of another there is none."""
     if not is_valid_id(request_id):
         raise NotFoundError(request_id=request_id)

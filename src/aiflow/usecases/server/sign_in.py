@@ -51,7 +51,8 @@ class SignIn:
         """Make a code with which one browser can sign in, once and soon; return it and when it is over."""
         code, expires = self.new_code(), self.time.now() + timedelta(seconds=CODE_SECONDS)
         with self._guard:
-            self._codes = [*self._open_codes(), Code(hashed(typed_code(code)), expires)]
+            until = self.time.monotonic() + CODE_SECONDS
+            self._codes = [*self._open_codes(), Code(hashed(typed_code(code)), expires, until)]
         return code, expires
 
     def sign_in(self, code: str, name: str, agent: str = "") -> tuple[str, Session]:
@@ -106,8 +107,8 @@ class SignIn:
         return len(ended)
 
     def _open_codes(self) -> list[Code]:
-        now = self.time.now()
-        return [each for each in self._codes if now < each.expires_at]
+        now, passed = self.time.now(), self.time.monotonic()  # the first for a machine that slept, the second for one
+        return [each for each in self._codes if now < each.expires_at and passed < each.until]  # whose clock was set
 
 
 def typed_code(code: str) -> str:

@@ -125,6 +125,10 @@ class WorkStarter:
         """Start nothing any more."""
         self._is_closed = True
 
+    def adopt(self) -> tuple[Worker, ...]:
+        """Take over the workers that a server before left at work, and return them."""
+        return self.workers.adopt()
+
     def at_work(self) -> tuple[Worker, ...]:
         """Return the workers that still work."""
         return self.workers.at_work()

@@ -62,6 +62,7 @@ class UpDesk:
 def supervise(desk: UpDesk) -> None:
     """Look after a server until it is asked to end, and what has to end with it has ended."""
     watch = _Watch(desk)
+    watch.adopt()
     while desk.is_serving() and watch.turn():
         desk.time.sleep(EAR_SECONDS)
     desk.runner.release()
@@ -84,6 +85,12 @@ class _Watch:
         self._trouble: tuple[str, str] | None = None
         self._wish = Wish.STAY
         self._told: UpNews | None = None
+
+    def adopt(self) -> None:
+        """Take over what a server that was killed left at work: it is waited for, and ended, as our own is."""
+        adopted = self._desk.work.adopt()
+        if adopted:
+            self._desk.tell(UpNews(UpNewsKind.ADOPTED, {"pids": ", ".join(str(each.pid) for each in adopted)}))
 
     def turn(self) -> bool:
         """See, decide and do; False when it is time to leave."""

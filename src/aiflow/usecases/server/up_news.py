@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 class UpNewsKind(StrEnum):
     """What happens while a server is up."""
 
+    ADOPTED = "adopted"
     AT_WORK = "at_work"
     NIGHT_WAS_CUT = "night_was_cut"
     WAS_INTERRUPTED = "was_interrupted"

@@ -52,6 +52,11 @@ class CheckoutWatch:
         return self._cursor
 
     @property
+    def requests_seen(self) -> object:
+        """What stands for the requests at the last look: another thing if one of them had changed by then."""
+        return self._last.requests
+
+    @property
     def is_busy(self) -> bool:
         """Whether somebody was at work at the last look."""
         return self._last.is_busy

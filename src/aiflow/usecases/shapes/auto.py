@@ -63,6 +63,7 @@ def auto_report_shape(report: AutoReport) -> dict[str, Any]:
         "pid": lock.pid if lock else None,
         "host": lock.host if lock else None,
         "since": stamp(lock.created_at) if lock else None,
+        "begins": [{"at": stamp(each.at), "pid": each.pid} for each in report.begins],
         "stop_request": report.stop_request.value,
         "request_id": at_work.request_id if at_work else None,
         "run_id": at_work.run_id if at_work else None,

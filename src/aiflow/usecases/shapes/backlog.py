@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.request import InvalidRequest, Problem, ProblemKind
+from aiflow.domain.run_summary import CUT_OFF
 from aiflow.messages import Texts
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def describe(barrier: Barrier, texts: Texts, invalid: InvalidRequest | None = No
         return f"{invalid.where}: " + "; ".join(describe_problem(problem, texts) for problem in invalid.problems)
     facts = dict(barrier.facts)
     form = ".many" if ", " in facts.get("ids", "") else ".dead" if facts.get("is_dead") else ""
+    form = ".cut_off" if facts.get("reason") == CUT_OFF else form
     return texts(f"detail.{barrier.reason_code}{form}", **facts)
 
 

@@ -10,6 +10,7 @@ from aiflow.usecases.shapes.run_summary import stamp
 
 if TYPE_CHECKING:
     from aiflow.domain.auto.standing import AtWork, Standing
+    from aiflow.domain.lock import Lock
 
 
 def standing_shape(standing: Standing) -> dict[str, Any]:
@@ -18,11 +19,18 @@ def standing_shape(standing: Standing) -> dict[str, Any]:
     return {
         "running": [_at_work_shape(each) for each in standing.running],
         "waiting": [waiting_shape(each) for each in standing.waiting],
+        "turn": _turn_shape(standing.turn) if standing.turn else None,
+        "continued": [{"request_id": each.id, "title": each.title} for each in standing.continued],
         "next": chosen["next"],
         "stats": chosen["stats"],
         "auto": auto_report_shape(standing.auto),
         "spent": standing.spent._asdict(),
     }
+
+
+def _turn_shape(turn: Lock) -> dict[str, Any]:
+    """Who is about to start a run here."""
+    return {"pid": turn.pid, "host": turn.host, "since": stamp(turn.created_at)}
 
 
 def _at_work_shape(each: AtWork) -> dict[str, Any]:

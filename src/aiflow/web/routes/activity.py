@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from fastapi import APIRouter, Query
 from starlette.requests import Request as HttpRequest
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from aiflow.api.context import Server
 from aiflow.domain.activity import ActivityKind, Actor
 from aiflow.domain.request import parse_instant
-from aiflow.usecases.activity import ActivityFilter, latest_activity
-from aiflow.usecases.shapes.activity_words import activity_words
+from aiflow.usecases.activity import ActivityFilter, latest_activity, read_activity
+from aiflow.usecases.shapes.activity import entry_shape
+from aiflow.usecases.shapes.activity_words import activity_facts, activity_words
 from aiflow.web.drawing import page
 from aiflow.web.frame import make_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import date, datetime
 
     from aiflow.api.context import CallContext
-    from aiflow.ports.journal import JournalEntry
+    from aiflow.ports.journal import JournalEntry, JournalReader
 
 PAGE = 100
+AT_ONCE = 500
 # The choices of the page, each with what it shows.
 CHOICES: dict[str, ActivityFilter] = {
     "all": ActivityFilter(),
@@ -43,6 +46,7 @@ class ActivityLine(NamedTuple):
     request_id: str | None
     run_id: str | None
     words: str
+    facts: str
     reason_code: str | None
     who: str
     person: str
@@ -74,7 +78,30 @@ def routes(server: Server) -> APIRouter:
         }
         return page(http, call, "activity.html", facts)
 
+    @router.get("/activity.jsonl")
+    def download(kind: str = "all", q: Annotated[str, Query(max_length=200)] = "") -> Response:
+        """Give the journal as it is recorded, oldest first, a line an entry."""
+        only = _searched(CHOICES.get(kind, CHOICES["all"]), q.strip())
+        headers = {
+            "Content-Disposition": 'attachment; filename="aiflow-activity.jsonl"',
+            "Cache-Control": "private, no-store",
+        }
+        lines = _json_lines(server.project.journal, only)
+        return StreamingResponse(lines, media_type="application/x-ndjson", headers=headers)
+
     return router
+
+
+def _json_lines(journal: JournalReader, only: ActivityFilter) -> Iterator[str]:
+    """Yield the entries up to now, a part at a time: a journal may be longer than what a process should hold."""
+    cursor: str | None = None
+    while True:
+        found = read_activity(journal, cursor, AT_ONCE, only)
+        if found.entries:
+            yield "".join(json.dumps(entry_shape(each), ensure_ascii=False) + "\n" for each in found.entries)
+        if found.is_end or found.cursor == cursor:
+            return
+        cursor = found.cursor
 
 
 def _searched(only: ActivityFilter, words: str) -> ActivityFilter:
@@ -98,6 +125,7 @@ def _line(call: CallContext, entry: JournalEntry) -> ActivityLine:
         _text(fields.get("request_id")),
         _text(fields.get("run_id")),
         activity_words(fields, texts),
+        activity_facts(fields, texts),
         _text(code),
         texts(f"activity.actor.{actor}") if texts.has(f"activity.actor.{actor}") else actor,
         _text(fields.get("by")) or "",
@@ -112,7 +140,15 @@ def _mark(fields: Mapping[str, object]) -> str:
     """Choose the shape of an entry by what it leads to."""
     data = fields.get("data")
     to = data.get("to") if isinstance(data, dict) else None
-    marks = {"DONE": "done", "done": "done", "NEEDS_INPUT": "stopped", "blocked": "stopped", "FAILED": "fail"}
+    marks = {
+        "DONE": "done",
+        "done": "done",
+        "NEEDS_INPUT": "stopped",
+        "blocked": "stopped",
+        "FAILED": "fail",
+        "completed": "done",
+        "stopped": "pause",
+    }
     if to in marks:
         return marks[str(to)]
     if fields.get("kind") == ActivityKind.RECOVERY:

@@ -10,11 +10,13 @@ from starlette.responses import Response
 
 from aiflow.api.context import CallContext, Server
 from aiflow.domain.auto.stopping import StopRequest
-from aiflow.domain.request import normalize_id
+from aiflow.domain.backlog.metadata import Change
+from aiflow.domain.request import MetadataKey, RequestStatus, normalize_id
 from aiflow.domain.runs.resume import ResumeMode
 from aiflow.errors import BadInputError
 from aiflow.messages.details import words
 from aiflow.usecases.auto.stop import ask_to_stop
+from aiflow.usecases.backlog.edit import edit_request
 from aiflow.usecases.runs.accept import LineComment, send_back, whole_comment
 from aiflow.usecases.runs.cancel import cancel_run
 from aiflow.usecases.runs.find import find_newest_run, find_run_of
@@ -31,6 +33,7 @@ def routes(server: Server) -> APIRouter:
     """Return the routes of what can be done."""
     router = APIRouter()
     _of_requests(router, server)
+    _of_metadata(router, server)
     _of_runs(router, server)
     _of_auto(router, server)
     return router
@@ -42,7 +45,7 @@ def _of_requests(router: APIRouter, server: Server) -> None:
         call = server.call(http)
 
         def do() -> Receipt:
-            begun = server.work.start(run_order(request_id, call.person))
+            begun = server.work.start(run_order(call.engine.source, request_id, call.person))
             return _going(call, "web.receipt.started", request_id, begun.run_id)
 
         return act(http, call, do)
@@ -68,6 +71,20 @@ def _of_requests(router: APIRouter, server: Server) -> None:
                 raise BadInputError(detail=words("web.comment_missing"))
             run = send_back(call.engine, find_newest_run(call.engine, normalize_id(request_id)), comment)
             return Receipt(call.texts("web.receipt.sent_back", id=run.request_id), request_path(run.request_id))
+
+        return act(http, call, do)
+
+
+def _of_metadata(router: APIRouter, server: Server) -> None:
+    @router.post("/requests/{request_id}/ready")
+    def ready(http: HttpRequest, request_id: str) -> Response:
+        call = server.call(http)
+
+        def do() -> Receipt:
+            known = normalize_id(request_id)
+            record = (server.project.journal_of(call.person), server.now)
+            edit_request(known, MetadataKey.STATUS, Change(RequestStatus.READY), server.project.editor, record)
+            return Receipt(call.texts("web.receipt.ready", id=known), request_path(known))
 
         return act(http, call, do)
 
@@ -129,19 +146,19 @@ def _of_auto(router: APIRouter, server: Server) -> None:
 
 def _wish(form: Form) -> Resumption:
     """Return how a run is to go on; an answer in own words counts before a choice."""
-    mode = form("mode", ResumeMode.RESUME)
-    if mode not in set(ResumeMode):
+    mode, *more = form("mode").split() or [ResumeMode.RESUME]  # a button has one value, and may say two things
+    if mode not in set(ResumeMode) or not set(more) <= {"keep_changes", "update"}:
         raise BadInputError(detail=words("web.mode_unknown"))
     answer = form("answer").strip() or form("choice").strip() or None
-    if form("ask") and answer is None:
+    if form("ask") and answer is None and mode == ResumeMode.RESUME:
         raise BadInputError(detail=words("web.answer_missing"))
     return Resumption(
         ResumeMode(mode),
         form("target_step_id") or None,
         force=form.has("force"),
         answer=answer,
-        keep_changes=form.has("keep_changes"),
-        update=form.has("update"),
+        keep_changes=form.has("keep_changes") or "keep_changes" in more,
+        update=form.has("update") or "update" in more,
     )
 
 

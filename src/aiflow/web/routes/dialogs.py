@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from aiflow.api.context import Server
 from aiflow.domain.request import normalize_id
+from aiflow.domain.runs.resume import ResumeMode
 from aiflow.usecases.auto.status import auto_status
 from aiflow.usecases.runs.find import find_newest_run, find_run_of
 from aiflow.web.acting import back_path
@@ -44,6 +45,15 @@ def routes(server: Server) -> APIRouter:
     def replan(http: HttpRequest, request_id: str, run_id: str) -> Response:
         call = server.call(http)
         return dialog(http, call, "replan", run=find_run_of(call.engine, request_id, run_id))
+
+    @router.get(f"{RUN}/resume")
+    def resume(
+        http: HttpRequest, request_id: str, run_id: str, mode: str = "resume", keep_changes: str = ""
+    ) -> Response:
+        call = server.call(http)
+        chosen = ResumeMode.RETRY_STEP if mode == ResumeMode.RETRY_STEP else ResumeMode.RESUME
+        run = find_run_of(call.engine, request_id, run_id)
+        return dialog(http, call, "resume", run=run, mode=chosen.value, keeps=bool(keep_changes))
 
     @router.get(f"{RUN}/cancel")
     def cancel(http: HttpRequest, request_id: str, run_id: str) -> Response:

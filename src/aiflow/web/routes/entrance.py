@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from aiflow.api.answers import keep_session
 from aiflow.api.context import Server
+from aiflow.domain.reasons import reason_for
 from aiflow.errors import AiflowError
 from aiflow.messages import LANGUAGES
 from aiflow.web.acting import Form, back_path, read_form
@@ -38,7 +39,8 @@ def _signing_in(router: APIRouter, server: Server) -> None:
             secret, _ = server.sign_in.sign_in(form("code"), name, http.headers.get("user-agent", ""))
         except AiflowError as error:
             problem = call.texts.message(error.reason_code, error.context)
-            return page(http, call, "sign_in.html", {"problem": problem, "name": name}, 401)
+            status = reason_for(error.reason_code).http_status
+            return page(http, call, "sign_in.html", {"problem": problem, "name": name}, status)
         answer = RedirectResponse("/", 303)
         keep_session(answer, server, secret)
         return answer

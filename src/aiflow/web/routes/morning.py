@@ -48,7 +48,7 @@ def routes(server: Server) -> APIRouter:
             "frame": frame,
             "night": night,
             "done": tuple(_done(night)),
-            "waiting": tell_waiting(engine, call.texts, backlog),
+            "waiting": tell_waiting(engine, call.texts, backlog, goes_on=frame.seen.goes_on),
             "running": [(each, _tail(engine, each)) for each in frame.seen.running],
             "days": tell_days(engine, backlog=backlog),
             "selection": frame.seen.selection,

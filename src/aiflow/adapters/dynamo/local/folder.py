@@ -122,8 +122,8 @@ class StoreFolder:
         return key
 
     def _make_key_file(self, path: Path) -> None:
-        create_file(path, f"{os.urandom(20).hex()}\n".encode(), self.path)
-        path.chmod(0o600)
+        # Closed from the first moment: another start that saw it open would take it for one that others know.
+        create_file(path, f"{os.urandom(20).hex()}\n".encode(), self.path, 0o600)
 
     def exposed(self) -> tuple[str, ...]:
         """Return what of it others than the user may read or change."""

@@ -16,16 +16,18 @@ from aiflow.adapters.git.git_cli import Git
 from aiflow.adapters.git.git_files import clear_ref_lock, find_checkout
 from aiflow.adapters.git.merging.base_moving import find_cut_off, move_base, put_right
 from aiflow.adapters.git.merging.merge_trees import Side, merge_trees, without_label
-from aiflow.adapters.git.repository_facts import commit_of, readable
+from aiflow.adapters.git.obeyed import read_obeyed
+from aiflow.adapters.git.repository_facts import commit_of, ignores_case, readable
 from aiflow.adapters.git.worktrees.making_and_removing import lay_out, remove_worktree
 from aiflow.adapters.git.worktrees.staging import changed_beside, copied_paths, differing
 from aiflow.adapters.git.worktrees.unsaved_work import hidden_changes
 from aiflow.domain.runs.merge import Merge, Update, has_markers
+from aiflow.domain.runs.worktree import OWN_FOLDERS, is_refused
 from aiflow.errors import AiflowError, EnvironmentProblemError, as_problem
 from aiflow.messages.details import words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from aiflow.domain.runs.merge import CutOffMove
     from aiflow.domain.runs.worktree import FileDiff, Place
@@ -50,11 +52,12 @@ class GitMerging:
             return Merge(base.commit, tip.commit)
         merged = merge_trees(git, base, tip)
         paths = tuple(sorted(differing(git, parted, tip.commit)))
+        is_loose = any(is_refused(each, OWN_FOLDERS, ignores_case=True) for each in paths) and ignores_case(git)
         if merged.conflicts:
             names = {readable(without_label(name, base, tip)) for name in merged.conflicts}
-            return Merge(base.commit, tip.commit, paths, conflicts=tuple(sorted(names)))
+            return Merge(base.commit, tip.commit, paths, None, tuple(sorted(names)), is_loose)
         commit = make_commit(git, merged.tree, (base.commit, tip.commit), message)
-        return Merge(base.commit, tip.commit, paths, commit)
+        return Merge(base.commit, tip.commit, paths, commit, ignores_case=is_loose)
 
     def sizes(self, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[FileDiff, ...] | None, ...]:
         """Return which files differ in each pair of commits, in one go; None for a pair of which one is gone."""
@@ -63,6 +66,10 @@ class GitMerging:
     def check_out(self, commit: str, place: Place) -> None:
         """Lay a commit out in a worktree of its own, detached, in place of whatever is left there."""
         lay_out(self._git_for(place), self._common, place.path, commit)
+
+    def obeyed(self, place: Place) -> Mapping[str, str]:
+        """Return by name what git obeys in the folder that all worktrees share, as fingerprints."""
+        return read_obeyed(self._git, place.path)
 
     def discard(self, path: str) -> None:
         """Remove such a worktree; one that is not there is no trouble."""

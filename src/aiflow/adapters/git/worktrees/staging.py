@@ -8,8 +8,8 @@ import re
 import stat
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.git.repository_facts import path_of_status, readable
-from aiflow.domain.runs.worktree import is_refused
+from aiflow.adapters.git.repository_facts import ignores_case, path_of_status, readable
+from aiflow.domain.runs.worktree import is_refused, refused_top
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -112,11 +112,13 @@ def copied_paths(copied: Iterable[str]) -> tuple[str, ...]:
 
 def put_back_refused(git: Git, since: str, paths: list[bytes], folders: tuple[str, ...]) -> list[bytes]:
     """Put back what was changed in folders that no run may change (REQ-8), and return the paths."""
-    undone = [path for path in paths if is_refused(readable(path), folders)]
+    any_case = {path: top for path in paths if (top := refused_top(readable(path), folders, ignores_case=True))}
+    strict = [path for path in any_case if is_refused(readable(path), folders)]
+    undone = list(any_case) if len(strict) < len(any_case) and ignores_case(git) else strict
     if undone:
-        tops = [each for each in folders if any(is_refused(readable(path), (each,)) for path in undone)]
+        tops = {b"/".join(path.split(b"/")[: any_case[path].count("/") + 1]) for path in undone}
         restore = ("restore", f"--source={since}", "--staged", "--worktree", "--")
-        git.run(*restore, *(f":(top,literal){top}" for top in tops))
+        git.run(*restore, *(f":(top,literal){os.fsdecode(top)}" for top in sorted(tops)))
     return undone
 
 

@@ -1,0 +1,238 @@
+"""A run as a timeline (WEB-1): the plan, each step and the report, with its attempts, their phases and times.
+
+Pure: read from the run's history, which has the same lines whether its process lived or was killed in between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.domain.lifecycle import RunEvent, RunState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from aiflow.domain.runs.run import Happening, Run
+
+PLAN, REPORT, ACCEPTANCE = "plan", "report", "acceptance"
+IMPLEMENT, CHECK, TESTS, REVIEW, MERGE, WAIT = "implement", "check", "tests", "review", "merge", "wait"
+_TEST_CODES = frozenset({"UNIT_TEST_FAILED", "E2E_TEST_FAILED", "TEST_TIMEOUT"})
+_STOPS = frozenset({RunEvent.NEEDS_INPUT, RunEvent.FAILED})
+_QUESTION = "NEEDS_CLARIFICATION"
+
+
+class Phase(NamedTuple):
+    """A part of an attempt; one that goes on has no end."""
+
+    name: str
+    since: datetime
+    until: datetime | None = None
+    is_failed: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """How long it took; what goes on counts from `since`."""
+        return (self.until - self.since).total_seconds() if self.until else 0.0
+
+
+@dataclass(slots=True)
+class StepAttempt:
+    """One try at the plan or at a step: its phases, and why it ended if it was not enough."""
+
+    number: int
+    phases: list[Phase] = field(default_factory=list)
+    reason_code: str | None = None
+
+
+@dataclass(slots=True)
+class Stage:
+    """One stop of the timeline; `mark` is the shape of its state: done, run, question, stopped, fail or todo."""
+
+    name: str
+    title: str = ""
+    mark: str = "todo"
+    attempts: list[StepAttempt] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        """How long it took so far, without what still goes on."""
+        return sum(phase.seconds for attempt in self.attempts for phase in attempt.phases)
+
+    @property
+    def ticks_from(self) -> datetime | None:
+        """When it would have begun if it had been worked on without a break, while it goes on."""
+        return self.running.since - timedelta(seconds=self.seconds) if self.running else None
+
+    @property
+    def running(self) -> Phase | None:
+        """What goes on in it now."""
+        last = self.attempts[-1].phases[-1] if self.attempts and self.attempts[-1].phases else None
+        return last if last and last.until is None else None
+
+
+def timeline(run: Run) -> tuple[Stage, ...]:
+    """Lay a run's history out along its plan."""
+    tracing = _Tracing(run)
+    for line in run.history:
+        tracing.take(line)
+    stages = tracing.stages
+    if not run.is_active and tracing.phase is not None and not tracing.is_accepting:
+        tracing.close(run.changed_at)
+    for stage in stages.values():
+        stage.mark = _mark(run, stage, tracing.place)
+    return tuple(stages.values())
+
+
+class _Tracing:
+    """Follows the history: where the run is, and which phase is open."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.stages = {PLAN: Stage(PLAN), **{step.id: Stage(step.id, step.title) for step in run.plan}}
+        self.stages[REPORT] = Stage(REPORT)
+        self.place = PLAN
+        self.phase: str | None = None
+        self.is_accepting = False
+        self._waited_in: str | None = None
+        self.open(PLAN, PLAN, run.created_at)
+
+    def open(self, place: str, phase: str, at: datetime, *, is_new: bool = True) -> None:
+        """Begin a phase; in a new attempt unless the one before goes on."""
+        stage = self.stages.setdefault(place, Stage(place))
+        if is_new or not stage.attempts:
+            stage.attempts.append(StepAttempt(len(stage.attempts) + 1))
+        stage.attempts[-1].phases.append(Phase(phase, at))
+        self.place, self.phase = place, phase
+
+    def close(self, at: datetime, code: str | None = None) -> None:
+        """End what is open; with a code it was not enough."""
+        if self.phase is None:
+            return
+        attempt = self.stages[self.place].attempts[-1]
+        is_failed = code is not None and code != _QUESTION
+        name = _failed_phase(self.phase, code) if is_failed else self.phase
+        attempt.phases[-1] = attempt.phases[-1]._replace(name=name, until=at, is_failed=is_failed)
+        attempt.reason_code = code or attempt.reason_code
+        self.phase = None
+
+    def take(self, line: Happening) -> None:
+        """Follow one line of the history."""
+        if line.event in _STOPS:
+            self.close(line.at, line.reason_code)
+        elif hear := _HEARD.get(line.event):
+            hear(self, line)
+
+    def planned(self, line: Happening) -> None:
+        self.close(line.at)
+        first = next(iter(self.run.plan), None)
+        self.open(first.id if first else REPORT, IMPLEMENT, line.at)
+
+    def implemented(self, line: Happening) -> None:
+        self.close(line.at)
+        self.open(self.place, CHECK, line.at, is_new=False)
+
+    def attempt_failed(self, line: Happening) -> None:
+        self.close(line.at, line.reason_code)
+        self.open(self.place, PLAN if self.place == PLAN else IMPLEMENT, line.at)
+
+    def review_failed(self, line: Happening) -> None:
+        self.close(line.at, line.reason_code)
+        self.open(self.place, REVIEW, line.at)
+
+    def step_done(self, line: Happening) -> None:
+        self.close(line.at)
+        ids = [step.id for step in self.run.plan]
+        following = ids[ids.index(self.place) + 1 :] if self.place in ids else []
+        self.open(following[0] if following else REPORT, IMPLEMENT if following else REPORT, line.at)
+
+    def reported(self, line: Happening) -> None:
+        self.close(line.at)
+
+    def resumed(self, line: Happening) -> None:
+        self.close(line.at)
+        step_id = line.step_id if line.step_id in self.stages else PLAN
+        place, phase = {
+            RunEvent.RESUMED_AT_PLANNING: (PLAN, PLAN),
+            RunEvent.RESUMED_AT_REPORT: (REPORT, REPORT),
+            RunEvent.RESUMED_AT_TESTS: (step_id, CHECK),
+        }.get(RunEvent(line.event), (step_id, IMPLEMENT))
+        self.open(place or PLAN, phase, line.at)
+
+    def quota_wait(self, line: Happening) -> None:
+        self._waited_in = self.phase if self.phase != WAIT else self._waited_in
+        self.close(line.at)
+        self.open(self.place, WAIT, line.at, is_new=False)
+
+    def quota_back(self, line: Happening) -> None:
+        self.close(line.at)
+        self.open(self.place, self._waited_in or IMPLEMENT, line.at, is_new=False)
+
+    def accepting(self, line: Happening) -> None:
+        self.open(ACCEPTANCE, MERGE, line.at)
+        self.is_accepting = True
+
+    def accepted(self, line: Happening) -> None:
+        if self.is_accepting:
+            self.close(line.at)
+        self.is_accepting = False
+
+    def not_accepted(self, line: Happening) -> None:
+        if not self.is_accepting:
+            self.open(ACCEPTANCE, MERGE, line.at)
+        self.close(line.at, line.reason_code)
+        self.is_accepting = False
+
+
+_HEARD: Mapping[str, Callable[[_Tracing, Happening], None]] = {
+    RunEvent.PLANNED: _Tracing.planned,
+    RunEvent.IMPLEMENTED: _Tracing.implemented,
+    RunEvent.ATTEMPT_FAILED: _Tracing.attempt_failed,
+    RunEvent.REVIEW_FAILED: _Tracing.review_failed,
+    RunEvent.STEP_DONE: _Tracing.step_done,
+    RunEvent.REPORTED: _Tracing.reported,
+    RunEvent.RESUMED_AT_PLANNING: _Tracing.resumed,
+    RunEvent.RESUMED_AT_STEP: _Tracing.resumed,
+    RunEvent.RESUMED_AT_TESTS: _Tracing.resumed,
+    RunEvent.RESUMED_AT_REPORT: _Tracing.resumed,
+    RunEvent.QUOTA_WAIT: _Tracing.quota_wait,
+    RunEvent.QUOTA_BACK: _Tracing.quota_back,
+    RunEvent.ACCEPTING: _Tracing.accepting,
+    RunEvent.ACCEPTED: _Tracing.accepted,
+    RunEvent.NOT_ACCEPTED: _Tracing.not_accepted,
+}
+
+
+def _failed_phase(phase: str, code: str | None) -> str:
+    """Name the phase that failed more closely than the history does."""
+    if phase not in (CHECK, MERGE):
+        return phase
+    return TESTS if code in _TEST_CODES else REVIEW if code == "QA_REJECTED" else phase
+
+
+def _mark(run: Run, stage: Stage, place: str) -> str:
+    if _is_written(stage) if stage.name == REPORT else _is_done(run, stage.name):
+        return "done"
+    if stage.name != place or not stage.attempts:
+        return "todo"
+    if stage.running is not None:
+        return "pause" if stage.running.name == WAIT else "run"
+    if run.state is RunState.FAILED:
+        return "fail"
+    return "question" if run.error and run.error.question else "stopped"
+
+
+def _is_written(report: Stage) -> bool:
+    """Tell whether the report was written, whatever a person made of the run afterwards."""
+    last = report.attempts[-1].phases[-1] if report.attempts else None
+    return last is not None and last.until is not None and not last.is_failed
+
+
+def _is_done(run: Run, name: str) -> bool:
+    if name == PLAN:
+        return bool(run.plan)
+    if name == ACCEPTANCE:
+        return run.accepted_as is not None
+    return name in run.steps and run.steps[name].is_done

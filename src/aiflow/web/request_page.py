@@ -1,0 +1,133 @@
+"""What the page of one request shows: why it does not run, its text, its runs, and what can be done with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.domain.backlog.looks import WAITING_MARKS, Mark
+from aiflow.domain.lifecycle import RunState
+from aiflow.domain.request import RequestStatus
+from aiflow.domain.wait_kind import WaitKind, kind_of
+from aiflow.errors import AiflowError
+from aiflow.usecases.backlog.hidden_text import hidden_in, hidden_words
+from aiflow.usecases.shapes.backlog import describe, describe_problem
+from aiflow.web.chain import chain_of
+from aiflow.web.text.markdown import render_markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from aiflow.api.context import CallContext
+    from aiflow.domain.backlog.board import Board, Row
+    from aiflow.domain.backlog.explanation import Station
+    from aiflow.domain.request import InvalidRequest, Request, RequestId
+    from aiflow.domain.run_summary import RunSummary
+
+# The keys that the page's form sets.
+REQUEST_KEYS = ("status", "priority", "depends_on", "labels")
+MOST_RUNS = 20
+_SHAPES = {WaitKind.QUESTION: "question", WaitKind.STOPPED: "stopped", WaitKind.ACCEPTANCE: "accept"}
+
+
+class RunRow(NamedTuple):
+    """One run in the list of a request's runs."""
+
+    run_id: str
+    state: str
+    shape: str
+    reason: str
+    steps: str
+    seconds: float | None
+    cost_usd: float | None
+    branch: str
+
+
+def request_facts(call: CallContext, board: Board, stations: Sequence[Station]) -> Mapping[str, object]:
+    """Return what the page of a request shows."""
+    first, engine = stations[0], call.engine
+    request = board.backlog.by_id[first.request_id]
+    body, row = engine.source.body(request.id), board.row(request)
+    runs, total = engine.runs.page(request.id, MOST_RUNS)
+    is_open = request.status not in (RequestStatus.DONE, RequestStatus.ARCHIVED)
+    return {
+        "request": request,
+        "row": row,
+        "lead": _lead(call, board, row),
+        "chain": chain_of(stations, board, call.texts),
+        "warnings": [describe(each, call.texts) for each in call.missing_merges(request)] if is_open else [],
+        "body": render_markdown(_without_title(body, request)),
+        "hidden": hidden_words(hidden_in(request, body), call.texts),
+        "runs": tuple(_runs(call, [run for _, run in runs], request)),
+        "runs_total": total,
+        "needed_by": board.waited_for_by.get(request.id, ()),
+        "is_runnable": any(each.id == request.id for each in board.selection.runnable),
+        "is_waiting": row.mark in WAITING_MARKS,
+        "is_here": whole_text(call, request.id) is not None,
+        "has_queue": call.server.store.is_there(),
+        "was": {"depends_on": ", ".join(request.depends_on), "labels": ", ".join(request.labels)},
+    }
+
+
+def broken_facts(call: CallContext, request_id: RequestId, files: Sequence[InvalidRequest]) -> Mapping[str, object]:
+    """Return what the page of a file with a mistake shows."""
+    mistakes = [(file, [describe_problem(problem, call.texts) for problem in file.problems]) for file in files]
+    text = whole_text(call, request_id)
+    return {"request_id": request_id, "mistakes": mistakes, "before": text, "text": text, "theirs": None}
+
+
+def whole_text(call: CallContext, request_id: RequestId) -> str | None:
+    """Return a request's text to be edited; None of what is not edited here."""
+    try:
+        return call.engine.editor.whole_text(request_id)
+    except AiflowError:
+        return None
+
+
+def _lead(call: CallContext, board: Board, row: Row) -> str:
+    """Say in one sentence how it is with a request."""
+    request, key, facts = row.request, "stopped", {}
+    if row.is_next:
+        key = "next"
+    elif request in board.selection.runnable:
+        key, facts = "place", {"place": board.selection.runnable.index(request) + 1}
+    elif request.id in board.backlog.interrupted:
+        key = "interrupted"
+    elif row.mark is Mark.RUN:
+        key = "running"
+    elif request.status in (RequestStatus.DONE, RequestStatus.ARCHIVED):
+        key = request.status.value
+    return call.texts(f"why.{key}", request_id=request.id, title="", **facts).strip().rstrip(".。")
+
+
+def _without_title(body: str, request: Request) -> str:
+    """Leave out the heading that is the page's own."""
+    text = body.lstrip()
+    first, _, rest = text.partition("\n")
+    return rest if first.startswith("# ") and first[2:].strip() == request.title else text
+
+
+def _runs(call: CallContext, runs: Sequence[RunSummary], request: Request) -> Iterator[RunRow]:
+    for each in runs:
+        run, record = call.engine.runs.load(request.id, each.run_id), each.record
+        reason = call.texts.message(each.why, {"request_id": request.id, "branch": ""}).title if each.why else ""
+        done = sum(work.is_done for work in run.steps.values()) if run else 0
+        yield RunRow(
+            each.run_id,
+            each.state.value,
+            _shape(each, request),
+            reason,
+            f"{done}/{len(run.plan)}" if run and run.plan else "–",
+            record.worked_seconds if record else None,
+            record.cost_usd if record and record.cost_usd else None,
+            run.place.branch if run else "",
+        )
+
+
+def _shape(run: RunSummary, request: Request) -> str:
+    if run.is_active:
+        return "run"
+    if run.state is RunState.FAILED:
+        return "fail"
+    if run.state is RunState.DONE and request.status is not RequestStatus.BLOCKED:
+        return "done"
+    return _SHAPES[kind_of(run)]

@@ -1,0 +1,54 @@
+"""A run's page (WEB-1): where it is, why it stopped, how it goes on; its steps, log, changes, report and plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+from aiflow.api.context import Server
+from aiflow.usecases.runs.look import look_at_run
+from aiflow.web.drawing import page
+from aiflow.web.frame import make_frame
+from aiflow.web.run_panes import choose, draw_pane, size_of
+from aiflow.web.run_view import panel, standing
+
+if TYPE_CHECKING:
+    from aiflow.api.context import CallContext
+
+RUN = "/requests/{request_id}/runs/{run_id}"
+
+
+def routes(server: Server) -> APIRouter:
+    """Return the page."""
+    router = APIRouter()
+
+    @router.get(RUN)
+    def show(http: HttpRequest, request_id: str, run_id: str, step: str = "", view: str = "") -> Response:
+        call = server.call(http)
+        return draw_run(http, call, request_id, run_id, (step, view))
+
+    return router
+
+
+def draw_run(http: HttpRequest, call: CallContext, request_id: str, run_id: str, asked: tuple[str, str]) -> Response:
+    """Draw a run's page with the step and the view that the address names."""
+    engine = call.engine
+    look = look_at_run(engine, request_id, run_id)
+    chosen = choose(look, *asked)
+    facts = {
+        "frame": make_frame(call),
+        "look": look,
+        "run": look.run,
+        "standing": standing(look, call.texts),
+        "panel": panel(look, call.texts, engine.limits.step_retries),
+        "role_attempts": engine.limits.role_attempts,
+        "chosen": chosen,
+        # What is read stays in view when the run moves on: the page fetches itself again with its view named.
+        "here": chosen.link(chosen.step if asked[0] else "", chosen.view),
+        "pane": draw_pane(http, engine, look, chosen),
+        "size": size_of(engine, look.run),
+    }
+    return page(http, call, "run.html", facts)

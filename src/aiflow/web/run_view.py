@@ -1,0 +1,188 @@
+"""A run in the words of its page (DESIGN §4): its state, the panel that says why, and the buttons of the ways on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from aiflow.domain.lifecycle import RunState
+from aiflow.domain.next_action import ActionKind
+from aiflow.domain.runs.events import crashed
+from aiflow.usecases.runs.report import message_facts, message_of, words_of
+from aiflow.usecases.shapes.runs import outcome_code
+
+if TYPE_CHECKING:
+    from aiflow.domain.runs.run import Run
+    from aiflow.domain.runs.ways import Way
+    from aiflow.messages import Message, Texts
+    from aiflow.usecases.runs.look import RunLook
+
+# Reasons that are themselves what happened, whatever came before.
+_OWN_TITLE = frozenset({"REPLANNED", "SENT_BACK"})
+ICONS = {
+    ActionKind.ANSWER: "answer",
+    ActionKind.RETRY_STEP: "retry",
+    ActionKind.RESUME: "play",
+    ActionKind.REPLAN: "replan",
+    ActionKind.CANCEL: "stop",
+    ActionKind.ACCEPT: "check",
+    ActionKind.SEND_BACK: "back",
+    ActionKind.UPDATE: "branch",
+    ActionKind.SET: "check",
+    ActionKind.RUN: "play",
+    ActionKind.SHOW: "right",
+}
+
+
+class Offer(NamedTuple):
+    """A way on as a button: `kind` names it in the template, `means` is the sentence beside it."""
+
+    kind: str
+    label: str
+    icon: str
+    means: str
+    is_recommended: bool
+    is_forced: bool
+    mode: str
+
+
+class StateWord(NamedTuple):
+    """A run's state: the shape that marks it, and its word."""
+
+    mark: str
+    word: str
+
+
+class Panel(NamedTuple):
+    """Why a run stands where it stands: the catalogue's words, and what was seen."""
+
+    tone: str
+    mark: str
+    title: str
+    codes: tuple[str, ...]
+    text: str
+    seen: str
+    offers: tuple[Offer, ...]
+
+    @property
+    def recommended(self) -> Offer | None:
+        """The one way that is recommended."""
+        return next((offer for offer in self.offers if offer.is_recommended), None)
+
+
+def standing(look: RunLook, texts: Texts) -> StateWord:
+    """Say a run's state with a shape and a word."""
+    run = look.run
+    name, mark = _state(look)
+    return StateWord(mark, texts(f"web.run.state.{name}", state=run.state))
+
+
+def panel(look: RunLook, texts: Texts, step_retries: int) -> Panel:
+    """Say why a run stands where it stands, and how it goes on."""
+    run = crashed(look.run, look.run.changed_at) if look.is_cut_off else look.run
+    name, mark = _state(look)
+    tone = {"question": "wait", "stopped": "wait", "accept": "wait", "run": "run", "pause": "run"}.get(mark, "")
+    if look.run.is_active and not look.is_cut_off:
+        title, text = _at_work(run, texts)
+        return Panel(tone, mark, title, (), text, "", _offers(look, run, None, texts, step_retries))
+    if name == "accepting":
+        words = texts("auto.doing.accepting")
+        return Panel(tone, mark, texts("web.run.state.accepting"), (), words, "", ())
+    code = outcome_code(run)
+    if code is None:  # accepted
+        return Panel(tone, mark, texts("web.run.accepted"), (), _merged(run, texts), "", ())
+    message = message_of(run, run.error, texts) if run.error else _waiting(run, texts)
+    title, codes = _title(run, message, code, texts)
+    words = words_of(run.error, texts) if run.error else ""
+    seen = "" if not words or words in message.summary or words == _asked(run) else words
+    return Panel(tone, mark, title, codes, message.summary, seen, _offers(look, run, message, texts, step_retries))
+
+
+def _state(look: RunLook) -> tuple[str, str]:
+    """Name a run's state, with its shape."""
+    run = look.run
+    if run.is_active:
+        is_waiting = run.quota is not None and not run.quota.is_over
+        return ("cut_off", "stopped") if look.is_cut_off else ("quota", "pause") if is_waiting else ("running", "run")
+    if run.replaced_by:
+        return "replaced", "fail"
+    if run.accepted_as:
+        return "accepted", "done"
+    if run.state is RunState.DONE:
+        return ("accepting", "run") if look.around.is_worked_on else ("done", "accept")
+    if run.state is RunState.NEEDS_INPUT:
+        return "waits", "question" if run.error and run.error.question else "stopped"
+    is_sent_back = run.error is not None and run.error.reason_code == "SENT_BACK"
+    return ("sent_back" if is_sent_back else "failed"), "fail"
+
+
+def _at_work(run: Run, texts: Texts) -> tuple[str, str]:
+    """Say what a run does now."""
+    if run.quota is not None and not run.quota.is_over:
+        return texts("web.run.quota"), texts("web.run.quota.means")
+    step, index = run.current_step, run.current_index
+    title = texts(f"web.run.doing.{run.state}")
+    if step is not None and index is not None and run.state in (RunState.IMPLEMENTING, RunState.TESTING):
+        title = texts("web.run.at", step_id=step.id, total=len(run.plan), title=step.title)
+    role = run.visit.calling
+    if run.state is RunState.TESTING and role is None:
+        return title, texts("web.run.tests")
+    if role is None:
+        return title, ""
+    return title, texts(f"web.run.role.{role}", n=run.calls_of(role))
+
+
+def _merged(run: Run, texts: Texts) -> str:
+    if run.was_empty:
+        return texts("web.run.accepted.empty")
+    return texts("web.run.accepted.as", branch=run.place.base_branch, commit=(run.accepted_as or "")[:12])
+
+
+def _waiting(run: Run, texts: Texts) -> Message:
+    facts = {"request_id": run.request_id, "run_id": run.run_id, "branch": run.place.branch}
+    return texts.message("AWAITING_ACCEPTANCE", facts)
+
+
+def _title(run: Run, message: Message, code: str, texts: Texts) -> tuple[str, tuple[str, ...]]:
+    """Let the cause's title lead, where there is one (DESIGN §4)."""
+    cause = run.error.cause if run.error else None
+    if run.error is None or cause is None or code in _OWN_TITLE:
+        return message.title, (code,)
+    return texts.message(cause, message_facts(run, run.error, texts)).title, (code, cause)
+
+
+def _asked(run: Run) -> str | None:
+    return run.error.question if run.error else None
+
+
+def _offers(look: RunLook, run: Run, message: Message | None, texts: Texts, step_retries: int) -> tuple[Offer, ...]:
+    return tuple(_offer(way, look, run, message, texts, step_retries) for way in look.ways)
+
+
+def _offer(way: Way, look: RunLook, run: Run, message: Message | None, texts: Texts, step_retries: int) -> Offer:
+    kind = way.kind.value
+    more = ".forced" if way.is_forced else ""
+    label = texts(f"web.run.way.{kind}{more}", branch=run.place.base_branch)
+    has_own = way.is_forced or (way.kind is ActionKind.ACCEPT and way.is_recommended)
+    means = (_advised(way, message, texts) if message and not has_own else None) or texts(
+        f"web.run.way.{kind}.means{more}", branch=run.place.base_branch
+    )
+    if way.kind is ActionKind.RETRY_STEP and not way.is_forced:
+        used = texts("web.run.way.retries", count=min(run.work.retries, step_retries), limit=step_retries)
+        means = texts("web.run.way.and", first=means, second=used)
+    if way.keeps_changes:
+        means = texts("web.run.way.and", first=means, second=texts("web.run.way.keeps"))
+    if way.kind is ActionKind.SHOW:
+        means = look.run.replaced_by or look.around.newer_run_id or ""
+    mode = f"{kind} keep_changes" if way.keeps_changes else "resume update" if way.kind is ActionKind.UPDATE else kind
+    return Offer(kind, label, ICONS[way.kind], means, way.is_recommended, way.is_forced, mode)
+
+
+def _advised(way: Way, message: Message, texts: Texts) -> str | None:
+    """Return the catalogue's own sentence about a way, without the command that the button takes the place of."""
+    for advice in message.actions:
+        match advice.pieces:
+            case (str(words), step) if not isinstance(step, str) and step.kind is way.kind:
+                has_keep = any(name == "keep_changes" for name, _ in step.options)
+                if has_keep == way.keeps_changes:
+                    return texts("web.sentence", text=words.removesuffix(": "))
+    return None

@@ -1,0 +1,122 @@
+// Comments on lines of a diff: opened by a click on a line's number or by Enter, kept in this tab, sent with "Send back".
+const head = document.querySelector("[data-run-id]");
+const run = head?.dataset.runId;
+const words = head ? JSON.parse(head.dataset.words) : {};
+const KEY = `draft lines ${run}`;
+const fill = (text, facts) => text.replace(/\{(\w+)\}/g, (all, name) => facts[name] ?? all);
+
+function read() {
+  try { return JSON.parse(sessionStorage.getItem(KEY)) ?? []; } catch { return []; }
+}
+function write(comments) {
+  try { comments.length ? sessionStorage.setItem(KEY, JSON.stringify(comments)) : sessionStorage.removeItem(KEY); } catch { /* private mode */ }
+  tell();
+}
+function keep(path, line, text) {
+  const others = read().filter((each) => each.path !== path || each.line !== line);
+  write(text.trim() ? [...others, { path, line, text: text.trim() }] : others);
+}
+
+function make(tag, name, text) {
+  const node = document.createElement(tag);
+  if (name) node.className = name;
+  if (text) node.textContent = text;
+  return node;
+}
+
+// --- Beside the lines
+
+const pathOf = (row) => row.closest("[data-path]").dataset.path;
+
+function open(row, isFocused = true) {
+  const [path, line] = [pathOf(row), Number(row.dataset.line)];
+  if (row.nextElementSibling?.classList.contains("say")) return row.nextElementSibling.querySelector("textarea").focus();
+  const place = make("tr", "say");
+  const cell = make("td");
+  cell.colSpan = 4;
+  const label = make("label");
+  const field = make("textarea", "field");
+  field.rows = 2;
+  field.placeholder = words.what;
+  field.value = read().find((each) => each.path === path && each.line === line)?.text ?? "";
+  label.append(make("span", "label", fill(words.comment, { n: line, path })), field);
+  const drop = make("button", "btn btn--sm btn--quiet", words.drop);
+  drop.type = "button";
+  drop.addEventListener("click", () => { keep(path, line, ""); place.remove(); row.focus(); });
+  field.addEventListener("input", () => keep(path, line, field.value));
+  field.addEventListener("keydown", (event) => event.key === "Escape" && row.focus());
+  cell.append(label, drop);
+  place.append(cell);
+  row.after(place);
+  row.tabIndex = -1;
+  if (isFocused) field.focus();
+}
+
+function restore() {
+  for (const { path, line } of read()) {
+    const file = [...document.querySelectorAll("[data-commented] [data-path]")].find((each) => each.dataset.path === path);
+    const row = file && [...file.querySelectorAll("tr[data-line]")].findLast((each) => each.dataset.line === String(line));
+    if (row) open(row, false);
+  }
+}
+
+function move(region, by) {
+  const rows = [...region.querySelectorAll("tr[data-line]")];
+  const at = rows.indexOf(document.activeElement);
+  const to = rows[Math.max(0, Math.min(rows.length - 1, at + by))];
+  if (!to) return;
+  to.tabIndex = -1;
+  to.focus();
+}
+
+document.addEventListener("click", ({ target }) => {
+  const number = target.closest?.("[data-commented] td.no");
+  if (number?.parentElement.dataset.line) open(number.parentElement);
+});
+document.addEventListener("keydown", (event) => {
+  const region = event.target.closest?.("[data-commented] [data-path]");
+  if (!region || event.isComposing || event.target.matches("textarea, button")) return;
+  if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); move(region, event.key === "ArrowDown" ? 1 : -1); }
+  else if (event.key === "Enter" && event.target.matches("tr[data-line]")) { event.preventDefault(); open(event.target); }
+});
+
+// --- In the dialog that sends them
+
+function collect(dialog) {
+  const form = dialog.querySelector("form[action$='/send-back']");
+  if (!form || form.dataset.lines) return;
+  form.dataset.lines = "";
+  const comments = read();
+  if (!comments.length) return;
+  const kept = make("input");
+  kept.type = "hidden";
+  kept.dataset.draft = `lines ${run}`; // gone once it is sent
+  const list = make("ul", "lines");
+  for (const { path, line, text } of comments) {
+    const item = make("li");
+    item.append(make("code", "", `${path}:${line}`), make("span", "", ` ${text}`));
+    for (const [name, value] of [["line_path", path], ["line_number", line], ["line_text", text]]) {
+      const field = make("input");
+      Object.assign(field, { type: "hidden", name, value });
+      item.append(field);
+    }
+    list.append(item);
+  }
+  const field = form.querySelector("[name=comment]");
+  field.required = false;
+  field.closest("label").after(make("p", "label", fill(words.kept, { n: comments.length })), list, kept);
+}
+
+function tell() {
+  const count = read().length;
+  for (const link of document.querySelectorAll("[data-comments]")) link.dataset.count = count ? String(count) : "";
+}
+
+if (run) {
+  const dialog = document.getElementById("dialog");
+  new MutationObserver(() => collect(dialog)).observe(dialog, { childList: true });
+  document.body.addEventListener("htmx:after:swap", tell);
+  document.body.addEventListener("aiflow:done", tell);
+  restore();
+  tell();
+}

@@ -1,0 +1,96 @@
+"""A run's history as a timeline: stages, attempts, phases, times."""
+
+from __future__ import annotations
+
+import pytest
+
+from aiflow.domain.agents.answers import Role
+from aiflow.domain.lifecycle import RunEvent
+from aiflow.domain.runs.agent_events import quota_waited
+from aiflow.domain.runs.events import accepted, accepting, called, implemented, prepared, stopped
+from aiflow.domain.runs.resume import GoOn
+from aiflow.domain.runs.resume_events import resumed
+from aiflow.domain.runs.run import Run
+from aiflow.domain.runs.timeline import Stage, timeline
+from run_builders import CHANGES, EVERY_STATE, at, done, fail, in_step, in_tests, new_run, why
+from run_page_runs import MADE
+
+pytestmark = pytest.mark.spec("WEB-1")
+
+
+def stage(run: Run, name: str) -> Stage:
+    return next(each for each in timeline(run) if each.name == name)
+
+
+def told(run: Run, name: str) -> list[tuple[list[str], str | None]]:
+    """Each attempt's phases, those that failed with a mark, and its code."""
+    attempts = stage(run, name).attempts
+    return [([f"{phase.name}{'!' * phase.is_failed}" for phase in each.phases], each.reason_code) for each in attempts]
+
+
+def test_it_has_the_plan_each_step_and_the_report() -> None:
+    assert [(each.name, each.mark) for each in timeline(done())] == [
+        ("plan", "done"),
+        ("S01", "done"),
+        ("S02", "done"),
+        ("S03", "done"),
+        ("report", "done"),
+    ]
+    assert [each.mark for each in timeline(in_step(2))] == ["done", "done", "run", "todo", "todo"]
+
+
+def test_a_failed_phase_is_named_by_its_code_and_a_new_attempt_begins() -> None:
+    run = fail(in_tests(2), "QA_REJECTED")
+    run = implemented(called(run, Role.IMPLEMENTER), CHANGES, "again", at(33))
+    run = stopped(run, why("UNIT_TEST_FAILED"), at(34))
+    assert told(run, "S02") == [
+        (["implement", "review!"], "QA_REJECTED"),
+        (["implement", "tests!"], "UNIT_TEST_FAILED"),
+    ]
+    second = stage(run, "S02").attempts[1]
+    assert [phase.seconds for phase in second.phases] == [180, 60]
+    assert stage(run, "S02").mark == "stopped"
+    assert stage(run, "S02").seconds == (at(34) - at(3)).total_seconds()
+
+
+def test_a_question_is_no_failure() -> None:
+    assert told(MADE["question"](), "S01") == [(["implement"], "NEEDS_CLARIFICATION")]
+    assert stage(MADE["question"](), "S01").mark == "question"
+
+
+def test_what_goes_on_counts_from_when_it_would_have_begun_without_a_break() -> None:
+    stop = stopped(in_step(), why("AGENT_FAILED"), at(10))
+    run = resumed(stop, GoOn(RunEvent.RESUMED_AT_STEP, "S01"), None, at(100))
+    first = stage(run, "S01")
+    assert (first.mark, first.seconds) == ("run", 480)
+    assert first.running is not None
+    assert (first.running.name, first.ticks_from) == ("implement", at(92))
+
+
+def test_waiting_for_quota_is_a_phase_of_its_own() -> None:
+    run = MADE["waiting"]()
+    assert (stage(run, "S02").mark, told(run, "S02")) == ("pause", [(["implement", "wait"], None)])
+    assert told(quota_waited(run, at(90)), "S02") == [(["implement", "wait", "implement"], None)]
+
+
+def test_acceptance_is_there_once_it_was_tried() -> None:
+    assert told(MADE["conflicting"](), "acceptance") == [(["merge!"], "MERGE_CONFLICT")]
+    again = accepted(accepting(MADE["conflicting"](), at(40)), "abc", at(41))
+    assert (stage(again, "acceptance").mark, len(stage(again, "acceptance").attempts)) == ("done", 2)
+
+
+@pytest.mark.parametrize("run", [*EVERY_STATE.values(), *(make() for make in MADE.values())])
+def test_every_run_has_one(run: Run) -> None:
+    stages = timeline(run)
+    assert [each.name for each in stages][: len(run.plan) + 2] == ["plan", *(step.id for step in run.plan), "report"]
+    assert sum(each.running is not None for each in stages) == run.is_active
+    assert all(phase.seconds >= 0 for each in stages for attempt in each.attempts for phase in attempt.phases)
+
+
+def test_a_stop_before_the_plan_is_the_plans() -> None:
+    run = stopped(prepared(new_run(), at(1)), why("AGENT_FAILED"), at(2))
+    assert (stage(run, "plan").mark, told(run, "plan")) == ("stopped", [(["plan!"], "AGENT_FAILED")])
+
+
+def test_a_report_stays_written_when_the_work_is_sent_back() -> None:
+    assert stage(MADE["sent_back"](), "report").mark == "done"

@@ -1,0 +1,39 @@
+"""The activity page (WEB-1): sentences with their facts behind them, and the journal to take along."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from e2e.bench import Bench
+from web_yard import WebBench
+
+
+@pytest.mark.spec("WEB-1", "ERR-4")
+def test_what_happened_is_told_in_sentences_with_the_facts_behind_them(web: WebBench, bench: Bench) -> None:
+    bench.run()
+    text = web.page("/activity")
+    assert "Planned, steps: 1. S01 begins: " in text
+    assert "S01: implemented, tests begin" in text
+    assert 'title="moved  IMPLEMENTED  IMPLEMENTING → TESTING  step_id=S01"' in text
+    assert "S01 実装済み、テストを開始" in web.page("/activity", language="ja")
+    told = bench.aiflow("activity", "RQ-1").stdout
+    assert "S01: implemented, tests begin" in told
+    assert "IMPLEMENTED" not in told
+
+
+@pytest.mark.spec("WEB-1", "ERR-4")
+def test_the_journal_can_be_taken_along_as_json_lines(web: WebBench, bench: Bench) -> None:
+    bench.run()
+    assert 'href="/activity.jsonl?kind=all"' in web.page("/activity")
+    told = web.client.get("/activity.jsonl")
+    assert told.headers["content-type"].startswith("application/x-ndjson")
+    assert "attachment" in told.headers["content-disposition"]
+    entries = [json.loads(line) for line in told.text.splitlines()]
+    assert entries == web.get("/api/activity?limit=500")["activity"][::-1]
+    assert {each["kind"] for each in entries} >= {"transition", "status_changed"}
+    only = web.client.get("/activity.jsonl?kind=transitions&q=RQ-404").text
+    assert only == ""
+    outside = web.new_client(Authorization="Bearer wrong", Accept="application/x-ndjson")
+    assert outside.get("/activity.jsonl", follow_redirects=False).status_code in (303, 401)

@@ -1,0 +1,197 @@
+"""The backlog's pages (WEB-1): the order and why not now, filters in the address, several at once, the graph."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from builders import write_request
+from e2e.bench import Bench
+from web_yard import WebBench
+
+pytestmark = pytest.mark.spec("WEB-1")
+HOSTILE = "<script>alert(1)</script>"
+ASKS = "answer({'status': 'needs_input', 'question': 'Which word?', 'choices': ['late']})"
+HANG = "(HERE / 'hangs').touch()\nwhile not (HERE / 'go').exists(): time.sleep(0.02)\ndone()"
+
+
+def rows(text: str) -> list[str]:
+    """Return the ids of the list's rows."""
+    return re.findall(r'<tr id="(?:row|file)-([^"]+)"', text)
+
+
+def words(text: str, row: str) -> str:
+    """Return what one row of the list says, without its markup."""
+    [found] = re.findall(rf'<tr id="{re.escape(row)}".*?</tr>', text, re.DOTALL)
+    return " ".join(re.sub(r"<[^>]*>", " ", found).split())
+
+
+@pytest.mark.spec("WEB-3")
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("path", ["/backlog", "/backlog?s=all&q=x&p=P1&l=y&page=7", "/backlog/graph", "/requests/new"])
+def test_a_page_is_drawn_whole_in_each_language(web: WebBench, path: str, language: str) -> None:
+    text = web.page(path, language=language)
+    assert f'<html lang="{language}"' in text
+    assert len(re.findall(r"<h1[ >]", text)) == 1
+    assert "web." not in re.sub(r"<[^>]*>", "", text)
+    assert not re.search(r"<[^>]+ (?:style|on\w+)=", text)
+    assert not re.search(r"<script(?![^>]+src=)", text)
+
+
+def test_the_list_says_the_turn_the_next_and_why_not_now(web: WebBench, bench: Bench) -> None:
+    bench.add_request("RQ-0", priority="P0", depends_on="[RQ-9]")
+    bench.add_request("RQ-2", priority="P2", depends_on="[RQ-1]")
+    bench.add_request("RQ-3", priority="P3", status="draft")
+    write_request(bench.root, "RQ-5", "priority: P9\n\n# Broken\n")
+    text = web.page("/backlog")
+    assert rows(text) == ["RQ-0", "RQ-1", "RQ-2", "RQ-3", "requests%2FRQ-5.md"]
+    assert "depends on RQ-9 , which does not exist" in words(text, "row-RQ-0")
+    assert "1 P1" in words(text, "row-RQ-1")
+    assert "Next" in words(text, "row-RQ-1")
+    assert "2 P2" in words(text, "row-RQ-2")
+    assert "waits for RQ-1 , which is ready" in words(text, "row-RQ-2")
+    assert "status is draft, not ready" in words(text, "row-RQ-3")
+    assert "Files with a mistake" in text
+    assert "&#39;P9&#39; is not a priority" in text
+    assert "5 in all, 3 ready, 1 runnable" in text
+    assert "No runnable request" not in text
+
+
+@pytest.mark.spec("WEB-2")
+@pytest.mark.parametrize(("language", "told"), [("en", "No runnable request"), ("ja", "実行可能なrequestなし")])
+def test_nothing_runnable_is_said_as_such(web: WebBench, bench: Bench, language: str, told: str) -> None:
+    bench.add_request("RQ-1", status="draft")
+    assert told in web.page("/backlog", language=language)
+
+
+def test_what_waits_says_for_what_and_leads_to_its_run(web: WebBench, bench: Bench) -> None:
+    bench.add_request("RQ-2", depends_on="[RQ-1]")
+    bench.agent.does("implementer", ASKS)
+    bench.run(code=5)
+    [run_id] = bench.run_ids()
+    text = web.page("/backlog")
+    assert "waits for you" in words(text, "row-RQ-1")
+    assert f'<a href="/requests/RQ-1/runs/{run_id}">needs your answer</a>' in text
+    assert "waits for RQ-1 , which needs your answer" in words(text, "row-RQ-2")
+    assert rows(web.page("/backlog?s=waiting")) == ["RQ-1"]
+
+
+def test_what_is_worked_on_is_locked_and_leads_to_its_run(web: WebBench, bench: Bench) -> None:
+    bench.agent.does("implementer", HANG)
+    assert web.submit("/requests/RQ-1/run")[0] == 200
+    [run_id] = bench.run_ids()
+    for path in ("/backlog", "/requests/RQ-1"):
+        assert re.search(
+            rf'<a class="badge badge--lock" href="/requests/RQ-1/runs/{run_id}">.*?LOCKED</a>', web.page(path)
+        )
+    (bench.agent.folder / "go").touch()
+    web.until_idle()
+
+
+def test_filters_are_in_the_address_and_survive_one_another(web: WebBench, bench: Bench) -> None:
+    bench.add_request("RQ-2", status="draft", labels="[bug, ui]", priority="P0")
+    bench.add_request("RQ-3", status="done")
+    assert rows(web.page("/backlog")) == ["RQ-2", "RQ-1"]
+    assert rows(web.page("/backlog?s=draft")) == ["RQ-2"]
+    assert rows(web.page("/backlog?s=done")) == ["RQ-3"]
+    assert rows(web.page("/backlog?q=rq-2&s=all")) == ["RQ-2"]
+    assert rows(web.page("/backlog?l=ui")) == ["RQ-2"]
+    assert rows(web.page("/backlog?p=P1")) == ["RQ-1"]
+    assert 'href="/backlog?q=x&amp;s=ready&amp;p=P1"' in web.page("/backlog?q=x&p=P1")
+    assert "No request matches." in web.page("/backlog?q=nothing")
+    assert rows(web.page("/backlog?s=nonsense&p=P7&page=-3")) == ["RQ-2", "RQ-1"]
+
+
+def test_a_long_list_has_pages(web: WebBench, bench: Bench) -> None:
+    for number in range(2, 55):
+        bench.add_request(f"RQ-{number:02}", priority="P2")
+    first, second = web.page("/backlog"), web.page("/backlog?page=2")
+    assert len(rows(first)) == 50
+    assert 'rel="next" href="/backlog?page=2"' in first
+    assert len(rows(second)) == 4
+    assert 'rel="prev" href="/backlog"' in second
+    assert "51–54 of 54" in second
+
+
+@pytest.mark.spec("SEC")
+def test_hostile_titles_labels_and_file_names_are_text(web: WebBench, bench: Bench) -> None:
+    write_request(bench.root, "期日", f'---\nstatus: ready\nlabels: ["{HOSTILE}", "a\\"b"]\n---\n# {HOSTILE} "&\n')
+    write_request(bench.root, "RQ-'&<b>", "# Nobody's\n")
+    bench.add_request("RQ-2", depends_on="[期日]")
+    page_of_file = "/requests/RQ-%27%26%3Cb%3E"
+    paths = ("/backlog", "/backlog?q=%3Cscript%3E&l=%3Cb%3E", "/backlog/graph", "/requests/RQ-2", page_of_file)
+    for path in (*paths, "/requests/%E6%9C%9F%E6%97%A5"):
+        for language in ("en", "ja"):
+            text = web.page(path, language=language)
+            assert HOSTILE not in text
+            assert "<b>" not in re.sub(r"<b>[^<&]*</b>", "", text), path
+    text = web.page("/backlog")
+    assert rows(text) == ["RQ-1", "RQ-2", "%E6%9C%9F%E6%97%A5", "requests%2FRQ-%27%26%3Cb%3E.md"]
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert f'href="{page_of_file}"' in text
+    assert "This file cannot be edited here." in web.page(page_of_file)
+
+
+def test_several_are_set_at_once_and_each_is_told(web: WebBench, bench: Bench) -> None:
+    bench.add_request("RQ-2")
+    status, told = web.submit(
+        "/backlog/set", {"id": ["RQ-1", "RQ-2"], "do": "set", "priority": "P0", "status": "draft"}
+    )
+    assert (status, "Done for 2 requests" in told) == (200, True)
+    for name in ("RQ-1", "RQ-2"):
+        text = (bench.root / f"requests/{name}.md").read_text()
+        assert "priority: P0" in text
+        assert "status: draft" in text
+    status, told = web.submit("/backlog/set", {"id": ["RQ-1", "GONE"], "do": "archive"})
+    assert status == 409
+    assert "1 of 2 were refused" in told
+    assert "RQ-1: status: archived" in told
+    assert "status: archived" in (bench.root / "requests/RQ-1.md").read_text()
+    status, told = web.submit("/backlog/set", {"id": ["RQ-2", "GONE"], "do": "archive"}, has_script=False)
+    assert status == 200
+    assert "What came of it" in told
+
+
+def test_several_are_accepted_at_once(web: WebBench, bench: Bench) -> None:
+    bench.run()
+    bench.add_request("RQ-2")
+    status, told = web.submit("/backlog/set", {"id": ["RQ-1", "RQ-2"], "do": "accept"})
+    assert status == 409
+    assert "RQ-1 is accepted" in told or "RQ-1 is being accepted" in told
+    assert "RUN_NOT_FOUND" in told or "No such run" in told
+    web.until_idle()
+    assert "status: done" in (bench.root / "requests/RQ-1.md").read_text()
+
+
+@pytest.mark.parametrize("fields", [{"do": "archive"}, {"id": "RQ-1", "do": "set"}, {"id": "RQ-1", "do": "burn"}])
+def test_several_without_a_choice_is_refused(web: WebBench, bench: Bench, fields: dict[str, str | list[str]]) -> None:
+    before = (bench.root / "requests/RQ-1.md").read_text()
+    assert web.submit("/backlog/set", fields)[0] == 422
+    assert (bench.root / "requests/RQ-1.md").read_text() == before
+
+
+def test_the_graph_has_boxes_that_are_links_and_a_list(web: WebBench, bench: Bench) -> None:
+    bench.add_request("RQ-2", depends_on="[RQ-1, GONE]")
+    text = web.page("/backlog/graph")
+    assert re.search(
+        r'<a class="node is-idle[^"]*" id="node-RQ-2" href="/requests/RQ-2"><title>RQ-2 .*?, ready</title>', text
+    )
+    assert "GONE" in text
+    assert text.count('class="edge') == 2
+    assert "edge--bad" in text
+    assert "after RQ-1, GONE" in text
+    assert "No open request depends on another one." not in text
+    bench.add_request("RQ-2", depends_on="[]")
+    assert "No open request depends on another one." in web.page("/backlog/graph")
+
+
+def test_an_empty_backlog_says_what_to_do_first(web: WebBench, bench: Bench) -> None:
+    (bench.root / "requests/RQ-1.md").unlink()
+    text = web.page("/backlog")
+    assert 'action="/requests"' in text
+    status, path = web.submit(
+        "/requests", {"text": "Fix the login page\n\nIt crashes.", "do": "draft"}, has_script=False
+    )
+    assert status == 303
+    assert "Fix the login page" in web.page(path)
