@@ -63,6 +63,11 @@ def test_escape_leaves_the_dialog_then_the_field_and_the_focus_goes_back(page: P
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(opener).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    opener.evaluate("(link) => link.replaceWith(link.cloneNode(true))")  # the page has changed below
+    page.keyboard.press("Escape")
+    expect(opener).to_be_focused()
     page.keyboard.press("a")
     expect(item(page, "RQ-1").locator("textarea")).to_be_focused()
     page.keyboard.press("Escape")

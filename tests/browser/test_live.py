@@ -75,14 +75,12 @@ def test_a_hidden_tab_fetches_nothing_and_catches_up_when_it_is_shown(page: Page
 def test_a_burst_of_events_makes_a_few_requests(page: Page, up: Up) -> None:
     open_live(page)
     page.evaluate(COUNT)
-    facts = "() => { for (let n = 0; n < 500; n++) document.body.dispatchEvent(new Event('aiflow:done')); }"
-    began = page.evaluate("() => performance.now()")
-    for number in range(20):
-        page.evaluate(facts)
-        up.bench.add_request(f"NEW-{number}", title=f"Number {number}")
-    expect(page.locator("#next-NEW-0")).to_be_visible()
-    seconds = (page.evaluate("() => performance.now()") - began) / 1000
-    assert page.evaluate("() => window.fetched") <= 2 + 2 * seconds
+    burst = """() => new Promise((done) => { const began = performance.now(); const going = setInterval(() => {
+      for (let n = 0; n < 50; n++) document.body.dispatchEvent(new Event('aiflow:done'));
+      const seconds = (performance.now() - began) / 1000;
+      if (seconds > 3) { clearInterval(going); done([window.fetched, seconds]); } }, 5); })"""
+    fetched, seconds = page.evaluate(burst)
+    assert 1 <= fetched <= 1 + 2 * seconds
 
 
 def test_who_is_signed_out_elsewhere_goes_to_the_sign_in_and_keeps_the_draft(page: Page, up: Up) -> None:

@@ -44,6 +44,9 @@ def test_a_draft_survives_a_reload_and_goes_when_it_is_sent(page: Page, up: Up) 
     item(page, "RQ-1").locator("textarea").fill("half an answer")
     page.reload()
     expect(item(page, "RQ-1").locator("textarea")).to_have_value("half an answer")
+    page.goto("/activity")
+    page.goto("/")  # which no browser fills in by itself
+    expect(item(page, "RQ-1").locator("textarea")).to_have_value("half an answer")
     item(page, "RQ-1").locator(".btn--go").click()
     expect(item(page, "RQ-1").locator(".receipt")).to_contain_text("half an answer")
     assert page.evaluate("() => sessionStorage.length") == 0
