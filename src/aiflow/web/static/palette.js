@@ -75,11 +75,15 @@ export async function openPalette() {
     row?.scrollIntoView({ block: "nearest" });
   };
   const look = () => {
+    const [was, words] = [now()?.offer, field.value];
     const asked = field.value.trim();
     draw(list, [...matches(offers(), asked), ...(asked ? matches(requests ?? [], asked).slice(0, AT_MOST) : [])], box.dataset);
     none.hidden = list.children.length > 0;
-    mark(list.firstElementChild);
+    const stays = words === lookedFor && [...list.children].find(({ offer }) => offer.words === was?.words && offer.href === was?.href);
+    lookedFor = words;
+    mark(stays || list.firstElementChild); // what is chosen stays so when requests come
   };
+  let lookedFor = null;
   const now = () => list.querySelector("[aria-selected=true]");
   field.addEventListener("input", look);
   field.addEventListener("keydown", (event) => {
