@@ -23,7 +23,7 @@ def test_an_agent_is_at_work_until_it_is_let_go(new_page: NewPage, scripted: Up)
     run_id = scripted.run()
     page = new_page(up=scripted)
     page.goto("/")
-    expect(page.locator("main")).to_contain_text(run_id)
+    expect(page.locator(f"main a[href*='{run_id}']").first).to_be_visible()
     let_go(scripted.bench)
     wait_for_state(scripted.bench, "DONE")
 

@@ -101,7 +101,10 @@ function keepNotices(fragment) {
     const around = item ? same(fragment, item) : fragment;
     const form = around?.querySelector(`form[action="${CSS.escape(notice.dataset.of)}"]`);
     if (item && "held" in item.dataset) continue;
-    if (form) noticePlace(form).before(holdPlace(notice));
+    const own = notice.closest("form");
+    if (own?.hasAttribute("hx-morph-skip")) continue; // it is in a form that stays as it is
+    if (form && own) form.prepend(holdPlace(notice));
+    else if (form) noticePlace(form).before(holdPlace(notice));
     else fragment.querySelector("#main")?.prepend(holdPlace(notice));
   }
 }
