@@ -136,19 +136,19 @@ def test_hostile_titles_labels_and_file_names_are_text(web: WebBench, bench: Ben
 def test_several_are_set_at_once_and_each_is_told(web: WebBench, bench: Bench) -> None:
     bench.add_request("RQ-2")
     status, told = web.submit(
-        "/backlog/set", {"id": ["RQ-1", "RQ-2"], "do": "set", "priority": "P0", "status": "draft"}
+        "/backlog/set", {"request_id": ["RQ-1", "RQ-2"], "do": "set", "priority": "P0", "status": "draft"}
     )
     assert (status, "Done for 2 requests" in told) == (200, True)
     for name in ("RQ-1", "RQ-2"):
         text = (bench.root / f"requests/{name}.md").read_text()
         assert "priority: P0" in text
         assert "status: draft" in text
-    status, told = web.submit("/backlog/set", {"id": ["RQ-1", "GONE"], "do": "archive"})
+    status, told = web.submit("/backlog/set", {"request_id": ["RQ-1", "GONE"], "do": "archive"})
     assert status == 409
     assert "1 of 2 were refused" in told
     assert "RQ-1: status: archived" in told
     assert "status: archived" in (bench.root / "requests/RQ-1.md").read_text()
-    status, told = web.submit("/backlog/set", {"id": ["RQ-2", "GONE"], "do": "archive"}, has_script=False)
+    status, told = web.submit("/backlog/set", {"request_id": ["RQ-2", "GONE"], "do": "archive"}, has_script=False)
     assert status == 200
     assert "What came of it" in told
 
@@ -156,7 +156,7 @@ def test_several_are_set_at_once_and_each_is_told(web: WebBench, bench: Bench) -
 def test_several_are_accepted_at_once(web: WebBench, bench: Bench) -> None:
     bench.run()
     bench.add_request("RQ-2")
-    status, told = web.submit("/backlog/set", {"id": ["RQ-1", "RQ-2"], "do": "accept"})
+    status, told = web.submit("/backlog/set", {"request_id": ["RQ-1", "RQ-2"], "do": "accept"})
     assert status == 409
     assert "RQ-1 is accepted" in told or "RQ-1 is being accepted" in told
     assert "RUN_NOT_FOUND" in told or "No such run" in told
@@ -164,7 +164,9 @@ def test_several_are_accepted_at_once(web: WebBench, bench: Bench) -> None:
     assert "status: done" in (bench.root / "requests/RQ-1.md").read_text()
 
 
-@pytest.mark.parametrize("fields", [{"do": "archive"}, {"id": "RQ-1", "do": "set"}, {"id": "RQ-1", "do": "burn"}])
+@pytest.mark.parametrize(
+    "fields", [{"do": "archive"}, {"request_id": "RQ-1", "do": "set"}, {"request_id": "RQ-1", "do": "burn"}]
+)
 def test_several_without_a_choice_is_refused(web: WebBench, bench: Bench, fields: dict[str, str | list[str]]) -> None:
     before = (bench.root / "requests/RQ-1.md").read_text()
     assert web.submit("/backlog/set", fields)[0] == 422

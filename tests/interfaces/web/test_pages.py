@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from aiflow.web import drawing
 from e2e.bench import Bench
 from waiting import wait_until
 from web_yard import WebBench
@@ -170,3 +172,22 @@ def test_first_use_says_what_to_do(web: WebBench, bench: Bench) -> None:
     for path in (bench.root / "requests").glob("*.md"):
         path.unlink()
     assert "Write down what should change." in web.page("/")
+
+
+@pytest.mark.spec("WEB-3")
+def test_no_field_takes_the_name_of_what_scripts_ask_a_form_for() -> None:
+    # `form.id` is then the field, and what fetches the page again takes the form for another one: what was chosen is lost.
+    templates = Path(drawing.__file__).parent / "templates"
+    names = {name for path in templates.rglob("*.html") for name in re.findall(r'\bname="([\w-]+)"', path.read_text())}
+    assert {"answer", "comment"} <= names
+    assert not names & {
+        "id",
+        "action",
+        "method",
+        "attributes",
+        "children",
+        "nodeType",
+        "parentNode",
+        "tagName",
+        "matches",
+    }

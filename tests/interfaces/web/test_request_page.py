@@ -210,7 +210,7 @@ def test_a_file_with_a_mistake_is_shown_and_mended(web: WebBench, bench: Bench) 
 
 def test_a_request_is_made_with_all_it_is_given(web: WebBench, bench: Bench) -> None:
     given = {"title": "Do <it>", "text": "So.", "priority": "P0", "labels": "a, b", "depends_on": "RQ-1", "do": "ready"}
-    status, path = web.submit("/requests", {**given, "id": "NEW-1"}, has_script=False)
+    status, path = web.submit("/requests", {**given, "request_id": "NEW-1"}, has_script=False)
     assert (status, path) == (303, "/requests/NEW-1")
     text = file_of(bench, "NEW-1").read_text()
     for line in ("priority: P0", "status: ready", "# Do <it>", "So."):
@@ -218,11 +218,13 @@ def test_a_request_is_made_with_all_it_is_given(web: WebBench, bench: Bench) -> 
     page = web.page(path)
     assert "<h1>Do &lt;it&gt;</h1>" in page
     assert 'value="a, b"' in page
-    status, told = web.submit("/requests", {**given, "id": "NEW-1"})
+    status, told = web.submit("/requests", {**given, "request_id": "NEW-1"})
     assert (status, "REQUEST_EXISTS" in told) == (409, True)
 
 
-@pytest.mark.parametrize("fields", [{"title": " "}, {"title": "x", "priority": "P9"}, {"title": "x", "id": "../x"}])
+@pytest.mark.parametrize(
+    "fields", [{"title": " "}, {"title": "x", "priority": "P9"}, {"title": "x", "request_id": "../x"}]
+)
 def test_what_makes_no_request_is_refused(web: WebBench, bench: Bench, fields: dict[str, str | list[str]]) -> None:
     before = sorted((bench.root / "requests").iterdir())
     assert web.submit("/requests", {**fields, "do": "ready"})[0] == 422
@@ -231,10 +233,10 @@ def test_what_makes_no_request_is_refused(web: WebBench, bench: Bench, fields: d
 
 def test_a_request_is_made_and_run_and_kept_if_it_cannot_start(web: WebBench, bench: Bench) -> None:
     bench.agent.does("implementer", HANG)
-    status, path = web.submit("/requests", {"title": "First", "do": "run", "id": "NEW-1"}, has_script=False)
+    status, path = web.submit("/requests", {"title": "First", "do": "run", "request_id": "NEW-1"}, has_script=False)
     assert status == 303
     assert path.startswith("/requests/NEW-1/runs/RUN-")
-    status, told = web.submit("/requests", {"title": "Second", "do": "run", "id": "NEW-2"})
+    status, told = web.submit("/requests", {"title": "Second", "do": "run", "request_id": "NEW-2"})
     assert status == 200
     assert "NEW-2 is saved and ready. It did not start" in told
     assert "status: ready" in file_of(bench, "NEW-2").read_text()

@@ -104,7 +104,7 @@ def _wish(http: HttpRequest) -> BoardWish:
 
 def _several(http: HttpRequest, call: CallContext, form: Form) -> Response:
     """Do one thing with several requests, and say of each what came of it."""
-    ids = list(dict.fromkeys(form.all("id")))[:MOST_AT_ONCE]
+    ids = list(dict.fromkeys(form.all("request_id")))[:MOST_AT_ONCE]
     results: list[tuple[str, bool, str]] = []
     try:
         if not ids:

@@ -164,7 +164,7 @@ def _create(call: CallContext, form: Form) -> Receipt:
         RequestStatus.DRAFT if do == "draft" else RequestStatus.READY,
         _listed(form("depends_on")),
         _listed(form("labels")),
-        form("id").strip() or None,
+        form("request_id").strip() or None,
     )
     engine = call.engine
     request_id, _ = create_checked(new, engine.editor, engine.journal, engine.time.now)

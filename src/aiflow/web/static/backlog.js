@@ -61,7 +61,7 @@ document.body.addEventListener("htmx:before:swap", (event) => {
     // What is typed or chosen by now is newer than what was asked for.
     const typed = fragment.querySelector("#q");
     if (typed && field()) typed.setAttribute("value", field().value);
-    for (const box of app.querySelectorAll("#rows input[name=id]:checked")) {
+    for (const box of app.querySelectorAll("#rows input[name=request_id]:checked")) {
       fragment.querySelector(`#rows input[value="${CSS.escape(box.value)}"]`)?.setAttribute("checked", "");
     }
   }
