@@ -101,7 +101,19 @@ def test_up_needs_only_what_the_runtime_lock_has(bench: Bench, up: subprocess.Po
     page.sign_in(json.loads(page.call("POST", "/api/sessions/code", **token).text)["code"])
 
     assert "RQ-1" in page.call("GET", "/").text
-    assert page.call("GET", "/static/page.css").status == 200
+    for path in ("/static/app.css", "/static/page.js", "/static/vendor/htmx.min.js"):
+        assert page.call("GET", path).status == 200, path
+    for path in (
+        "/backlog",
+        "/backlog/graph",
+        "/requests/RQ-1",
+        "/doctor",
+        "/activity",
+        "/queue",
+        "/settings",
+        "/agents",
+    ):
+        assert page.call("GET", path).status == 200, path
     assert page.json("/api/health")["instance_id"] == ready["instance_id"]
     assert page.json("/api/status")["running"] == []
     assert page.json("/openapi.json")["info"]["title"] == "aiflow"
