@@ -16,10 +16,9 @@ let timer = null;
 function search() {
   clearTimeout(timer);
   const to = address();
-  if (to === location.pathname + location.search) return;
+  if (to === here()) return;
   history.replaceState(null, "", to);
   app.setAttribute("hx-get", to);
-  isMine = true;
   document.body.dispatchEvent(new Event("aiflow:change"));
 }
 document.addEventListener("input", (event) => {
@@ -38,13 +37,22 @@ document.addEventListener("submit", (event) => {
 // --- The order: what the reader did themselves is shown at once, what happens by itself as a line above the list.
 
 let isMine = false;
+const here = () => location.pathname + location.search;
+let shown = here(); // what the rows are an answer to
 document.body.addEventListener("aiflow:done", () => (isMine = true));
 const keyed = (at) => [...at.querySelectorAll("#rows > tr")].map((row) => row.id);
 
 function keepOrder(fragment) {
   const now = document.getElementById("rows");
   const next = fragment.querySelector("#rows");
-  if (!now || !next || isMine) return;
+  if (!now || !next) return;
+  // An answer to what was asked since then; one that was on its way before that is none.
+  const answers = fragment.querySelector("#moved a")?.getAttribute("href");
+  if (answers !== shown && answers === here()) {
+    shown = answers;
+    isMine = true;
+  }
+  if (isMine) return;
   const [before, after] = [keyed(app), keyed(fragment)];
   if (before.join() === after.join()) return;
   const rows = new Map([...next.children].map((row) => [row.id, row]));
