@@ -30,4 +30,5 @@ def test_an_agent_is_at_work_until_it_is_let_go(new_page: NewPage, scripted: Up)
 
 def test_an_agent_that_is_left_at_work_is_ended_after_the_test(scripted: Up) -> None:
     hold(scripted.bench)
-    scripted.run()
+    run_id = scripted.run()
+    assert scripted.bench.run_ids() == [run_id]  # what is left at work is ended by the fixture, which says so if not

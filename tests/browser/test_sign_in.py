@@ -47,6 +47,15 @@ def test_the_link_brings_its_code_along_and_does_not_stay_in_the_address(visitor
     expect(visitor).to_have_url(f"{up.url}/")
 
 
+def test_a_link_works_also_where_the_page_is_open_already(visitor: Page, up: Up) -> None:
+    visitor.goto("/sign-in")
+    code = new_code(up)
+    visitor.goto(f"/sign-in#code={code}")  # no new page, only another address
+    expect(visitor.locator("input[name=code]")).to_have_value(code)
+    visitor.locator("button[type=submit]").click()
+    expect(visitor).to_have_url(f"{up.url}/")
+
+
 @both_languages
 def test_a_wrong_code_is_refused_with_the_reason(visitor: Page, up: Up, watch: Watch, axe: Callable[..., None]) -> None:
     watch.allow("401")
