@@ -67,7 +67,11 @@ class Yard:
 
     def prompt(self, text: str, **more: Any) -> str:
         """Put a bare prompt into the queue, for whoever takes it."""
-        task_id = new_task_id(now(), os.urandom(3).hex())
+        while True:
+            task_id = new_task_id(now(), os.urandom(3).hex())
+            # As who enqueues it: a short id that another prompt has by chance is drawn again.
+            if not self.queue.has_had(prompt_request_id(task_id)):
+                break
         return self.add("prompt", prompt_request_id(task_id), task_id=task_id, checkout=None, prompt=text, **more)
 
     def task(self, task_id: str) -> Task:

@@ -75,6 +75,9 @@ class TaskQueue(Protocol):
     def live_of(self, request_id: str) -> Task | None:
         """Return the one live task of a request, as its guard tells; None if it has none."""
 
+    def has_had(self, request_id: str) -> bool:
+        """Tell whether a request has, or ever had, a task here."""
+
     def prompt(self, task: Task) -> str:
         """Return all of a task's prompt."""
 

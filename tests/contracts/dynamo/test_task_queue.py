@@ -494,6 +494,7 @@ def test_what_waits_is_told_in_the_order_of_the_claim_for_each_that_may_take_it(
 
 def test_the_live_task_of_a_request_is_found_by_the_request(queue: TaskQueue) -> None:
     assert queue.live_of("RQ-0001") is None
+    assert not queue.has_had("RQ-0001")
     [first, other] = put(queue, a_task(1), a_task(2))
     assert queue.live_of("RQ-0001") == first
     claimed = claim(queue)
@@ -502,6 +503,7 @@ def test_the_live_task_of_a_request_is_found_by_the_request(queue: TaskQueue) ->
     assert queue.live_of("RQ-0001") is None
     [second] = put(queue, a_task(3, request_id="RQ-0001"))
     assert (queue.live_of("RQ-0001"), queue.live_of("RQ-0002")) == (second, other)
+    assert (queue.has_had("RQ-0001"), queue.has_had("RQ-0003")) == (True, False)
 
 
 def test_the_tasks_that_a_runner_has_are_found(queue: TaskQueue) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -167,6 +168,28 @@ def test_a_prompt_may_be_taken_by_anybody_and_must_say_something(yard: Yard) -> 
         with pytest.raises(BadInputError) as error:
             enqueue_work(yard.desk, Order(TaskAction.PROMPT, prompt=text))
         assert error.value.reason_code == code
+
+
+@pytest.mark.spec("REQ-9")
+def test_a_prompt_whose_short_id_another_prompt_has_by_chance_gets_another() -> None:
+    drawn = list(_two_of_one_short_id())
+    assert prompt_request_id(drawn[0]) == prompt_request_id(drawn[1])
+    yard = Yard(new_task_id=lambda _now: drawn.pop(0) if drawn else "TASK-20260102-030406-000000-free00")
+    first = enqueue_work(yard.desk, Order(TaskAction.PROMPT, prompt="Fix it")).task
+    yard.cancel(first.task_id, "by mika on vm")  # its request stays
+    second = enqueue_work(yard.desk, Order(TaskAction.PROMPT, prompt="Fix something else")).task
+    assert (drawn, second.task_id) == ([], "TASK-20260102-030406-000000-free00")
+    assert first.request_id != second.request_id
+
+
+def _two_of_one_short_id() -> tuple[str, str]:
+    """The first two task ids of a day that become the same request."""
+    seen: dict[str, str] = {}
+    for number in itertools.count():
+        task_id = f"TASK-20260102-030405-000000-{number:06x}"
+        if (other := seen.setdefault(prompt_request_id(task_id), task_id)) != task_id:
+            return other, task_id
+    raise AssertionError
 
 
 def test_a_checkout_has_one_auto_run_in_the_queue(yard: Yard) -> None:

@@ -161,6 +161,11 @@ class MemoryQueue:
         with self.store.lock:
             return next((each for each in self._all() if each.request_id == request_id and not each.is_final), None)
 
+    def has_had(self, request_id: str) -> bool:
+        """Tell whether a request has, or ever had, a task here."""
+        with self.store.lock:
+            return any(each.request_id == request_id for each in self._all())
+
     def prompt(self, task: Task) -> str:
         """Return all of a task's prompt."""
         with self.store.lock:

@@ -116,6 +116,10 @@ class DynamoQueue:
         task = self.get(named) if named else None
         return task if task is not None and not task.is_final else None
 
+    def has_had(self, request_id: str) -> bool:
+        """Tell whether a request has, or ever had, a task here: each one counts its guard's fence up."""
+        return self._guards.read(request_id).fence > 0
+
     def prompt(self, task: Task) -> str:
         """Return all of a task's prompt."""
         if task.is_prompt_whole:
