@@ -18,7 +18,7 @@ PAGES = {
     "graph": "/backlog/graph",
     "request": "/requests/RQ-3",
     "broken": "/requests/RQ-9",
-    "new": "/requests/new",
+    "new": "/new",
     "edit": "/requests/RQ-1/edit",
 }
 
@@ -108,7 +108,7 @@ def test_a_conflict_is_shown_in_its_place_and_nothing_typed_is_lost(page: Page, 
 def test_a_request_is_written_and_opened(page: Page) -> None:
     page.goto("/backlog")
     page.keyboard.press("c")
-    page.wait_for_url("**/requests/new")
+    page.wait_for_url("**/new")
     page.locator("input[name=title]").fill("Do <it>")
     page.locator("textarea[name=text]").fill("So.")
     page.get_by_role("button", name="Save as draft").click()
@@ -116,5 +116,5 @@ def test_a_request_is_written_and_opened(page: Page) -> None:
     expect(page.locator("h1")).to_have_text("Do <it>")
     page.keyboard.press("u")
     expect(page.locator("#rows")).to_contain_text("Do <it>")
-    page.goto("/requests/new")
+    page.goto("/new")
     expect(page.locator("input[name=title]")).to_have_value("")

@@ -15,7 +15,7 @@ PAGES = {
     "home": "/",
     "backlog": "/backlog",
     "request": "/requests/TODO-4",
-    "new": "/requests/new",
+    "new": "/new",
     "queue": "/queue",
     "doctor": "/doctor",
     "activity": "/activity",

@@ -29,7 +29,7 @@ def words(text: str, row: str) -> str:
 
 @pytest.mark.spec("WEB-3")
 @pytest.mark.parametrize("language", ["en", "ja"])
-@pytest.mark.parametrize("path", ["/backlog", "/backlog?s=all&q=x&p=P1&l=y&page=7", "/backlog/graph", "/requests/new"])
+@pytest.mark.parametrize("path", ["/backlog", "/backlog?s=all&q=x&p=P1&l=y&page=7", "/backlog/graph", "/new"])
 def test_a_page_is_drawn_whole_in_each_language(web: WebBench, path: str, language: str) -> None:
     text = web.page(path, language=language)
     assert f'<html lang="{language}"' in text

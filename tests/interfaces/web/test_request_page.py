@@ -45,6 +45,16 @@ def test_a_page_is_drawn_whole_in_each_language(web: WebBench, bench: Bench, pat
     assert not re.search(r"<[^>]+ (?:style|on\w+)=", text)
 
 
+@pytest.mark.spec("REQ-2")
+@pytest.mark.parametrize("request_id", ["new", "runs", "edit", "a.b+c,d=e@f", "要望-1", "_-"])
+def test_every_id_has_its_page(web: WebBench, bench: Bench, request_id: str) -> None:
+    bench.add_request(request_id, title="The one that is meant")
+    [link] = re.findall(r'<a class="title" href="([^"]+)">The one that is meant<', web.page("/backlog"))
+    text = web.page(html.unescape(link))
+    assert "<h1>The one that is meant</h1>" in text
+    assert f'<span class="mono">{request_id}</span>' in text
+
+
 @pytest.mark.spec("SEL-5")
 def test_the_chain_leads_to_each_root_with_its_button_and_command(web: WebBench, bench: Bench) -> None:
     bench.add_request("RQ-2", depends_on="[RQ-1, RQ-4]")

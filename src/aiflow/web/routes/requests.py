@@ -42,7 +42,7 @@ def routes(server: Server) -> APIRouter:
 
 
 def _making(router: APIRouter, server: Server) -> None:
-    @router.get("/requests/new")
+    @router.get("/new")
     def new(http: HttpRequest) -> Response:
         call = server.call(http)
         return page(http, call, "new_request.html", {"frame": make_frame(call), **_choices()})
