@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 from browser.desk import ask, item, open_live
 from e2e.up import Up
+from run_page_runs import REQUESTS, write_run
 
 pytestmark = pytest.mark.spec("WEB-3")
 ROW = "() => document.activeElement.closest('#waiting > li')?.id"
@@ -51,6 +52,15 @@ def test_j_and_k_move_the_focus_and_figures_and_a_answer(page: Page, up: Up) -> 
     page.keyboard.press("Control+Enter")
     expect(item(page, "RQ-1").locator(".receipt")).to_contain_text("jk u?c1 gq")
     expect(item(page, "RQ-1").locator(".receipt")).to_be_focused()
+
+
+def test_what_is_recommended_and_asked_first_opens_its_dialog(page: Page, up: Up) -> None:
+    write_run(up.bench.root, "too_large")
+    open_live(page)
+    waits = item(page, REQUESTS["too_large"])
+    waits.locator(".head a").focus()
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("dialog")).to_contain_text("Make a new plan for")
 
 
 def test_escape_leaves_the_dialog_then_the_field_and_the_focus_goes_back(page: Page, up: Up) -> None:

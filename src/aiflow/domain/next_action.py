@@ -102,6 +102,10 @@ class NextAction:
         """Whom it is about."""
         return self.task_id or self.run_id or self.request_id
 
+    def has(self, option: str) -> bool:
+        """Tell whether it has an option."""
+        return any(name == option for name, _ in self.options)
+
     def having(self, **options: str) -> NextAction:
         """Return it with more options."""
         return replace(self, options=(*self.options, *options.items()))

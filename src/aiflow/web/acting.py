@@ -5,9 +5,10 @@ A script of the page gets the part to show; a browser without one is led to the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
+from fastapi import Depends
 from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, RedirectResponse
 
@@ -59,6 +60,9 @@ async def read_form(http: HttpRequest) -> Form:
     return Form(tuple((name, value.replace("\r\n", "\n")) for name, value in parse_qsl(text, keep_blank_values=True)))
 
 
+Fields = Annotated[Form, Depends(read_form)]
+
+
 def act(http: HttpRequest, call: CallContext, do: Callable[[], Receipt]) -> Response:
     """Do what a person pressed, and answer with its receipt or with why it is refused."""
     try:
@@ -99,7 +103,7 @@ def _offers(http: HttpRequest, code: str) -> tuple[tuple[str, str], ...]:
     if code == "WORKTREE_DIRTY":
         return (("web.offer.keep_changes", f"{run}/resume?keep_changes=1"),)
     if code in ("REPLAN_REQUIRED", "RETRY_LIMIT_EXCEEDED"):
-        return (("web.run.way.replan", f"{run}/replan"), ("web.run.way.resume.forced", f"{run}/resume?force=1"))
+        return (("web.way.replan", f"{run}/replan"), ("web.way.resume.forced", f"{run}/resume?force=1"))
     return ()
 
 

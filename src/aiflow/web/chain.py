@@ -141,10 +141,10 @@ def _way(action: NextAction, station: Station, texts: Texts) -> ChainWay:
     """Return an action as what a page has for it."""
     command, here = command_line(action), request_path(station.request_id)
     if action.kind is ActionKind.RUN:
-        return ChainWay(texts("web.run_now"), command, f"{here}/run")
+        return ChainWay(texts("web.way.run"), command, f"{here}/run")
     if action.kind is ActionKind.SET:
         (key, value), *_ = action.options
-        words = texts("web.set_to", value=value) if key == "status" else texts("web.mend_depends")
+        words = texts("web.way.set", value=value) if key == "status" else texts("web.mend_depends")
         return ChainWay(words, command, f"{here}/set", action.options)
     if action.kind in _ON_THE_RUN and station.run is not None:
         return ChainWay(

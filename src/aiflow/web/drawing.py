@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from aiflow.messages.commands import command_line
 from aiflow.web import told
 from aiflow.web.static_files import has_htmx
+from aiflow.web.ways import offer_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     Facts = Mapping[str, object]
 
 HERE = Path(__file__).parent
+# Where the pages of requests and of runs are, as routes have it.
+REQUEST = "/requests/{request_id}"
+RUN = f"{REQUEST}/runs/{{run_id}}"
 THEMES = ("light", "dark")
 
 
@@ -43,7 +47,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(codes=told.codes, money=told.money, number=told.number, pct=told.percent, seg=segment)
-    made.globals.update(run_path=run_path, request_path=request_path)
+    made.globals.update(run_path=run_path, request_path=request_path, offer_of=offer_of)
     return made
 
 

@@ -9,6 +9,7 @@ from aiflow.domain.next_action import ActionKind
 from aiflow.domain.runs.events import crashed
 from aiflow.usecases.runs.report import message_facts, message_of, words_of
 from aiflow.usecases.shapes.runs import outcome_code
+from aiflow.web.ways import Offer, advised, meaning, offer_of
 
 if TYPE_CHECKING:
     from aiflow.domain.runs.run import Run
@@ -18,31 +19,6 @@ if TYPE_CHECKING:
 
 # Reasons that are themselves what happened, whatever came before.
 _OWN_TITLE = frozenset({"REPLANNED", "SENT_BACK"})
-ICONS = {
-    ActionKind.ANSWER: "answer",
-    ActionKind.RETRY_STEP: "retry",
-    ActionKind.RESUME: "play",
-    ActionKind.REPLAN: "replan",
-    ActionKind.CANCEL: "stop",
-    ActionKind.ACCEPT: "check",
-    ActionKind.SEND_BACK: "back",
-    ActionKind.UPDATE: "branch",
-    ActionKind.SET: "check",
-    ActionKind.RUN: "play",
-    ActionKind.SHOW: "right",
-}
-
-
-class Offer(NamedTuple):
-    """A way on as a button: `kind` names it in the template, `means` is the sentence beside it."""
-
-    kind: str
-    label: str
-    icon: str
-    means: str
-    is_recommended: bool
-    is_forced: bool
-    mode: str
 
 
 class StateWord(NamedTuple):
@@ -155,34 +131,15 @@ def _asked(run: Run) -> str | None:
 
 
 def _offers(look: RunLook, run: Run, message: Message | None, texts: Texts, step_retries: int) -> tuple[Offer, ...]:
-    return tuple(_offer(way, look, run, message, texts, step_retries) for way in look.ways)
+    def means(way: Way) -> str:
+        if way.kind is ActionKind.SHOW:
+            return way.action.run_id or ""
+        has_own = way.is_forced or (way.kind is ActionKind.ACCEPT and way.is_recommended)
+        told = (advised(way, message, texts) if message and not has_own else None) or meaning(way, texts, branch)
+        if way.kind is not ActionKind.RETRY_STEP or way.is_forced:
+            return told
+        used = texts("web.way.retries", count=min(run.work.retries, step_retries), limit=step_retries)
+        return texts("web.way.and", first=told, second=used)
 
-
-def _offer(way: Way, look: RunLook, run: Run, message: Message | None, texts: Texts, step_retries: int) -> Offer:
-    kind = way.kind.value
-    more = ".forced" if way.is_forced else ""
-    label = texts(f"web.run.way.{kind}{more}", branch=run.place.base_branch)
-    has_own = way.is_forced or (way.kind is ActionKind.ACCEPT and way.is_recommended)
-    means = (_advised(way, message, texts) if message and not has_own else None) or texts(
-        f"web.run.way.{kind}.means{more}", branch=run.place.base_branch
-    )
-    if way.kind is ActionKind.RETRY_STEP and not way.is_forced:
-        used = texts("web.run.way.retries", count=min(run.work.retries, step_retries), limit=step_retries)
-        means = texts("web.run.way.and", first=means, second=used)
-    if way.keeps_changes:
-        means = texts("web.run.way.and", first=means, second=texts("web.run.way.keeps"))
-    if way.kind is ActionKind.SHOW:
-        means = look.run.replaced_by or look.around.newer_run_id or ""
-    mode = f"{kind} keep_changes" if way.keeps_changes else "resume update" if way.kind is ActionKind.UPDATE else kind
-    return Offer(kind, label, ICONS[way.kind], means, way.is_recommended, way.is_forced, mode)
-
-
-def _advised(way: Way, message: Message, texts: Texts) -> str | None:
-    """Return the catalogue's own sentence about a way, without the command that the button takes the place of."""
-    for advice in message.actions:
-        match advice.pieces:
-            case (str(words), step) if not isinstance(step, str) and step.kind is way.kind:
-                has_keep = any(name == "keep_changes" for name, _ in step.options)
-                if has_keep == way.keeps_changes:
-                    return texts("web.sentence", text=words.removesuffix(": "))
-    return None
+    branch = run.place.base_branch
+    return tuple(offer_of(way, texts, branch)._replace(means=means(way)) for way in look.ways)

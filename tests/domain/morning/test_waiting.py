@@ -1,27 +1,17 @@
-"""What a card shows of what waits: the lines that tell, what the answer unblocks, the ways on that are open."""
+"""What a card shows of what waits: the lines that tell, what the answer unblocks."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from aiflow.domain.lifecycle import RunState
 from aiflow.domain.morning.excerpt import MOST_LINES, Excerpt, take_excerpt
 from aiflow.domain.morning.unblocking import dependants_of, unblocked_by
 from aiflow.domain.morning.waiting import DiffStat, stat_of
-from aiflow.domain.morning.ways_on import other_ways
-from aiflow.domain.reasons import way_to_mend
 from aiflow.domain.request import RequestId
-from aiflow.domain.runs.events import replaced, stopped
-from aiflow.domain.runs.retry import StepStop
-from aiflow.domain.runs.run import Run, RunError, StepWork
-from aiflow.domain.runs.stopped import recommended
 from aiflow.domain.runs.worktree import FileDiff
 from aiflow.domain.wait_kind import kind_of
-from builders import backlog, request, request_lock, typed
+from builders import backlog, request, request_lock
 from builders import run as summary
-from run_builders import at, done, in_step, why
 
 pytestmark = pytest.mark.spec("WEB-1")
 
@@ -129,56 +119,3 @@ def test_a_long_diff_is_cut_and_counted() -> None:
     files = tuple(FileDiff(f"{number}.txt", 2, 1) for number in range(8))
     assert stat_of(files) == DiffStat(files[:6], 2, 16, 8)
     assert stat_of(None).is_gone
-
-
-def ways(run: Run) -> list[str | None]:
-    """The recommended way, and the others."""
-    error = run.error
-    code, cause = (error.reason_code, error.cause) if error else ("AWAITING_ACCEPTANCE", None)
-    first = way_to_mend(code, "RQ-1", cause, recommended(run))
-    return [*typed(first), *typed(*other_ways(run, first))]
-
-
-def test_the_ways_of_each_state_are_the_designs() -> None:
-    asked = stopped(in_step(), RunError("NEEDS_CLARIFICATION", "", question="?"), at(3))
-    assert ways(asked) == [
-        'aiflow resume RQ-1 --answer "…"',
-        "aiflow retry-step RQ-1",
-        "aiflow replan RQ-1",
-    ]
-    failed = stopped(in_step(), why("UNIT_TEST_FAILED"), at(3))
-    assert ways(failed) == [
-        "aiflow retry-step RQ-1",
-        "aiflow resume RQ-1",
-        "aiflow replan RQ-1",
-        "aiflow resume RQ-1 --keep-changes",
-    ]
-    cancelled = stopped(in_step(), why("CANCELLED"), at(3))
-    assert ways(cancelled) == ["aiflow resume RQ-1", "aiflow retry-step RQ-1", "aiflow replan RQ-1"]
-    assert ways(done()) == ["aiflow accept RQ-1", 'aiflow send-back RQ-1 -m "…"']
-    conflict = replace(done(), error=RunError("MERGE_CONFLICT", ""))
-    assert ways(conflict) == ["aiflow resume RQ-1 --update", "aiflow accept RQ-1", 'aiflow send-back RQ-1 -m "…"']
-
-
-def test_what_only_a_person_who_insists_gets_is_marked() -> None:
-    twice = replace(in_step(), steps={"S01": StepWork("base", stops=(StepStop("UNIT_TEST_FAILED"),))})
-    again = stopped(twice, why("UNIT_TEST_FAILED"), at(3))
-    assert ways(again)[:3] == [
-        "aiflow replan RQ-1",
-        "aiflow resume RQ-1 --force",
-        "aiflow retry-step RQ-1 --force",
-    ]
-    broken = stopped(in_step(), why("INTERNAL_ERROR"), at(3))
-    assert broken.state is RunState.FAILED
-    assert ways(broken) == [
-        "aiflow set RQ-1 status=ready",
-        "aiflow resume RQ-1 --force",
-        "aiflow retry-step RQ-1 --force",
-        "aiflow replan RQ-1",
-    ]
-
-
-def test_a_replaced_run_and_one_at_work_have_no_other_way() -> None:
-    closed = replaced(stopped(in_step(), why("UNIT_TEST_FAILED"), at(3)), "RUN-2", at(4))
-    assert other_ways(closed, None) == ()
-    assert other_ways(in_step(), None) == ()

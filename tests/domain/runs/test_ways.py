@@ -9,8 +9,10 @@ import pytest
 from aiflow.domain.request import RequestStatus
 from aiflow.domain.run_summary import FROM_NEWER
 from aiflow.domain.runs.events import stopped
+from aiflow.domain.runs.run import RunError
 from aiflow.domain.runs.ways import RunSurroundings, ways_on
-from run_builders import at, planning, why
+from builders import typed
+from run_builders import at, in_step, planning, why
 from run_page_runs import MADE, WORKED_ON
 
 pytestmark = pytest.mark.spec("WEB-1", "RUN-8")
@@ -78,3 +80,33 @@ def test_what_a_newer_aiflow_wrote_is_only_planned_anew() -> None:
     assert run.error is not None
     newer = replace(run, error=replace(run.error, reason_code=FROM_NEWER))
     assert [way.kind for way in ways_on(newer, RunSurroundings())] == ["replan"]
+
+
+def test_each_way_is_the_command_that_a_person_would_type() -> None:
+    def lines(name: str) -> list[str | None]:
+        return list(typed(*(way.action for way in ways_on(MADE[name](), RunSurroundings()))))
+
+    assert lines("question") == [
+        'aiflow resume RQ-1 --answer "…"',
+        "aiflow retry-step RQ-1",
+        "aiflow replan RQ-1",
+    ]
+    assert lines("tests_failed")[:2] == ["aiflow retry-step RQ-1", "aiflow resume RQ-1 --keep-changes"]
+    assert lines("retried_out")[1:] == ["aiflow resume RQ-1 --force", "aiflow retry-step RQ-1 --force"]
+    assert lines("done") == ["aiflow accept RQ-1", 'aiflow send-back RQ-1 -m "…"']
+    assert lines("conflicting")[0] == "aiflow resume RQ-1 --update"
+    assert lines("failed")[0] == "aiflow set RQ-1 status=ready"
+
+
+def test_a_question_that_was_not_kept_can_still_be_answered() -> None:
+    run = stopped(in_step(), RunError("NEEDS_CLARIFICATION", "Which word?"), at(3))
+    assert [way.kind for way in ways_on(run, RunSurroundings())] == ["answer", "retry_step", "replan"]
+
+
+def test_an_issue_is_retried_on_its_issue_only() -> None:
+    assert ways_on(stopped(in_step(), why("ISSUE_RETRY_ONLY"), at(3)), RunSurroundings()) == ()
+
+
+@pytest.mark.parametrize("name", ["disk_full", "running"])
+def test_what_the_next_auto_run_continues_asks_nothing_of_a_person(name: str) -> None:
+    assert said(name, RunSurroundings(is_continued=True)) == "resume retry_step replan"

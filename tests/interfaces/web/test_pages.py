@@ -54,7 +54,7 @@ def test_what_waits_is_answered_where_it_stands_and_goes_on(web: WebBench, bench
 @pytest.mark.spec("WEB-1")
 def test_accepting_without_a_script_leads_to_the_run(web: WebBench, bench: Bench) -> None:
     bench.run()
-    assert 'action="/requests/RQ-1/accept"' in web.page("/")
+    assert 'formaction="/requests/RQ-1/accept"' in web.page("/")
     status, told = web.submit("/requests/RQ-1/accept", has_script=False)
     assert (status, told) == (303, f"/requests/RQ-1/runs/{bench.run_ids()[0]}")
     web.until_idle()

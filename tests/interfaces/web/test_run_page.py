@@ -105,13 +105,26 @@ def test_every_state_has_its_page(up: Served, name: str, language: str) -> None:
         page = get(up, path_of(name), language)
     reader = Reader(page)
     assert run.run_id in reader.text
-    assert "web.run." not in page
+    assert not re.search(r"web\.(run|way)\.", page)
     assert not re.search(r"<\w+>", reader.text.replace("<script>", ""))  # a fact that a text asked for and did not get
     code = run.error.reason_code if run.error else None
     assert code is None or f'class="rc">{code}<' in page
     assert page.count("btn--go") <= 3  # one way is recommended: in its panel, on a phone in the dock
     assert (">LOCKED<" in page) is bool(held)
     assert (language == "ja") == ('lang="ja"' in page.partition("<head>")[0])
+
+
+@pytest.mark.spec("RUN-8")
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("name", ["tests_failed", "retried_out", "settings", "done", "conflicting", "failed"])
+def test_the_morning_offers_the_same_in_the_same_words(up: Served, name: str, language: str) -> None:
+    write_run(root_of(up), name)
+    buttons = re.compile(r'<(?:a|button) class="(btn(?: btn--go)?)"[^>]*>.*?</svg>([^<]+)</')
+    there = buttons.findall(panel_of(get(up, path_of(name), language)))
+    morning = get(up, "/", language)
+    item = morning[morning.index(f'id="wait-{REQUESTS[name]}"') :].partition("</li>")[0]
+    assert len(there) > 1
+    assert buttons.findall(item) == there
 
 
 @pytest.mark.parametrize("view", ["log", "diff", "report", "plan"])
@@ -347,9 +360,9 @@ class TestDeeds:
 
     def test_a_closed_runs_request_can_be_made_ready(self, up: Served) -> None:
         write_run(root_of(up), "failed")
-        path = f"/requests/{REQUESTS['failed']}/ready"
-        assert f'formaction="{path}"' in get(up, path_of("failed"))
-        answer = post(up, path, is_script=True)
+        path = f"/requests/{REQUESTS['failed']}/set"
+        assert f'formaction="{path}" name="status" value="ready"' in get(up, path_of("failed"))
+        answer = post(up, path, {"status": "ready"}, is_script=True)
         assert answer.status == 200
         engine = engine_at(root_of(up))
         assert engine.source.load(RequestId(REQUESTS["failed"])).status == "ready"

@@ -16,7 +16,6 @@ from aiflow.domain.runs.events import stopped
 from aiflow.domain.runs.run import Evidence, Run, RunError, StepWork
 from aiflow.messages import Texts
 from aiflow.usecases.morning.waiting import tell_waiting
-from aiflow.usecases.shapes.morning import waiting_list_shape
 from memory_engine import MemoryCheckout, MemoryProcess, obliging
 from run_builders import PLACE, at, done, in_step, in_tests
 
@@ -88,7 +87,10 @@ def test_questions_come_first_then_what_stopped_then_what_is_to_accept_and_the_o
     ]
     assert [each.reason_code for each in found.items][2:4] == ["RUN_LOST", "PROCESS_CRASHED"]
     assert found.items[2].run_id is None
-    assert found.items[3].recommended is not None
+    assert [[(way.kind.value, way.is_recommended) for way in each.ways] for each in found.items[2:4]] == [
+        [("set", True)],
+        [("resume", True), ("retry_step", False), ("replan", False)],
+    ]
     few = scene.tell(limit=2)
     assert ([each.request_id for each in few.items], few.total, few.more) == (["D", "C"], 7, 5)
     assert dict(few.by_kind) == {"question": 2, "stopped": 4, "acceptance": 1}
@@ -104,10 +106,11 @@ def test_a_question_with_its_choices_and_what_it_unblocks(scene: Scene) -> None:
     assert (item.where.role, item.where.step_title) == ("implementer", "Second")
     assert tuple(item.unblocks) == (("B",), ("C",), ("B",))
     assert item.since == at(12)
-    shape = waiting_list_shape(scene.tell())["waiting"][0]
-    assert shape["recommended"]["command"] == 'aiflow resume A --answer "…"'
-    assert [way["kind"] for way in shape["others"]] == ["retry_step", "replan"]
-    assert shape["unblocks"]["indirect"] == ("C",)
+    assert [(way.kind.value, way.is_recommended) for way in item.ways] == [
+        ("answer", True),
+        ("retry_step", False),
+        ("replan", False),
+    ]
 
 
 def test_failed_tests_with_the_lines_that_tell_and_the_retries(scene: Scene) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.morning.excerpt import Excerpt
     from aiflow.domain.morning.unblocking import Unblocks
-    from aiflow.domain.next_action import NextAction
+    from aiflow.domain.runs.ways import Way
     from aiflow.domain.runs.worktree import FileDiff
     from aiflow.domain.wait_kind import WaitKind
 
@@ -49,8 +49,7 @@ class StoppedWhere(NamedTuple):
 class WaitingItem(NamedTuple):
     """A request that waits for a person, with all that is needed to decide.
 
-    `recommended` is what is advised, None where something has to be mended first; `others` are the other ways on, one
-    with the option `force` only if a person insists. `cost_usd` is None where no agent told any.
+    `ways` are those of its run's page; `cost_usd` is None where no agent told any.
     """
 
     kind: WaitKind
@@ -67,8 +66,8 @@ class WaitingItem(NamedTuple):
     excerpt: Excerpt | None
     diff: DiffStat | None
     unblocks: Unblocks
-    recommended: NextAction | None
-    others: tuple[NextAction, ...]
+    ways: tuple[Way, ...]
+    base_branch: str = ""
     worked_seconds: float = 0.0
     cost_usd: float | None = None
 

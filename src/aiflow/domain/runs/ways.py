@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.lifecycle import RunState
-from aiflow.domain.next_action import ActionKind
-from aiflow.domain.reasons import BY_HAND, WayOn
+from aiflow.domain.next_action import OPEN, ActionKind, NextAction, set_status
+from aiflow.domain.reasons import BY_HAND, WAYS, WayOn
 from aiflow.domain.request import RequestStatus
 from aiflow.domain.run_summary import FROM_NEWER
 from aiflow.domain.runs.stopped import may_repeat, recommended
@@ -21,89 +21,109 @@ if TYPE_CHECKING:
 
 
 class Way(NamedTuple):
-    """One way on; `keeps_changes` takes what a person mended by hand, `is_forced` overrides the advice against it."""
+    """One way on: what it does, and whether it is the one that is recommended."""
 
-    kind: ActionKind
+    action: NextAction
     is_recommended: bool = False
-    is_forced: bool = False
-    keeps_changes: bool = False
+
+    @property
+    def kind(self) -> ActionKind:
+        """What is done."""
+        return self.action.kind
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether it overrides the advice against it."""
+        return self.action.has("force")
+
+    @property
+    def keeps_changes(self) -> bool:
+        """Whether it takes what a person mended by hand."""
+        return self.action.has("keep_changes")
 
 
 class RunSurroundings(NamedTuple):
-    """What a run does not know of itself: is it worked on, what came after it, and its request's status."""
+    """What a run does not know of itself: is it worked on, what came after it, its request's status.
+
+    `is_continued` if the next auto-run continues it: nothing is asked of a person.
+    """
 
     is_worked_on: bool = False
     newer_run_id: str | None = None
     status: RequestStatus | None = None
+    is_continued: bool = False
 
 
-_REPEATS = {WayOn.RETRY_STEP: ActionKind.RETRY_STEP, WayOn.REPLAN: ActionKind.REPLAN, WayOn.RESUME: ActionKind.RESUME}
+_REPEATS = (WayOn.RETRY_STEP, WayOn.REPLAN, WayOn.RESUME)
 
 
 def ways_on(run: Run, around: RunSurroundings) -> tuple[Way, ...]:
     """Return what can be done with a run, in the order of the page's buttons."""
-    if run.replaced_by or around.newer_run_id:
-        return (Way(ActionKind.SHOW, is_recommended=True),)
-    if run.accepted_as:
+    newer = run.replaced_by or around.newer_run_id
+    if newer:
+        return (Way(NextAction(ActionKind.SHOW, run.request_id, newer), is_recommended=True),)
+    if run.accepted_as or recommended(run) is WayOn.ISSUE_RETRY:
         return ()
     if run.state is RunState.DONE:
         return () if around.is_worked_on else tuple(_of_done(run))
     if run.is_active and around.is_worked_on:
-        return (Way(ActionKind.CANCEL),)
-    return tuple(_of_failed(run, around) if run.state is RunState.FAILED else _of_stopped(run))
+        return (Way(NextAction(ActionKind.CANCEL, run.request_id)),)
+    ways = _of_failed(run, around) if run.state is RunState.FAILED else _of_stopped(run)
+    return tuple(Way(way.action, way.is_recommended and not around.is_continued) for way in ways)
 
 
 def _of_done(run: Run) -> Iterator[Way]:
     """What is done can be accepted or sent back; first brought in line with its base where it conflicts."""
     is_behind = recommended(run) is WayOn.UPDATE
     if is_behind:
-        yield Way(ActionKind.UPDATE, is_recommended=True)
-    yield Way(ActionKind.ACCEPT, is_recommended=not is_behind)
-    yield Way(ActionKind.SEND_BACK)
+        yield Way(NextAction(ActionKind.UPDATE, run.request_id), is_recommended=True)
+    yield Way(NextAction(ActionKind.ACCEPT, run.request_id), is_recommended=not is_behind)
+    yield Way(NextAction(ActionKind.SEND_BACK, run.request_id).having(message=OPEN))
 
 
 def _of_failed(run: Run, around: RunSurroundings) -> Iterator[Way]:
     """A closed run is followed by a new one; only by force does it go on itself."""
     if around.status is RequestStatus.READY:
-        yield Way(ActionKind.RUN, is_recommended=True)
+        yield Way(NextAction(ActionKind.RUN, run.request_id), is_recommended=True)
     else:
-        yield Way(ActionKind.SET, is_recommended=True)
-    if not _is_sent_back(run) and not _is_from_newer(run):
-        yield Way(ActionKind.RESUME, is_forced=True)
+        yield Way(set_status(run.request_id, RequestStatus.READY.value), is_recommended=True)
+    if not _has_stopped_for(run, "SENT_BACK", FROM_NEWER):
+        yield Way(NextAction(ActionKind.RESUME, run.request_id).having(force=""))
 
 
 def _of_stopped(run: Run) -> Iterator[Way]:
-    if _is_from_newer(run):
-        yield Way(ActionKind.REPLAN, is_recommended=True)
+    if _has_stopped_for(run, FROM_NEWER):
+        yield Way(NextAction(ActionKind.REPLAN, run.request_id), is_recommended=True)
         return
-    is_asked = run.error is not None and run.error.question is not None
+    is_asked = run.error is not None and (run.error.question is not None or recommended(run) is WayOn.ANSWER)
     first = ActionKind.ANSWER if is_asked else _first(run)
     others = [ActionKind.RETRY_STEP, ActionKind.REPLAN]
     others = others if is_asked else [ActionKind.RESUME, *others]
     for kind in dict.fromkeys((first, *others) if first else others):
         if kind is not ActionKind.RETRY_STEP or run.current_step is not None:
-            yield _way(run, kind, is_recommended=kind is first)
+            yield Way(_repeating(run, kind), is_recommended=kind is first)
 
 
 def _first(run: Run) -> ActionKind | None:
     """Return the recommended way; none where something has to be mended first."""
     if run.is_active:  # its process died: it goes on where it was
         return ActionKind.RESUME
-    kind = _REPEATS.get(recommended(run) or WayOn.NONE)
+    way = recommended(run)
+    kind = WAYS[way].kind if way in _REPEATS else None
     return ActionKind.RESUME if kind is ActionKind.RETRY_STEP and run.current_step is None else kind
 
 
-def _way(run: Run, kind: ActionKind, *, is_recommended: bool) -> Way:
-    root = (run.error.cause or run.error.reason_code) if run.error else None
-    is_by_hand = kind is ActionKind.RESUME and root in BY_HAND
-    repeats = kind in (ActionKind.RESUME, ActionKind.RETRY_STEP)
-    is_forced = repeats and not is_by_hand and not run.is_active and not may_repeat(run)
-    return Way(kind, is_recommended, is_forced, is_by_hand)
+def _repeating(run: Run, kind: ActionKind) -> NextAction:
+    """Return what lets a run go on: with what was mended by hand, or by force, where it takes that."""
+    action = NextAction(kind, run.request_id)
+    if kind is ActionKind.ANSWER:
+        return action.having(answer=OPEN)
+    if kind is ActionKind.REPLAN:
+        return action
+    if kind is ActionKind.RESUME and run.error is not None and (run.error.cause or run.error.reason_code) in BY_HAND:
+        return action.having(keep_changes="")
+    return action if run.is_active or may_repeat(run) else action.having(force="")
 
 
-def _is_sent_back(run: Run) -> bool:
-    return run.error is not None and run.error.reason_code == "SENT_BACK"
-
-
-def _is_from_newer(run: Run) -> bool:
-    return run.error is not None and run.error.reason_code == FROM_NEWER
+def _has_stopped_for(run: Run, *codes: str) -> bool:
+    return run.error is not None and run.error.reason_code in codes

@@ -18,11 +18,11 @@ from aiflow.domain.morning.waiting import (
     WaitingList,
     stat_of,
 )
-from aiflow.domain.morning.ways_on import other_ways
 from aiflow.domain.reasons import Category, reason_for
 from aiflow.domain.run_summary import LOST, worked_seconds
 from aiflow.domain.runs.resume import PLANNING
 from aiflow.domain.runs.stopped import as_stopped
+from aiflow.domain.runs.ways import RunSurroundings, Way, ways_on
 from aiflow.domain.wait_kind import WaitKind, kind_of
 from aiflow.usecases.auto.summary import CUT, read_open, waiting_requests
 from aiflow.usecases.runs.diff import ends_of
@@ -119,7 +119,6 @@ def _diffs(engine: Engine, shown: Sequence[tuple[_Found, Run | None]]) -> dict[s
 def _item(engine: Engine, texts: Texts, backlog: Backlog, each: _Found, run: Run | None) -> WaitingItem:
     """Tell all that is known of one; its diff and what it unblocks come from elsewhere."""
     request = each.request
-    first = next(iter(mending_actions(request, backlog)), None)
     why = run.error if run is not None and each.code not in (CUT, LOST) else None
     history = [(line.at, line.event) for line in run.history] if run is not None else []
     return WaitingItem(
@@ -137,11 +136,18 @@ def _item(engine: Engine, texts: Texts, backlog: Backlog, each: _Found, run: Run
         excerpt=take_excerpt(why.evidence.stderr_snippet) if why is not None else None,
         diff=None,
         unblocks=Unblocks(),
-        recommended=first,
-        others=other_ways(run, first) if run is not None and each.code != LOST else (),
+        ways=_ways(backlog, each, run),
+        base_branch=run.place.base_branch if run is not None else "",
         worked_seconds=worked_seconds(run.created_at, history) if run is not None else 0.0,
         cost_usd=(run.usage.cost_usd or None) if run is not None else None,
     )
+
+
+def _ways(backlog: Backlog, each: _Found, run: Run | None) -> tuple[Way, ...]:
+    """Return the ways on of its run; of what has none, or whose request does not show its end yet, what mends that."""
+    if run is None or (each.code in (LOST, CUT) and not run.is_active):
+        return tuple(Way(action, is_recommended=True) for action in mending_actions(each.request, backlog)[:1])
+    return ways_on(run, RunSurroundings(status=each.request.status))
 
 
 def _where(engine: Engine, run: Run, why: RunError | None) -> StoppedWhere:

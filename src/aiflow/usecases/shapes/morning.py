@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from aiflow.messages.commands import command_line
 from aiflow.usecases.shapes.backlog import ENGLISH
 from aiflow.usecases.shapes.run_summary import stamp
 from aiflow.usecases.shapes.runs import finding_shape
@@ -15,8 +13,6 @@ if TYPE_CHECKING:
     from aiflow.domain.morning.days import DayTally, LastDays
     from aiflow.domain.morning.evening import EveningCheck, SetCeiling
     from aiflow.domain.morning.night import Bar, Gap, Night
-    from aiflow.domain.morning.waiting import DiffStat, WaitingItem, WaitingList
-    from aiflow.domain.next_action import NextAction
 
 
 def night_shape(night: Night) -> dict[str, Any]:
@@ -44,45 +40,6 @@ def days_shape(last: LastDays) -> dict[str, Any]:
 
 def _day_shape(each: DayTally) -> dict[str, Any]:
     return {**each._asdict(), "day": each.day.isoformat() if each.day else None}
-
-
-def waiting_list_shape(waiting: WaitingList) -> dict[str, Any]:
-    """What waits for a person: the first in full, and how many there are of each kind."""
-    return {
-        "waiting": [_waiting_shape(each) for each in waiting.items],
-        "total": waiting.total,
-        "more": waiting.more,
-        "by_kind": {kind.value: count for kind, count in waiting.by_kind},
-    }
-
-
-def _waiting_shape(each: WaitingItem) -> dict[str, Any]:
-    return {
-        **each._asdict(),
-        "kind": each.kind.value,
-        "since": stamp(each.since),
-        "where": each.where._asdict(),
-        "excerpt": each.excerpt._asdict() if each.excerpt else None,
-        "diff": _stat_shape(each.diff) if each.diff else None,
-        "unblocks": each.unblocks._asdict(),
-        "recommended": action_shape(each.recommended) if each.recommended else None,
-        "others": [action_shape(way) for way in each.others],
-    }
-
-
-def _stat_shape(diff: DiffStat) -> dict[str, Any]:
-    return {**diff._asdict(), "files": [asdict(file) for file in diff.files]}
-
-
-def action_shape(action: NextAction) -> dict[str, Any]:
-    """One thing that a person can do: what, about whom, how, and as it is typed."""
-    return {
-        "kind": action.kind.value,
-        "request_id": action.request_id,
-        "run_id": action.run_id,
-        "options": dict(action.options),
-        "command": command_line(action),
-    }
 
 
 def evening_shape(check: EveningCheck) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, Response
 
@@ -15,11 +15,11 @@ from aiflow.domain.request import Priority, normalize_id
 from aiflow.errors import AiflowError, BadInputError
 from aiflow.messages.details import words
 from aiflow.usecases.auto.standing import at_work
-from aiflow.usecases.backlog.patch import Patch, patch_request
-from aiflow.usecases.server.accept import accept
+from aiflow.usecases.backlog.patch import Patch
 from aiflow.usecases.shapes.backlog import describe, describe_problem
 from aiflow.usecases.shapes.errors import error_facts
-from aiflow.web.acting import Form, Receipt, back_path, read_form, refused
+from aiflow.web.acting import Fields, Form, Receipt, back_path, refused
+from aiflow.web.doing import accept_run, change_keys
 from aiflow.web.drawing import is_part, page, render
 from aiflow.web.frame import make_frame
 from aiflow.web.graph_picture import picture_of
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 # So many characters of a search are looked for; so many requests are changed at once.
 MOST_WORDS = 200
 MOST_AT_ONCE = 200
-Fields = Annotated[Form, Depends(read_form)]
 
 
 def routes(server: Server) -> APIRouter:
@@ -135,15 +134,9 @@ def _results(http: HttpRequest, call: CallContext, results: list[tuple[str, bool
 
 def _deed(call: CallContext, form: Form) -> Callable[[str], str]:
     """Return what is to be done with each request; it says what it did."""
-    engine, do = call.engine, form("do")
+    do = form("do")
     if do == "accept":
-
-        def take(request_id: str) -> str:
-            run, result = accept(engine, call.server.work, normalize_id(request_id), call.person)
-            key = "web.receipt.accepted" if result is not None else "web.receipt.accepting"
-            return call.texts(key, id=run.request_id)
-
-        return take
+        return lambda request_id: accept_run(call, request_id).text
     values: dict[str, str] = {"archive": {"status": "archived"}}.get(do, {})
     if do == "set":
         values = {key: form(key) for key in ("status", "priority") if form.has(key)}
@@ -151,9 +144,7 @@ def _deed(call: CallContext, form: Form) -> Callable[[str], str]:
         raise BadInputError(detail=words("web.several.nothing"))
 
     def change(request_id: str) -> str:
-        patch_request(
-            normalize_id(request_id), Patch(values), engine.source, engine.editor, (engine.journal, engine.time.now)
-        )
+        change_keys(call, request_id, Patch(values))
         told = ", ".join(f"{key}: {value}" for key, value in values.items())
         return call.texts("web.receipt.set", id=request_id, values=told)
 

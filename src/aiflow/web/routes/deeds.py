@@ -2,66 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
-from aiflow.api.context import CallContext, Server
+from aiflow.api.context import Server
 from aiflow.domain.auto.stopping import StopRequest
-from aiflow.domain.backlog.metadata import Change
-from aiflow.domain.request import MetadataKey, RequestStatus, normalize_id
+from aiflow.domain.request import normalize_id
 from aiflow.domain.runs.resume import ResumeMode
 from aiflow.errors import BadInputError
 from aiflow.messages.details import words
 from aiflow.usecases.auto.stop import ask_to_stop
-from aiflow.usecases.backlog.edit import edit_request
 from aiflow.usecases.runs.accept import LineComment, send_back, whole_comment
 from aiflow.usecases.runs.cancel import cancel_run
 from aiflow.usecases.runs.find import find_newest_run, find_run_of
-from aiflow.usecases.server.accept import accept
-from aiflow.usecases.server.orders import AutoWishes, Resumption, auto_order, resume_order, run_order
-from aiflow.web.acting import Form, Receipt, act, read_form
-from aiflow.web.drawing import request_path, run_path
-
-Fields = Annotated[Form, Depends(read_form)]
-RUN = "/requests/{request_id}/runs/{run_id}"
+from aiflow.usecases.server.orders import AutoWishes, Resumption, auto_order, resume_order
+from aiflow.web.acting import Fields, Form, Receipt, act
+from aiflow.web.doing import accept_run, going, start_run
+from aiflow.web.drawing import REQUEST, RUN, request_path
 
 
 def routes(server: Server) -> APIRouter:
     """Return the routes of what can be done."""
     router = APIRouter()
     _of_requests(router, server)
-    _of_metadata(router, server)
     _of_runs(router, server)
     _of_auto(router, server)
     return router
 
 
 def _of_requests(router: APIRouter, server: Server) -> None:
-    @router.post("/requests/{request_id}/run")
+    @router.post(f"{REQUEST}/run")
     def run(http: HttpRequest, request_id: str) -> Response:
         call = server.call(http)
+        return act(http, call, lambda: start_run(call, request_id))
 
-        def do() -> Receipt:
-            begun = server.work.start(run_order(call.engine.source, request_id, call.person))
-            return _going(call, "web.receipt.started", request_id, begun.run_id)
-
-        return act(http, call, do)
-
-    @router.post("/requests/{request_id}/accept")
-    def accept_(http: HttpRequest, request_id: str) -> Response:
+    @router.post(f"{REQUEST}/accept")
+    def accept(http: HttpRequest, request_id: str) -> Response:
         call = server.call(http)
+        return act(http, call, lambda: accept_run(call, request_id))
 
-        def do() -> Receipt:
-            found, result = accept(call.engine, server.work, normalize_id(request_id), call.person)
-            key = "web.receipt.accepted" if result is not None else "web.receipt.accepting"
-            return _going(call, key, found.request_id, found.run_id)
-
-        return act(http, call, do)
-
-    @router.post("/requests/{request_id}/send-back")
+    @router.post(f"{REQUEST}/send-back")
     def send_back_(http: HttpRequest, request_id: str, form: Fields) -> Response:
         call = server.call(http)
 
@@ -71,20 +52,6 @@ def _of_requests(router: APIRouter, server: Server) -> None:
                 raise BadInputError(detail=words("web.comment_missing"))
             run = send_back(call.engine, find_newest_run(call.engine, normalize_id(request_id)), comment)
             return Receipt(call.texts("web.receipt.sent_back", id=run.request_id), request_path(run.request_id))
-
-        return act(http, call, do)
-
-
-def _of_metadata(router: APIRouter, server: Server) -> None:
-    @router.post("/requests/{request_id}/ready")
-    def ready(http: HttpRequest, request_id: str) -> Response:
-        call = server.call(http)
-
-        def do() -> Receipt:
-            known = normalize_id(request_id)
-            record = (server.project.journal_of(call.person), server.now)
-            edit_request(known, MetadataKey.STATUS, Change(RequestStatus.READY), server.project.editor, record)
-            return Receipt(call.texts("web.receipt.ready", id=known), request_path(known))
 
         return act(http, call, do)
 
@@ -105,7 +72,7 @@ def _of_runs(router: APIRouter, server: Server) -> None:
             begun = server.work.start(order)
             key = "web.receipt.answered" if form.has("answer") or form.has("choice") else "web.receipt.goes_on"
             key = "web.receipt.replanned" if form("mode") == ResumeMode.REPLAN else key
-            return _going(call, key, request_id, begun.run_id, answer=form("answer").strip() or form("choice"))
+            return going(call, key, request_id, begun.run_id, answer=form("answer").strip() or form("choice"))
 
         return act(http, call, do)
 
@@ -115,7 +82,7 @@ def _of_runs(router: APIRouter, server: Server) -> None:
 
         def do() -> Receipt:
             cancel_run(call.engine, find_run_of(call.engine, request_id, run_id))
-            return _going(call, "web.receipt.cancelled", request_id, run_id)
+            return going(call, "web.receipt.cancelled", request_id, run_id)
 
         return act(http, call, do)
 
@@ -181,9 +148,3 @@ def _ceilings(form: Form) -> AutoWishes:
         max_minutes=int(minutes) if minutes is not None else None,
         max_cost_usd=figure("max_cost_usd"),
     )
-
-
-def _going(call: CallContext, key: str, request_id: str, run_id: str | None, **facts: str) -> Receipt:
-    """Return the receipt of something that goes on in a run."""
-    path = run_path(request_id, run_id) if run_id else request_path(request_id)
-    return Receipt(call.texts(key, id=request_id, **facts), path, call.texts("web.open_run"))

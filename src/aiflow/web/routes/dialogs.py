@@ -14,13 +14,11 @@ from aiflow.domain.runs.resume import ResumeMode
 from aiflow.usecases.auto.status import auto_status
 from aiflow.usecases.runs.find import find_newest_run, find_run_of
 from aiflow.web.acting import back_path
-from aiflow.web.drawing import is_part, page
+from aiflow.web.drawing import REQUEST, RUN, is_part, page
 from aiflow.web.frame import make_frame
 
 if TYPE_CHECKING:
     from aiflow.api.context import CallContext
-
-RUN = "/requests/{request_id}/runs/{run_id}"
 
 
 def routes(server: Server) -> APIRouter:
@@ -36,7 +34,7 @@ def routes(server: Server) -> APIRouter:
         call = server.call(http)
         return dialog(http, call, "stop", auto=auto_status(call.engine, server.project.auto_records))
 
-    @router.get("/requests/{request_id}/send-back")
+    @router.get(f"{REQUEST}/send-back")
     def send_back(http: HttpRequest, request_id: str) -> Response:
         call = server.call(http)
         return dialog(http, call, "send_back", run=find_newest_run(call.engine, normalize_id(request_id)))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
 from starlette.responses import RedirectResponse, Response
 
@@ -13,7 +11,7 @@ from aiflow.api.context import Server
 from aiflow.domain.reasons import reason_for
 from aiflow.errors import AiflowError
 from aiflow.messages import LANGUAGES
-from aiflow.web.acting import Form, back_path, read_form
+from aiflow.web.acting import Fields, back_path
 from aiflow.web.drawing import THEMES, page
 
 YEAR_SECONDS = 365 * 86400
@@ -33,7 +31,7 @@ def _signing_in(router: APIRouter, server: Server) -> None:
         return page(http, server.call(http), "sign_in.html", {"problem": None, "name": server.sign_in.user})
 
     @router.post("/sign-in")
-    def sign_in(http: HttpRequest, form: Annotated[Form, Depends(read_form)]) -> Response:
+    def sign_in(http: HttpRequest, form: Fields) -> Response:
         call, name = server.call(http), form("name")
         try:
             secret, _ = server.sign_in.sign_in(form("code"), name, http.headers.get("user-agent", ""))
@@ -46,7 +44,7 @@ def _signing_in(router: APIRouter, server: Server) -> None:
         return answer
 
     @router.post("/preferences")
-    def prefer(http: HttpRequest, form: Annotated[Form, Depends(read_form)]) -> Response:
+    def prefer(http: HttpRequest, form: Fields) -> Response:
         answer = RedirectResponse(back_path(http), 303)
         for name, known in (("lang", LANGUAGES), ("theme", THEMES)):
             if form(name) in known:

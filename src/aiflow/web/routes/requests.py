@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
 from starlette.responses import HTMLResponse, Response
 
@@ -15,21 +15,18 @@ from aiflow.domain.request import LIST_KEYS, Priority, RequestId, RequestStatus,
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
 from aiflow.messages.details import words
 from aiflow.usecases.backlog.create import NewRequest, create_checked, title_of
-from aiflow.usecases.backlog.patch import Patch, patch_request
+from aiflow.usecases.backlog.patch import Patch
 from aiflow.usecases.backlog.rewrite import rewrite_request
 from aiflow.usecases.queue.add import add_orders
 from aiflow.usecases.queue.orders import TypedOrder, orders_of
-from aiflow.usecases.server.orders import run_order
-from aiflow.web.acting import Form, Receipt, act, read_form, refused
-from aiflow.web.drawing import is_part, page, render, request_path, run_path
+from aiflow.web.acting import Fields, Form, Receipt, act, refused
+from aiflow.web.doing import change_keys, start_run
+from aiflow.web.drawing import REQUEST, is_part, page, render, request_path
 from aiflow.web.frame import make_frame
 from aiflow.web.request_page import REQUEST_KEYS, broken_facts, request_facts, whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-Fields = Annotated[Form, Depends(read_form)]
-PLACE = "/requests/{request_id}"
 
 
 def routes(server: Server) -> APIRouter:
@@ -54,7 +51,7 @@ def _making(router: APIRouter, server: Server) -> None:
 
 
 def _showing(router: APIRouter, server: Server) -> None:
-    @router.get(PLACE)
+    @router.get(REQUEST)
     def show(http: HttpRequest, request_id: str) -> Response:
         call, named = server.call(http), normalize_id(request_id)
         board = call.look()  # what its form sends is compared with the file again
@@ -68,7 +65,7 @@ def _showing(router: APIRouter, server: Server) -> None:
             raise NotFoundError(request_id=named)
         return page(http, call, "broken_request.html", {"frame": frame, **broken_facts(call, named, files)})
 
-    @router.get(f"{PLACE}/edit")
+    @router.get(f"{REQUEST}/edit")
     def edit_page(http: HttpRequest, request_id: str) -> Response:
         call, named = server.call(http), normalize_id(request_id)
         text = call.engine.editor.whole_text(named)
@@ -77,25 +74,25 @@ def _showing(router: APIRouter, server: Server) -> None:
 
 
 def _changing(router: APIRouter, server: Server) -> None:
-    @router.post(f"{PLACE}/edit")
+    @router.post(f"{REQUEST}/edit")
     def edit(http: HttpRequest, request_id: str, form: Fields) -> Response:
         return _edit(http, server.call(http), normalize_id(request_id), form)
 
-    @router.post(f"{PLACE}/set")
+    @router.post(f"{REQUEST}/set")
     def set_(http: HttpRequest, request_id: str, form: Fields) -> Response:
         return _set(http, server.call(http), normalize_id(request_id), form)
 
-    @router.post(f"{PLACE}/archive")
+    @router.post(f"{REQUEST}/archive")
     def archive(http: HttpRequest, request_id: str) -> Response:
         call, named = server.call(http), normalize_id(request_id)
 
         def do() -> Receipt:
-            _patch(call, named, Patch({"status": RequestStatus.ARCHIVED.value}))
+            change_keys(call, named, Patch({"status": RequestStatus.ARCHIVED.value}))
             return Receipt(call.texts("web.receipt.archived", id=named), request_path(named))
 
         return act(http, call, do)
 
-    @router.post(f"{PLACE}/queue")
+    @router.post(f"{REQUEST}/queue")
     def queue(http: HttpRequest, request_id: str) -> Response:
         call = server.call(http)
 
@@ -129,7 +126,7 @@ def _set(http: HttpRequest, call: CallContext, request_id: RequestId, form: Form
     text = call.texts("web.receipt.unchanged", id=request_id)
     try:
         if values:
-            _patch(call, request_id, Patch(values, expected=seen))
+            change_keys(call, request_id, Patch(values, expected=seen))
             told = ", ".join(f"{key}: {_shown(value)}" for key, value in values.items())
             text = call.texts("web.receipt.set", id=request_id, values=told)
     except ConflictError as error:
@@ -137,11 +134,6 @@ def _set(http: HttpRequest, call: CallContext, request_id: RequestId, form: Form
     except AiflowError as error:
         return refused(http, call, error)
     return act(http, call, lambda: Receipt(text, request_path(request_id)))
-
-
-def _patch(call: CallContext, request_id: RequestId, patch: Patch) -> None:
-    engine = call.engine
-    patch_request(request_id, patch, engine.source, engine.editor, (engine.journal, engine.time.now))
 
 
 def _choices() -> Mapping[str, object]:
@@ -172,13 +164,11 @@ def _create(call: CallContext, form: Form) -> Receipt:
     if do != "run":
         return Receipt(said, request_path(request_id), request_id)
     try:
-        begun = call.server.work.start(run_order(engine.source, request_id, call.person))
+        return start_run(call, request_id)
     except AiflowError as error:
         told = call.texts.message(error.reason_code, error.context)
         said = call.texts("web.receipt.created_only", id=request_id, reason=told.title)
         return Receipt(said, request_path(request_id), request_id)
-    path = run_path(request_id, begun.run_id) if begun.run_id else request_path(request_id)
-    return Receipt(call.texts("web.receipt.started", id=request_id), path, call.texts("web.open_run"))
 
 
 def _rewrite(call: CallContext, request_id: RequestId, before: str, after: str) -> None:

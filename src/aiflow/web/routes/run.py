@@ -10,15 +10,13 @@ from starlette.responses import Response
 
 from aiflow.api.context import Server
 from aiflow.usecases.runs.look import look_at_run
-from aiflow.web.drawing import page
+from aiflow.web.drawing import RUN, page
 from aiflow.web.frame import make_frame
 from aiflow.web.run_panes import choose, draw_pane, size_of
 from aiflow.web.run_view import panel, standing
 
 if TYPE_CHECKING:
     from aiflow.api.context import CallContext
-
-RUN = "/requests/{request_id}/runs/{run_id}"
 
 
 def routes(server: Server) -> APIRouter:

@@ -57,9 +57,9 @@ function search(event) {
 function recommend(event) {
   const place = event.target.closest?.("form[data-act]") ?? (document.querySelector("dialog[open]") ? null : current());
   const button = place?.querySelector(".btn--go");
-  const form = place?.matches("form") ? place : button?.closest("form[data-act]");
   event.preventDefault();
-  if (form) form.requestSubmit(button ?? undefined);
+  if (button) button.click(); // be it one that sends its form, or one that asks first
+  else if (place?.matches("form")) place.requestSubmit();
 }
 
 const DOES = { j: () => move(1), k: () => move(-1), u: up, a: write, "/": search };
