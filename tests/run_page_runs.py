@@ -82,6 +82,7 @@ MADE: dict[str, Callable[[], Run]] = {
     "disk_full": lambda: stopped(in_step(2), why("DISK_FULL", "No space left on device"), at(40)),
     "settings": lambda: stopped(in_step(2), why("SETTINGS_INVALID", "aiflow.toml: 3"), at(40)),
     "cancelled": lambda: cancelled(called(in_step(2), Role.IMPLEMENTER), at(13)),
+    "auto_cut_off": lambda: stopped(in_step(2), why("AUTO_CUT_OFF", ""), at(40)),
     "done": lambda: replace(done(), usage=Usage(7, 180_000, 0, 9_000, 1.72, 3120)),
     "conflicting": lambda: not_accepted(
         accepting(done(), at(30)), failure(done(), "MERGE_CONFLICT", "todo.py"), at(31)

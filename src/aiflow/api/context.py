@@ -117,7 +117,8 @@ class CallContext:
 
     def look(self) -> Board:
         """Look at the backlog for a page: in a large one, what was written in its place a second ago may be missing."""
-        return self.server.desk.look(replace(self.engine, backlog=self.server.glance()))
+        engine = replace(self.engine, backlog=self.server.glance())
+        return self.server.desk.look(engine, self.server.project.auto_records)
 
     def engine_at(self, root: str) -> Engine:
         """Give the engine of another checkout of this machine."""

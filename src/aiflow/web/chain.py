@@ -76,9 +76,9 @@ def chain_of(stations: Sequence[Station], board: Board, texts: Texts) -> Chain:
     """Put the chain together from what `why` found."""
     first, shown = stations[0], stations[1 : MOST_LINKS + 1]
     return Chain(
-        tuple(dict.fromkeys(barrier.reason_code for barrier in first.barriers)),
+        _codes(first, board),
         tuple(_sentences(first, texts)),
-        tuple(_ways(first, texts)),
+        tuple(_ways(first, board, texts)),
         tuple(_links(first.request_id, shown, board, texts)),
         len(stations) - 1 - len(shown),
     )
@@ -110,10 +110,22 @@ def _link(station: Station, board: Board, texts: Texts) -> Link:
         station.request.title if station.request else "",
         mark,
         request_path(station.request_id) if mark is not Mark.MISSING else "",
-        " · ".join(_sentences(station, texts)),
+        " · ".join((*_sentences(station, texts), *_continued(station, board, texts))),
         run.changed_at if run is not None and station.stopped_for else None,
-        tuple(_ways(station, texts)) if station.request is not None else (),
+        tuple(_ways(station, board, texts)) if station.request is not None else (),
     )
+
+
+def _codes(station: Station, board: Board) -> tuple[str, ...]:
+    """Name the rules that keep a request; of what is continued, why it stopped."""
+    if station.request_id in board.backlog.continued and station.stopped_for:
+        return (station.stopped_for,)
+    return tuple(dict.fromkeys(barrier.reason_code for barrier in station.barriers))
+
+
+def _continued(station: Station, board: Board, texts: Texts) -> Iterator[str]:
+    if station.request_id in board.backlog.continued:
+        yield texts("web.continues").rstrip(".。")
 
 
 def _sentences(station: Station, texts: Texts) -> Iterator[str]:
@@ -132,9 +144,11 @@ def _sentences(station: Station, texts: Texts) -> Iterator[str]:
         yield texts(f"web.mark.{station.request.status.value}")
 
 
-def _ways(station: Station, texts: Texts) -> Iterator[ChainWay]:
-    for action in station.actions:
-        yield _way(action, station, texts)
+def _ways(station: Station, board: Board, texts: Texts) -> Iterator[ChainWay]:
+    """Yield what can be done; what is continued by itself asks for nothing."""
+    if station.request_id not in board.backlog.continued:
+        for action in station.actions:
+            yield _way(action, station, texts)
 
 
 def _way(action: NextAction, station: Station, texts: Texts) -> ChainWay:

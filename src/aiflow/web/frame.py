@@ -46,7 +46,8 @@ class Frame(NamedTuple):
     @property
     def can_start(self) -> bool:
         """Whether auto-run could be started: nothing is at work, and something could be."""
-        return not self.seen.auto.is_on and not self.seen.running and bool(self.seen.selection.runnable)
+        is_any = bool(self.seen.selection.runnable or self.seen.continued)
+        return not self.seen.auto.is_on and not self.seen.running and is_any
 
 
 def make_frame(call: CallContext, backlog: Backlog | Board | None = None) -> Frame:

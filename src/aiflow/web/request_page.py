@@ -57,7 +57,7 @@ def request_facts(call: CallContext, board: Board, stations: Sequence[Station]) 
         "warnings": [describe(each, call.texts) for each in call.missing_merges(request)] if is_open else [],
         "body": render_markdown(_without_title(body, request)),
         "hidden": hidden_words(hidden_in(request, body), call.texts),
-        "runs": tuple(_runs(call, [run for _, run in runs], request)),
+        "runs": tuple(_runs(call, [run for _, run in runs], row)),
         "runs_total": total,
         "needed_by": board.waited_for_by.get(request.id, ()),
         "is_runnable": any(each.id == request.id for each in board.selection.runnable),
@@ -86,10 +86,12 @@ def whole_text(call: CallContext, request_id: RequestId) -> str | None:
 def _lead(call: CallContext, board: Board, row: Row) -> str:
     """Say in one sentence how it is with a request."""
     request, key, facts = row.request, "stopped", {}
+    if row.mark is Mark.CONTINUES:
+        return call.texts("web.continues").rstrip(".。")
     if row.is_next:
         key = "next"
     elif request in board.selection.runnable:
-        key, facts = "place", {"place": board.selection.runnable.index(request) + 1}
+        key, facts = "place", {"place": len(board.backlog.continued) + board.selection.runnable.index(request) + 1}
     elif request.id in board.backlog.interrupted:
         key = "interrupted"
     elif row.mark is Mark.RUN:
@@ -106,7 +108,8 @@ def _without_title(body: str, request: Request) -> str:
     return rest if first.startswith("# ") and first[2:].strip() == request.title else text
 
 
-def _runs(call: CallContext, runs: Sequence[RunSummary], request: Request) -> Iterator[RunRow]:
+def _runs(call: CallContext, runs: Sequence[RunSummary], row: Row) -> Iterator[RunRow]:
+    request = row.request
     for each in runs:
         run, record = call.engine.runs.load(request.id, each.run_id), each.record
         reason = call.texts.message(each.why, {"request_id": request.id, "branch": ""}).title if each.why else ""
@@ -114,7 +117,7 @@ def _runs(call: CallContext, runs: Sequence[RunSummary], request: Request) -> It
         yield RunRow(
             each.run_id,
             each.state.value,
-            _shape(each, request),
+            _shape(each, row),
             reason,
             f"{done}/{len(run.plan)}" if run and run.plan else "–",
             record.worked_seconds if record else None,
@@ -123,11 +126,13 @@ def _runs(call: CallContext, runs: Sequence[RunSummary], request: Request) -> It
         )
 
 
-def _shape(run: RunSummary, request: Request) -> str:
+def _shape(run: RunSummary, row: Row) -> str:
+    if row.mark is Mark.CONTINUES and run.run_id == row.run_id:
+        return "pause"
     if run.is_active:
         return "run"
     if run.state is RunState.FAILED:
         return "fail"
-    if run.state is RunState.DONE and request.status is not RequestStatus.BLOCKED:
+    if run.state is RunState.DONE and row.request.status is not RequestStatus.BLOCKED:
         return "done"
     return _SHAPES[kind_of(run)]

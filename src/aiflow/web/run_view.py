@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.next_action import ActionKind
+from aiflow.domain.run_summary import CUT_OFF
 from aiflow.domain.runs.events import crashed
 from aiflow.usecases.runs.report import message_facts, message_of, words_of
 from aiflow.usecases.shapes.runs import outcome_code
@@ -69,16 +70,26 @@ def panel(look: RunLook, texts: Texts, step_retries: int) -> Panel:
     message = message_of(run, run.error, texts) if run.error else _waiting(run, texts)
     title, codes = _title(run, message, code, texts)
     words = words_of(run.error, texts) if run.error else ""
+    text = message.summary
+    if name == "continues" and code != CUT_OFF:  # whose own words say so
+        text = texts("web.way.and", first=text, second=texts("web.continues"))
     seen = "" if not words or words in message.summary or words == _asked(run) else words
-    return Panel(tone, mark, title, codes, message.summary, seen, _offers(look, run, message, texts, step_retries))
+    return Panel(tone, mark, title, codes, text, seen, _offers(look, run, message, texts, step_retries))
 
 
 def _state(look: RunLook) -> tuple[str, str]:
     """Name a run's state, with its shape."""
     run = look.run
+    if look.around.is_continued:
+        return "continues", "pause"
     if run.is_active:
         is_waiting = run.quota is not None and not run.quota.is_over
         return ("cut_off", "stopped") if look.is_cut_off else ("quota", "pause") if is_waiting else ("running", "run")
+    return _at_rest(look)
+
+
+def _at_rest(look: RunLook) -> tuple[str, str]:
+    run = look.run
     if run.replaced_by:
         return "replaced", "fail"
     if run.accepted_as:

@@ -39,6 +39,7 @@ def said(name: str, around: RunSurroundings | None = None) -> str:
         ("disk_full", "resume* retry_step replan"),
         ("settings", "resume retry_step replan"),
         ("cancelled", "resume* retry_step replan"),
+        ("auto_cut_off", "resume* retry_step replan"),
         ("done", "accept* send_back"),
         ("conflicting", "update* accept send_back"),
         ("accepted", ""),

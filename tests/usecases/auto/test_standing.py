@@ -62,13 +62,24 @@ def test_everything_is_in_one_answer(repository: Path) -> None:
     assert (shape["spent"]["runs"], shape["spent"]["cost_usd"], shape["spent"]["tokens"]) == (2, 0.75, 30)
 
 
-def test_a_dead_holders_request_waits_and_does_not_run(repository: Path) -> None:
+@pytest.mark.spec("SEL-7", "RUN-11")
+def test_a_dead_holders_request_does_not_run_and_is_what_the_next_start_continues(repository: Path) -> None:
     write_request(repository, "RQ-1", None, status="running")
     engine = engine_at(repository)
     run_of(engine, "RQ-1", 0, in_step(1))
     standing = look_around(engine, MemoryAutoRecords(), TEXTS)
     assert standing.running == ()
+    assert ([each.id for each in standing.continued], standing.waiting) == (["RQ-1"], ())
+
+
+def test_what_cannot_be_continued_waits(repository: Path) -> None:
+    write_request(repository, "RQ-1", None, status="running")
+    engine = engine_at(repository)
+    run_of(engine, "RQ-1", 0, in_step(1))
+    tried = AutoSession(NOW, state=AutoRunState.RUNNING, not_again=frozenset({"RQ-1"}))
+    standing = look_around(engine, MemoryAutoRecords(tried), TEXTS)
     assert [(each.request_id, each.reason_code) for each in standing.waiting] == [("RQ-1", "PROCESS_CRASHED")]
+    assert standing.continued == ()
 
 
 def test_the_cost_is_that_of_the_last_days_whatever_there_was_before(repository: Path) -> None:

@@ -51,7 +51,7 @@ class SpentLately(NamedTuple):
 class Glance(NamedTuple):
     """What a look in passing shows: what runs, how many requests wait for a person, what is next, and auto-run.
 
-    `continued` is what the next start goes on with first; of that, `goes_on` stopped and needs nobody.
+    `continued` is what the next auto-run goes on with first.
     """
 
     running: tuple[AtWork, ...]
@@ -59,7 +59,6 @@ class Glance(NamedTuple):
     selection: Selection
     auto: AutoReport
     continued: tuple[Request, ...] = ()
-    goes_on: frozenset[str] = frozenset()
 
 
 class Standing(NamedTuple):

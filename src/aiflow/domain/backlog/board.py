@@ -106,8 +106,10 @@ class Board:
 
     @cached_property
     def positions(self) -> Mapping[RequestId, int]:
-        """Tonight's position of each request that will be reached."""
-        return positions(self.backlog, self.selection)
+        """Tonight's position of each request that will be reached; what is continued comes first."""
+        first = {name: place for place, name in enumerate(self.backlog.continued, 1)}
+        later = positions(self.backlog, self.selection)
+        return {name: place + len(first) for name, place in later.items()} | first
 
     @cached_property
     def ordered(self) -> Sequence[Request]:
@@ -152,14 +154,15 @@ class Board:
 
     def row(self, request: Request) -> Row:
         """Say of one request what a line of the list shows."""
-        mark, chosen = self.mark(request), self.selection.next
+        mark, continued = self.mark(request), self.backlog.continued
+        chosen = continued[0] if continued else self.selection.next.id if self.selection.next else None
         lock, run = self.backlog.locks.get(request.id), self.backlog.runs.get(request.id)
         is_locked = is_held(request.id, self.backlog)
         run_id = lock.run_id if is_locked and lock is not None else run.run_id if run else None
         return Row(
             request,
             0 if mark is Mark.RUN else self.positions.get(request.id),
-            chosen is not None and chosen.id == request.id,
+            request.id == chosen,
             mark,
             why_not_now(request, self.backlog, self.waiting),
             run_id,

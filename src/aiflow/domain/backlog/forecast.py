@@ -60,6 +60,7 @@ def positions(backlog: Backlog, selection: Selection) -> dict[RequestId, int]:
         if each.barrier.reason_code != "QUEUE_LOCKED" and each.invalid is None
     ]
     under_way = {request.id for request in free.requests if request.status is RequestStatus.RUNNING}
+    under_way.update(free.continued)
     under_way.update(request.id for request in kept if _may_be_held(request, free) and _is_under_way(request, free))
     after = _as_if_done(free, under_way) if under_way else free
     later = [request for request in kept if request.id not in under_way and _can_run_some_day(request, after)]
@@ -101,8 +102,8 @@ def _merged(
 
 
 def _is_under_way(request: Request, backlog: Backlog) -> bool:
-    """Tell whether a request is being worked on already."""
-    if request.status is RequestStatus.RUNNING:
+    """Tell whether a request is being worked on already, or its run is what the next auto-run continues."""
+    if request.status is RequestStatus.RUNNING or request.id in backlog.continued:
         return True
     if request.status is not RequestStatus.READY:
         return False

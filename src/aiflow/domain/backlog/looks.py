@@ -26,6 +26,7 @@ class Mark(StrEnum):
     QUESTION = "question"
     STOPPED = "stopped"
     ACCEPT = "accept"
+    CONTINUES = "continues"
     RUN = "run"
     DONE = "done"
     READY = "ready"
@@ -54,6 +55,7 @@ class WhyKind(StrEnum):
     NOTHING = "nothing"
     AT_WORK = "at_work"
     WAITS = "waits"
+    CONTINUES = "continues"
     DEPENDS = "depends"
     BARRED = "barred"
 
@@ -79,6 +81,8 @@ def mark_of(request: Request, backlog: Backlog, waiting: Mapping[RequestId, str]
     """Return where a request stands; `waiting` is what waits for a person."""
     if request.id in waiting:
         return _WAITING[kind_of(backlog.runs.get(request.id))]
+    if request.id in backlog.continued:
+        return Mark.CONTINUES
     if is_held(request.id, backlog):
         return Mark.RUN
     return _PLAIN[request.status]
@@ -100,15 +104,15 @@ def is_held(request_id: RequestId, backlog: Backlog) -> bool:
 def why_not_now(request: Request, backlog: Backlog, waiting: Mapping[RequestId, str]) -> Why:
     """Say what keeps a request from running: what waits for a person first, then the first rule."""
     run, lock = backlog.runs.get(request.id), backlog.locks.get(request.id)
+    run_id, since = (run.run_id, run.changed_at) if run else (None, None)
     if request.id in waiting:
-        since = run.changed_at if run else None
-        run_id = run.run_id if run else None
         return Why(WhyKind.WAITS, request.id, run_id, mark_of(request, backlog, waiting), 0, waiting[request.id], since)
+    if request.id in backlog.continued:
+        return Why(WhyKind.CONTINUES, request.id, run_id, since=since)
     if is_held(request.id, backlog) and lock is not None:
         return Why(WhyKind.AT_WORK, request.id, lock.run_id, since=lock.created_at)
-    if request.status in (RequestStatus.DONE, RequestStatus.ARCHIVED):
-        return Why(WhyKind.NOTHING)
-    barrier = find_barrier(request, backlog)
+    is_closed = request.status in (RequestStatus.DONE, RequestStatus.ARCHIVED)
+    barrier = None if is_closed else find_barrier(request, backlog)
     if barrier is None:
         return Why(WhyKind.NOTHING)
     if barrier.reason_code not in ("DEPENDS_NOT_DONE", "DEPENDS_NOT_FOUND"):
@@ -122,5 +126,5 @@ def _depends(request: Request, backlog: Backlog, waiting: Mapping[RequestId, str
     marks = {wanted: mark_by_id(wanted, backlog, waiting) for wanted in opened}
     urgent = (Mark.MISSING, Mark.BROKEN, *WAITING_MARKS)
     first = next((wanted for wanted in opened if marks[wanted] in urgent), opened[0])
-    run = backlog.runs.get(first) if marks[first] in WAITING_MARKS or marks[first] is Mark.RUN else None
+    run = backlog.runs.get(first) if marks[first] in (Mark.RUN, Mark.CONTINUES, *WAITING_MARKS) else None
     return Why(WhyKind.DEPENDS, first, run.run_id if run else None, marks[first], len(opened) - 1)

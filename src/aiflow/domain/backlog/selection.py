@@ -58,6 +58,8 @@ class _Parts(NamedTuple):
     drafted: frozenset[RequestId] = frozenset()
     # Requests whose lock is a dead holder's, where somebody has looked: the next start reclaims it.
     dead_locks: frozenset[RequestId] = frozenset()
+    # Requests whose run the next auto-run continues before it selects, in that order, where somebody has looked.
+    continued: tuple[RequestId, ...] = ()
     # The turn of whoever is about to start something here, where somebody has looked and its holder lives.
     turn: Lock | None = None
 

@@ -17,6 +17,7 @@ class RunFate(StrEnum):
 
     DONE = "done"
     WAITS = "waits"
+    CONTINUES = "continues"
     FAILED = "failed"
     RUNNING = "running"
     CANCELLED = "cancelled"

@@ -19,11 +19,15 @@ _STATES = {RunEvent.REPORTED: RunState.DONE, RunEvent.NEEDS_INPUT: RunState.NEED
 
 
 class RunCondition(NamedTuple):
-    """What the backlog says of a run: its process is gone, its request is done, it waits for a person."""
+    """What the backlog says of a run: its process is gone, its request is done, it waits for a person.
+
+    `is_continued` of one that the next auto-run continues.
+    """
 
     is_cut: bool = False
     is_closed: bool = False
     is_waiting: bool = False
+    is_continued: bool = False
 
 
 def worked(
@@ -33,11 +37,13 @@ def worked(
     asleep: Sequence[tuple[datetime, datetime]] = (),
 ) -> Worked:
     """Tell when a run was worked on: not while it waited for a quota, nor while the machine was asleep."""
-    is_cut, is_closed, is_waiting = standing
+    is_cut, is_closed, is_waiting, is_continued = standing
     reason = run.error.reason_code if run.error else None
     is_accepted = is_closed or run.accepted_as is not None
     fate = RunFate.REPLACED if run.replaced_by else fate_of(run.state, reason, is_accepted=is_accepted)
-    if is_cut and fate is RunFate.RUNNING:
+    if is_continued:
+        fate = RunFate.CONTINUES
+    elif is_cut and fate is RunFate.RUNNING:
         fate = RunFate.WAITS
     waits = tuple(_quota_waits(run, now))
     cuts = sorted(wait for wait in (*waits, *asleep) if wait[1] - wait[0] >= LEAST_GAP)

@@ -6,12 +6,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from aiflow.domain.auto.standing import AtWork, Glance, Progress, SpentLately, Standing
-from aiflow.domain.backlog.selection import select_next
+from aiflow.domain.backlog.selection import is_left, select_next
 from aiflow.domain.lock import LockType
 from aiflow.domain.request import RequestId
 from aiflow.domain.run_summary import made_at
 from aiflow.usecases.auto.recovery import continued_first
 from aiflow.usecases.auto.status import auto_status
+from aiflow.usecases.auto.stop import working_auto
 from aiflow.usecases.auto.summary import find_waiting, read_open, waiting_requests
 
 if TYPE_CHECKING:
@@ -33,11 +34,11 @@ _AT_ONCE = 100
 
 def look_around(engine: Engine, records: AutoRecords, texts: Texts) -> Standing:
     """Look at the whole checkout at once; changes nothing."""
-    backlog = read_open(engine)
+    backlog = read_standing(engine, records)
     seen = glance(engine, records, backlog)
     return Standing(
         seen.running,
-        tuple(each for each in find_waiting(engine, backlog, texts) if each.request_id not in seen.goes_on),
+        tuple(find_waiting(engine, backlog, texts)),
         seen.selection,
         seen.auto,
         _spent(engine, engine.time.now() - timedelta(days=COST_DAYS)),
@@ -46,23 +47,28 @@ def look_around(engine: Engine, records: AutoRecords, texts: Texts) -> Standing:
     )
 
 
+def read_standing(engine: Engine, records: AutoRecords) -> Backlog:
+    """Read what is open, with what the next auto-run continues: that waits for nobody."""
+    backlog = read_open(engine)
+    if not is_left(backlog):
+        return backlog
+    continued = continued_first(engine, backlog._replace(queue_lock=working_auto(engine)), records.load())
+    return backlog._replace(continued=tuple(request.id for request in continued))
+
+
 def glance(engine: Engine, records: AutoRecords, backlog: Backlog, board: Board | None = None) -> Glance:
     """Look at what stands around every page: what runs, how many wait, what is next, auto-run.
 
     With a board of that backlog, what is known of it is not worked out again.
     """
     auto = auto_status(engine, records)
-    backlog = backlog._replace(queue_lock=auto.holder) if auto.holder or backlog.queue_lock else backlog
-    continued = continued_first(engine, backlog, auto.session)
-    goes_on = frozenset(str(request.id) for request in continued if request.id not in backlog.interrupted)
-    waiting = board.waiting if board else [request.id for request, _, _ in waiting_requests(backlog)]
+    held = backlog._replace(queue_lock=auto.holder) if auto.holder or backlog.queue_lock else backlog
     return Glance(
-        tuple(at_work(engine, backlog)),
-        sum(name not in goes_on for name in waiting),
-        board.selection if board else select_next(backlog),
+        tuple(at_work(engine, held)),
+        len(board.waiting if board else list(waiting_requests(backlog))),
+        board.selection if board else select_next(held),
         auto,
-        continued,
-        goes_on,
+        tuple(backlog.by_id[name] for name in backlog.continued),
     )
 
 

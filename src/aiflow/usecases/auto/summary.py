@@ -94,6 +94,8 @@ def waiting_requests(backlog: Backlog) -> Iterator[tuple[Request, RunSummary | N
     """Yield each request that waits for a person, the run that speaks for it, and the reason code."""
     for request in backlog.requests:
         latest = backlog.runs.get(request.id)
+        if request.id in backlog.continued:
+            continue
         if request.id in backlog.lost:
             yield request, None, LOST
         elif request.id in backlog.interrupted:

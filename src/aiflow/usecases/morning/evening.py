@@ -9,9 +9,9 @@ from aiflow.domain.auto.session import Upcoming
 from aiflow.domain.auto.stopping import Limits
 from aiflow.domain.backlog.forecast import forecast
 from aiflow.domain.morning.evening import EveningCheck, SetCeiling, group_by_reason
+from aiflow.usecases.auto.standing import read_standing
 from aiflow.usecases.auto.stop import working_auto
 from aiflow.usecases.health.check_health import check_quick
-from aiflow.usecases.read_backlog import read_backlog, without_dead_locks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,14 +38,15 @@ def check_evening(
 
     Changes nothing.
     """
-    known = backlog or without_dead_locks(read_backlog(engine.backlog), engine.locks)
+    known = backlog or read_standing(engine, records)
     foreseen = forecast(known)
+    coming = (*(known.by_id[name] for name in known.continued), *foreseen.order)
     facts, findings = check_quick(engine)
     session, is_on = records.load(), working_auto(engine) is not None
     return EveningCheck(
-        tuple(Upcoming(request.id, request.title) for request in foreseen.order[:limit]),
-        len(foreseen.order),
-        tuple(request.id for request in foreseen.running),
+        tuple(Upcoming(request.id, request.title) for request in coming[:limit]),
+        len(coming),
+        tuple(request.id for request in foreseen.running if request.id not in known.continued),
         group_by_reason(foreseen.never),
         tuple(_ceilings(engine.settings, given or {})),
         tuple(findings),

@@ -102,6 +102,7 @@ def _tell(run: Run, backlog: Backlog, now: datetime, asleep: Sequence[tuple[date
     request, latest = backlog.by_id.get(owner), backlog.runs.get(owner)
     speaks = request is not None and latest is not None and latest.run_id == run.run_id
     is_cut = speaks and owner in backlog.interrupted
-    is_waiting = request is not None and speaks and (is_cut or stopped_for(request, latest) is not None)
+    is_continued = speaks and owner in backlog.continued
+    is_stopped = request is not None and speaks and (is_cut or stopped_for(request, latest) is not None)
     is_closed = request is not None and request.status is RequestStatus.DONE
-    return worked(run, now, RunCondition(is_cut, is_closed, is_waiting), asleep)
+    return worked(run, now, RunCondition(is_cut, is_closed, is_stopped and not is_continued, is_continued), asleep)

@@ -29,7 +29,7 @@ from aiflow.usecases.runs.diff import ends_of
 from aiflow.usecases.runs.report import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from aiflow.domain.backlog.selection import Backlog
@@ -68,14 +68,10 @@ def tell_waiting(
     texts: Texts,
     backlog: Backlog | None = None,
     limit: int = SHOWN,
-    goes_on: Collection[str] = (),
 ) -> WaitingList:
-    """Tell what waits for a person, the first so many in full; `backlog` is one that was read already.
-
-    What `goes_on` by itself waits for nobody.
-    """
+    """Tell what waits for a person, the first so many in full; `backlog` is one that was read already."""
     known = backlog or read_open(engine)
-    found = sorted((each for each in _find(known) if each.request.id not in goes_on), key=_order)
+    found = sorted(_find(known), key=_order)
     shown = [(each, _load(engine, each)) for each in found[:limit]]
     diffs = _diffs(engine, shown)
     dependants = dependants_of(known.requests)

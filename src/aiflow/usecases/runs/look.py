@@ -37,13 +37,17 @@ class RunLook(NamedTuple):
         return self.run.is_active and not self.around.is_worked_on
 
 
-def look_at_run(engine: Engine, request_id: str, run_id: str) -> RunLook:
-    """Look at a run of a request, or raise that there is none; changes nothing."""
+def look_at_run(engine: Engine, request_id: str, run_id: str, *, is_continued: bool = False) -> RunLook:
+    """Look at a run of a request, or raise that there is none; changes nothing.
+
+    `is_continued` if the next auto-run continues the request's run.
+    """
     lock = _lock_on(engine, request_id)  # asked first: a run that ends in between is at work a moment longer
     run, _, logs = show_run(engine, request_id, run_id)
     newest = newest_run_id(engine, RequestId(request_id)) or run_id
     is_worked_on = lock is not None and lock.run_id in (None, run_id)
-    around = RunSurroundings(is_worked_on, newest if newest > run_id else None, _status_of(engine, request_id))
+    newer, status = newest if newest > run_id else None, _status_of(engine, request_id)
+    around = RunSurroundings(is_worked_on, newer, status, is_continued and not is_worked_on and newer is None)
     return RunLook(run, timeline(run), ways_on(run, around), around, logs, lock)
 
 

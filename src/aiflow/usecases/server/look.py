@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aiflow.domain.backlog.board import Board
-from aiflow.usecases.auto.summary import read_open, waiting_requests
+from aiflow.usecases.auto.standing import read_standing
+from aiflow.usecases.auto.summary import waiting_requests
 
 if TYPE_CHECKING:
+    from aiflow.ports import AutoRecords
     from aiflow.usecases.engine import Engine
 
 
@@ -20,9 +22,9 @@ class BacklogDesk:
     def __init__(self) -> None:
         self._last: Board | None = None
 
-    def look(self, engine: Engine) -> Board:
+    def look(self, engine: Engine, records: AutoRecords) -> Board:
         """Read the backlog, with the runs of what is open, and return it with what is known of it."""
-        backlog, last = read_open(engine), self._last
+        backlog, last = read_standing(engine, records), self._last
         if last is not None and last.backlog == backlog:  # what was not read again is the same thing: no time
             return last
         waiting = {request.id: code for request, _, code in waiting_requests(backlog)}

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from aiflow.api.context import Server
 from aiflow.domain.morning.fates import RunFate
-from aiflow.usecases.auto.summary import read_open
+from aiflow.usecases.auto.standing import read_standing
 from aiflow.usecases.morning.days import tell_days
 from aiflow.usecases.morning.night import tell_night
 from aiflow.usecases.morning.waiting import tell_waiting
@@ -41,18 +41,19 @@ def routes(server: Server) -> APIRouter:
     def morning(http: HttpRequest) -> Response:
         call = server.call(http)
         engine, project = call.engine, server.project
-        backlog = read_open(engine)
+        backlog = read_standing(engine, project.auto_records)
         frame = make_frame(call, backlog)
         night = tell_night(engine, project.auto_records, project.journal, backlog=backlog)
         facts = {
             "frame": frame,
             "night": night,
             "done": tuple(_done(night)),
-            "waiting": tell_waiting(engine, call.texts, backlog, goes_on=frame.seen.goes_on),
+            "waiting": tell_waiting(engine, call.texts, backlog),
             "running": [(each, _tail(engine, each)) for each in frame.seen.running],
             "days": tell_days(engine, backlog=backlog),
             "selection": frame.seen.selection,
-            "upcoming": frame.seen.selection.runnable[:NEXT_SHOWN],
+            "continued": frame.seen.continued,
+            "upcoming": (*frame.seen.continued, *frame.seen.selection.runnable)[:NEXT_SHOWN],
             "excluded": tuple(_excluded(call, backlog, frame.seen.selection)),
             "auto": frame.seen.auto,
             "is_first_use": not backlog.requests and not backlog.invalid,

@@ -34,10 +34,12 @@ def routes(server: Server) -> APIRouter:
 def draw_run(http: HttpRequest, call: CallContext, request_id: str, run_id: str, asked: tuple[str, str]) -> Response:
     """Draw a run's page with the step and the view that the address names."""
     engine = call.engine
-    look = look_at_run(engine, request_id, run_id)
+    frame = make_frame(call)
+    is_continued = any(each.id == request_id for each in frame.seen.continued)
+    look = look_at_run(engine, request_id, run_id, is_continued=is_continued)
     chosen = choose(look, *asked)
     facts = {
-        "frame": make_frame(call),
+        "frame": frame,
         "look": look,
         "run": look.run,
         "standing": standing(look, call.texts),
