@@ -61,6 +61,9 @@ def alternatives(entry: dict[str, Any]) -> list[list[Said]]:
 def said(action: str | dict[str, Any]) -> Said:
     if isinstance(action, str):
         return Said(action, ())
+    if set(action) == {"text", "for"}:  # what helps only at a terminal, or in a script
+        assert action["for"] in ("terminal", "script"), action
+        return Said(action["text"], (f"for {action['for']}",))
     assert set(action) == {"text", "do"}, action
     return Said(action["text"], (action["do"],) if isinstance(action["do"], str) else tuple(action["do"]))
 

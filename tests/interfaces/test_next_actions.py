@@ -178,7 +178,7 @@ def test_no_action_of_a_message_is_shell_text_and_each_names_what_exists(languag
     used = set()
     for code, entry in messages.items():
         for action in (each for given in entry["actions"] for each in (given if isinstance(given, list) else [given])):
-            if isinstance(action, dict):
+            if isinstance(action, dict) and "do" in action:
                 names = [action["do"]] if isinstance(action["do"], str) else action["do"]
                 assert action["text"].count(SLOT) in (0 if len(names) == 1 else len(names), len(names)), code
                 used |= set(names)

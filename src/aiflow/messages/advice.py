@@ -1,7 +1,8 @@
 """What a message advises: words, and the actions they are about (ERR-1).
 
 In `messages.v1.<lang>.json` an action is a sentence, or `{"text": …, "do": …}`: `do` names a row of the table below, or
-several, which stand where the text has `{do}`, or else behind it. Ids come from the message's facts.
+several, which stand where the text has `{do}`, or else behind it. Ids come from the message's facts. What helps only
+who is at a terminal, or calls the API from a script, says so: `{"text": …, "for": "terminal"}`. A page leaves it out.
 """
 
 from __future__ import annotations
@@ -91,6 +92,8 @@ class Advice(NamedTuple):
     """One thing that a message advises: words, with the actions in between and behind them."""
 
     pieces: tuple[str | NextAction, ...]
+    # Whom alone it helps: at a terminal, or in a script; everybody if nothing is said.
+    audience: str = ""
 
     @property
     def steps(self) -> tuple[NextAction, ...]:
@@ -106,7 +109,8 @@ class Advice(NamedTuple):
 
     def with_settings(self, settings: Sequence[str]) -> Advice:
         """Return the advice with the settings of a call in every action that they count for."""
-        return Advice(tuple(each if isinstance(each, str) else each.with_settings(settings) for each in self.pieces))
+        pieces = (each if isinstance(each, str) else each.with_settings(settings) for each in self.pieces)
+        return self._replace(pieces=tuple(pieces))
 
     def trying(self, kind: ActionKind) -> Advice | None:
         """Return the advice for who tried something else than to resume: that is what is to be tried again.
@@ -115,7 +119,7 @@ class Advice(NamedTuple):
         """
         if any(step.kind is ActionKind.RESUME and step.without_settings().options for step in self.steps):
             return None
-        return Advice(tuple(_trying(kind, piece) for piece in self.pieces))
+        return self._replace(pieces=tuple(_trying(kind, piece) for piece in self.pieces))
 
 
 def _trying(kind: ActionKind, piece: str | NextAction) -> str | NextAction:
@@ -133,6 +137,8 @@ def read_advice(action: str | Mapping[str, Any], facts: Mapping[str, object], fi
     """Make advice of what a message's file says; `fill` puts the facts into words."""
     if isinstance(action, str):
         return Advice((fill(action),))
+    if "do" not in action:
+        return Advice((fill(action["text"]),), action["for"])
     text, steps = action["text"], [_step(name, facts) for name in _names(action)]
     if SLOT not in text:
         return Advice((f"{fill(text)}: ", *steps))
@@ -144,7 +150,7 @@ def read_advice(action: str | Mapping[str, Any], facts: Mapping[str, object], fi
 
 
 def _names(action: Mapping[str, Any]) -> list[str]:
-    named = action["do"]
+    named = action.get("do", ())
     return [named] if isinstance(named, str) else list(named)
 
 

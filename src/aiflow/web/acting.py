@@ -15,7 +15,8 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from aiflow.domain.reasons import reason_for
 from aiflow.domain.server.guard import is_plain_path
 from aiflow.errors import AiflowError
-from aiflow.usecases.shapes.errors import error_facts
+from aiflow.usecases.shapes.errors import actions_of, error_facts
+from aiflow.web.advice import advice_pieces
 from aiflow.web.drawing import is_part, page, render, run_path
 from aiflow.web.frame import make_frame
 
@@ -85,7 +86,7 @@ def refused(http: HttpRequest, call: CallContext, error: AiflowError) -> Respons
         "told": told,
         "holder": run_path(*holder) if holder else None,
         "detail": facts.get("detail"),
-        "offers": _offers(http, error.reason_code),
+        "advice": advice_pieces(actions_of(error, told.actions), call.texts, _runs_meant(http, holder)),
     }
     if is_part(http):
         return HTMLResponse(render(http, call, "parts/notice.html", more), status)
@@ -95,16 +96,11 @@ def refused(http: HttpRequest, call: CallContext, error: AiflowError) -> Respons
     return page(http, call, template, {"frame": frame, "back": back_path(http), **more}, status)
 
 
-def _offers(http: HttpRequest, code: str) -> tuple[tuple[str, str], ...]:
-    """Name what a run that was not let go on can be asked instead: a text, and the dialog that asks first."""
-    run, _, deed = http.url.path.rpartition("/")
-    if http.method != "POST" or deed != "resume":
-        return ()
-    if code == "WORKTREE_DIRTY":
-        return (("web.offer.keep_changes", f"{run}/resume?keep_changes=1"),)
-    if code in ("REPLAN_REQUIRED", "RETRY_LIMIT_EXCEEDED"):
-        return (("web.way.replan", f"{run}/replan"), ("web.way.resume.forced", f"{run}/resume?force=1"))
-    return ()
+def _runs_meant(http: HttpRequest, holder: tuple[str, str] | None) -> dict[str, str]:
+    """Return the run that is meant of a request: the one in the way, and the one that the address is about."""
+    named = http.path_params
+    about = (str(named["request_id"]), str(named["run_id"])) if {"request_id", "run_id"} <= named.keys() else None
+    return dict(filter(None, (about, holder)))
 
 
 def back_path(http: HttpRequest) -> str:

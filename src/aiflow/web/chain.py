@@ -11,7 +11,8 @@ from aiflow.domain.backlog.looks import Mark, mark_by_id
 from aiflow.domain.next_action import ActionKind
 from aiflow.messages.commands import command_line
 from aiflow.usecases.shapes.backlog import describe
-from aiflow.web.drawing import request_path, run_path
+from aiflow.web.advice import piece_of
+from aiflow.web.drawing import request_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,13 +26,6 @@ if TYPE_CHECKING:
 # So many requests are shown on the way down, and so deep; what is deeper stands beside it.
 MOST_LINKS = 60
 DEEPEST = 6
-# What is decided on the run's page.
-_ON_THE_RUN = frozenset(
-    {
-        *(ActionKind.RESUME, ActionKind.RETRY_STEP, ActionKind.REPLAN, ActionKind.UPDATE),
-        *(ActionKind.ANSWER, ActionKind.ACCEPT, ActionKind.CANCEL),
-    }
-)
 
 
 class ChainWay(NamedTuple):
@@ -42,6 +36,7 @@ class ChainWay(NamedTuple):
     action: str = ""
     fields: tuple[tuple[str, str], ...] = ()
     href: str = ""
+    is_dialog: bool = False
 
     @property
     def is_button(self) -> bool:
@@ -160,8 +155,7 @@ def _way(action: NextAction, station: Station, texts: Texts) -> ChainWay:
         (key, value), *_ = action.options
         words = texts("web.way.set", value=value) if key == "status" else texts("web.mend_depends")
         return ChainWay(words, command, f"{here}/set", action.options)
-    if action.kind in _ON_THE_RUN and station.run is not None:
-        return ChainWay(
-            texts(f"web.decide.{action.kind.value}"), command, href=run_path(station.request_id, station.run.run_id)
-        )
-    return ChainWay("", command)
+    if station.run is None:
+        return ChainWay("", command)
+    done = piece_of(action, texts, {station.request_id: station.run.run_id})
+    return ChainWay(done.words, command, href=done.href, is_dialog=done.is_dialog)

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from starlette.responses import HTMLResponse, Response
 
-from aiflow.messages.commands import command_line
 from aiflow.web import told
 from aiflow.web.static_files import has_htmx
 from aiflow.web.ways import offer_of
@@ -84,7 +83,6 @@ def render(http: HttpRequest, call: CallContext, template: str, facts: Facts) ->
         "clock": told.elapsed,
         "moment_of_day": partial(told.short_day, call.texts),
         "reason": partial(_reason, call),
-        "typed": command_line,
     }
     return templates().get_template(template).render({**own, **facts})
 

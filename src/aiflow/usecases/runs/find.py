@@ -83,7 +83,7 @@ def require_request(engine: Engine, run: Run) -> None:
         branch=place.branch,
         base_branch=place.base_branch,
         path=f"{engine.settings.requests_dir}/{name}.md",
-        look=NextAction(ActionKind.DIFF, run_id=run.run_id),
+        look=NextAction(ActionKind.DIFF, run.request_id, run.run_id),
         merge=shell(f"git merge {shlex.quote(place.branch)}"),
     )
 

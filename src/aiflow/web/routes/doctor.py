@@ -12,6 +12,7 @@ from aiflow.api.context import Server
 from aiflow.domain.health import Health
 from aiflow.usecases.doctor.examine import examine
 from aiflow.usecases.health.check_health import word_of
+from aiflow.web.advice import piece_of
 from aiflow.web.drawing import page
 from aiflow.web.frame import make_frame
 from aiflow.wiring import store_look
@@ -33,6 +34,7 @@ def routes(server: Server) -> APIRouter:
             "frame": make_frame(call),
             "verdict": examined.verdict.value,
             "is_full": is_full,
+            "piece_of": piece_of,
             "wrong": [pair for health in ORDER for pair in told if pair[0].health is health],
             "mended": [pair for pair in told if pair[0].health is Health.PASS and pair[0].reason_code],
             "passed": [pair for pair in told if pair[0].health is Health.PASS and not pair[0].reason_code],

@@ -16,11 +16,12 @@ from aiflow.usecases.queue.look import TaskFilter
 from aiflow.usecases.queue.namespaces import list_namespaces
 from aiflow.usecases.queue.runners import list_runners
 from aiflow.usecases.runner.cancel_task import cancel_at_once
-from aiflow.usecases.shapes.errors import error_facts
+from aiflow.usecases.shapes.errors import actions_of, error_facts
 from aiflow.usecases.shapes.task_words import remark_on, work_of
 from aiflow.usecases.shapes.tasks import namespaces_shape, runner_state
 from aiflow.web import told
 from aiflow.web.acting import Receipt, act
+from aiflow.web.advice import advice_pieces
 from aiflow.web.drawing import page
 from aiflow.web.frame import make_frame
 
@@ -51,7 +52,9 @@ def routes(server: Server) -> APIRouter:
         try:
             facts |= _look(server, call, after)
         except AiflowError as error:
-            facts |= {"trouble": error, "told": call.texts.message(error.reason_code, error_facts(error, call.texts))}
+            message = call.texts.message(error.reason_code, error_facts(error, call.texts))
+            advice = advice_pieces(actions_of(error, message.actions), call.texts, {})
+            facts |= {"trouble": error, "told": message, "advice": advice}
         return page(http, call, "queue.html", facts)
 
     @router.post("/queue/{namespace}/{task_id}/cancel")

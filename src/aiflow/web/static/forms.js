@@ -66,7 +66,7 @@ function refuse(form, told) {
   told.dataset.of = form.getAttribute("action");
   told.setAttribute("hx-morph-skip", "");
   if (dialog.contains(form)) (form.querySelector(".in") ?? form).prepend(told);
-  else if (told.querySelector("button") && form.isConnected) form.prepend(told); // its button is the form's
+  else if (told.querySelector("button:not([type=button])") && form.isConnected) form.prepend(told); // its button is the form's
   else if (form.isConnected) noticePlace(form).before(told);
   else document.getElementById("main").prepend(told);
   told.scrollIntoView({ block: "nearest" });
