@@ -67,6 +67,7 @@ def test_rows_stay_where_they_are_until_the_reader_wants_the_new_order(page: Pag
     page.locator("#row-RQ-4 input").check()
     set_key(up, "RQ-4", "priority", "P0")
     expect(page.locator("#moved")).to_be_visible()
+    expect(page.locator("#said")).to_have_text("The order has changed.")
     expect(page.locator("#rows tr:not(.group)").first).to_have_attribute("id", "row-RQ-1")
     expect(page.locator("#row-RQ-4 input")).to_be_checked()
     page.locator("#moved a").click()
