@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.look import Look, both_widths, every_look
-from browser.window import NewPage, Picture
+import fresh_git
+from browser.demo_bench import serving
+from browser.look import PAIRS, THEMES, Look, both_widths, every_look
+from browser.window import NewPage, Picture, Watch
+from e2e.bench import Bench
 from e2e.up import Up
 
 PAGES = {
@@ -24,6 +29,9 @@ PAGES = {
     "evening": "/auto/start",
     "keys": "/keys",
 }
+ON_RUNS = ("replan", "cancel", "resume?mode=retry_step")
+OPEN_DIALOG = """(href) => import('/static/dialogs.js')
+  .then(({ open }) => open(Object.assign(document.createElement('a'), { href })))"""
 
 
 @pytest.fixture
@@ -50,6 +58,49 @@ def test_axe_finds_nothing_on_any_page(page: Page, look: Look, axe: Callable[...
     expect(page.get_by_role("option").first).to_be_visible()
     axe(page)
     picture(page, "palette")
+
+
+@pytest.mark.parametrize("look", PAIRS[:2], ids=str)
+def test_axe_finds_nothing_in_any_dialog(page: Page, up: Up, axe: Callable[..., None]) -> None:
+    run_id = up.bench.run_ids("TODO-4")[-1]
+    page.goto("/")
+    for path in ("/auto/start", "/auto/stop", "/requests/TODO-4/send-back", *(f"{run_id}/{each}" for each in ON_RUNS)):
+        whole = path if path.startswith("/") else f"/requests/TODO-4/runs/{path}"
+        page.evaluate(OPEN_DIALOG, whole)
+        expect(page.get_by_role("dialog")).to_be_visible()
+        axe(page)
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+@pytest.mark.parametrize("look", PAIRS[:2], ids=str)
+def test_axe_finds_nothing_on_what_is_not_there(page: Page, watch: Watch, axe: Callable[..., None]) -> None:
+    watch.allow("404")
+    for path in ("/nowhere", "/requests/GONE", "/requests/TODO-4/runs/GONE"):
+        page.goto(path)
+        expect(page.locator("main")).to_contain_text("_NOT_FOUND")
+        axe(page)
+
+
+def test_axe_finds_nothing_in_the_switcher(
+    new_page: NewPage, bench: Bench, tmp_path: Path, axe: Callable[..., None]
+) -> None:
+    other = tmp_path / "second"
+    other.mkdir()
+    fresh_git.make_repository(other)
+    second = Bench(other, tmp_path / "own")
+    second.aiflow.environ["XDG_DATA_HOME"] = bench.aiflow.environ["XDG_DATA_HOME"]
+    with serving(bench) as here, serving(second) as there:
+        for theme in THEMES:
+            page = new_page(up=here, look=Look(theme=theme))
+            page.goto("/")
+            while not page.locator("#others").count():  # a page does not wait for it
+                page.goto("/")
+            page.locator("#others summary").click()
+            expect(page.locator("#others a")).to_have_attribute("href", f"{there.url}/")
+            axe(page)
+        there.asks(signal.SIGINT)
+        there.process.communicate()
 
 
 @both_widths

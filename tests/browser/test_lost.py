@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from browser.desk import IS_SAME, ask, item, open_live
-from browser.look import Look, both_languages, both_widths
+from browser.look import Look, both_widths
 from browser.window import Watch
 from e2e.up import Up
 from waiting import wait_until
@@ -38,7 +38,7 @@ PLACES = """() => [...document.querySelectorAll('#app *')].filter((each) => !eac
   .map((each) => each.getBoundingClientRect().top)"""
 
 
-@both_languages
+@pytest.mark.parametrize("look", [Look("en", "dark"), Look("ja", "light")], ids=str)
 def test_a_killed_server_is_said_and_one_that_starts_again_is_found(
     page: Page, up: Up, look: Look, watch: Watch, axe: Callable[..., None]
 ) -> None:
