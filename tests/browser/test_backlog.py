@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.look import Look, every_look
+from browser.look import THEMES, Look, every_look
 from browser.window import Picture, Watch
 from builders import write_request
 from e2e.up import Up
@@ -67,6 +67,7 @@ def test_rows_stay_where_they_are_until_the_reader_wants_the_new_order(page: Pag
     page.locator("#row-RQ-4 input").check()
     set_key(up, "RQ-4", "priority", "P0")
     expect(page.locator("#moved")).to_be_visible()
+    expect(page.locator("#said")).to_have_text("The order has changed.")
     expect(page.locator("#rows tr:not(.group)").first).to_have_attribute("id", "row-RQ-1")
     expect(page.locator("#row-RQ-4 input")).to_be_checked()
     page.locator("#moved a").click()
@@ -91,7 +92,10 @@ def test_several_are_set_at_once(page: Page, up: Up) -> None:
     expect(page.locator("#rows tr:not(.group)").first).to_have_attribute("id", "row-RQ-2")
 
 
-def test_a_conflict_is_shown_in_its_place_and_nothing_typed_is_lost(page: Page, up: Up, watch: Watch) -> None:
+@pytest.mark.parametrize("look", [Look(theme=theme) for theme in THEMES], ids=str)
+def test_a_conflict_is_shown_in_its_place_and_nothing_typed_is_lost(
+    page: Page, up: Up, watch: Watch, axe: Callable[..., None]
+) -> None:
     watch.allow("409")
     page.goto("/requests/RQ-2")
     page.locator("#meta select[name=priority]").select_option("P1")
@@ -100,9 +104,17 @@ def test_a_conflict_is_shown_in_its_place_and_nothing_typed_is_lost(page: Page, 
     expect(page.locator("#meta select[name=priority]")).to_have_value("P1")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator("#meta .notice")).to_contain_text("EDIT_CONFLICT")
+    axe(page)
     page.get_by_role("button", name="Save mine").click()
     expect(page.locator("#meta .notice")).to_have_count(0)
     expect(page.locator("header .pri")).to_have_text("P1")
+    page.goto("/requests/RQ-2/edit")
+    set_key(up, "RQ-2", "priority", "P2")
+    page.locator("textarea[name=text]").fill("mine")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("EDIT_CONFLICT")
+    expect(page.locator("textarea[name=text]")).to_have_value("mine")
+    axe(page)
 
 
 def test_a_request_is_written_and_opened(page: Page) -> None:

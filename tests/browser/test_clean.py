@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.look import LOOKS, Look, every_look
-from browser.window import NewPage, Picture
+import fresh_git
+from browser.demo_bench import serving
+from browser.look import PAIRS, THEMES, Look, both_widths, every_look
+from browser.window import NewPage, Picture, Watch
+from e2e.bench import Bench
 from e2e.up import Up
 
 PAGES = {
@@ -24,6 +29,9 @@ PAGES = {
     "evening": "/auto/start",
     "keys": "/keys",
 }
+ON_RUNS = ("replan", "cancel", "resume?mode=retry_step")
+OPEN_DIALOG = """(href) => import('/static/dialogs.js')
+  .then(({ open }) => open(Object.assign(document.createElement('a'), { href })))"""
 
 
 @pytest.fixture
@@ -52,24 +60,68 @@ def test_axe_finds_nothing_on_any_page(page: Page, look: Look, axe: Callable[...
     picture(page, "palette")
 
 
-@pytest.mark.parametrize("look", [each for each in LOOKS if each.is_phone and each.theme == "light"], ids=str)
-def test_on_a_phone_everything_can_be_hit_by_a_finger(page: Page, look: Look) -> None:
-    small = """() => [...document.querySelectorAll('button, a.btn, nav:not(.crumbs) a, .field, .choice')]
+@pytest.mark.parametrize("look", PAIRS[:2], ids=str)
+def test_axe_finds_nothing_in_any_dialog(page: Page, up: Up, axe: Callable[..., None]) -> None:
+    run_id = up.bench.run_ids("TODO-4")[-1]
+    page.goto("/")
+    for path in ("/auto/start", "/auto/stop", "/requests/TODO-4/send-back", *(f"{run_id}/{each}" for each in ON_RUNS)):
+        whole = path if path.startswith("/") else f"/requests/TODO-4/runs/{path}"
+        page.evaluate(OPEN_DIALOG, whole)
+        expect(page.get_by_role("dialog")).to_be_visible()
+        axe(page)
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+@pytest.mark.parametrize("look", PAIRS[:2], ids=str)
+def test_axe_finds_nothing_on_what_is_not_there(page: Page, watch: Watch, axe: Callable[..., None]) -> None:
+    watch.allow("404")
+    for path in ("/nowhere", "/requests/GONE", "/requests/TODO-4/runs/GONE"):
+        page.goto(path)
+        expect(page.locator("main")).to_contain_text("_NOT_FOUND")
+        axe(page)
+
+
+def test_axe_finds_nothing_in_the_switcher(
+    new_page: NewPage, bench: Bench, tmp_path: Path, axe: Callable[..., None]
+) -> None:
+    other = tmp_path / "second"
+    other.mkdir()
+    fresh_git.make_repository(other)
+    second = Bench(other, tmp_path / "own")
+    second.aiflow.environ["XDG_DATA_HOME"] = bench.aiflow.environ["XDG_DATA_HOME"]
+    with serving(bench) as here, serving(second) as there:
+        for theme in THEMES:
+            page = new_page(up=here, look=Look(theme=theme))
+            page.goto("/")
+            while not page.locator("#others").count():  # a page does not wait for it
+                page.goto("/")
+            page.locator("#others summary").click()
+            expect(page.locator("#others a")).to_have_attribute("href", f"{there.url}/")
+            axe(page)
+        there.asks(signal.SIGINT)
+        there.process.communicate()
+
+
+@both_widths
+def test_everything_can_be_hit_by_a_finger_or_a_pointer(page: Page, look: Look) -> None:
+    small = """(least) => [...document.querySelectorAll('button, a.btn, nav a, .field, .choice')]
       .filter((each) => each.checkVisibility() && each.getBoundingClientRect().width > 1)
       .map((each) => [each.outerHTML.slice(0, 90), each.getBoundingClientRect().height])
-      .filter(([, height]) => height < 40)"""
+      .filter(([, height]) => height < least)"""
     for path in PAGES.values():
         page.goto(path)
-        assert page.evaluate(small) == [], path
-    expect(page.locator(".tabbar")).to_be_visible()
-    assert page.locator(".tabbar").bounding_box()["y"] > 700  # type: ignore[index]
+        assert page.evaluate(small, 40 if look.is_phone else 24) == [], path
+    if look.is_phone:
+        expect(page.locator(".tabbar")).to_be_visible()
+        assert page.locator(".tabbar").bounding_box()["y"] > 700  # type: ignore[index]
 
 
 def test_one_place_speaks_politely(page: Page) -> None:
-    for path in ("/", "/queue", "/doctor", "/activity", "/keys"):
+    for path in (*PAGES.values(), "/backlog?s=all", "/backlog/graph"):
         page.goto(path)
-        assert page.locator("[aria-live=polite], [role=status]").count() == 1
-        assert page.locator("[role=alert]:not([hidden])").count() == 0
+        assert page.locator("[aria-live=polite], [role=status]").count() == 1, path
+        assert page.locator("[role=alert]:not([hidden])").count() == 0, path
 
 
 def test_what_waits_is_announced(new_page: NewPage, scripted: Up) -> None:

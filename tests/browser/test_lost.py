@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -11,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from browser.desk import IS_SAME, ask, item, open_live
-from browser.look import Look, both_languages
+from browser.look import Look, both_widths
 from browser.window import Watch
 from e2e.up import Up
 from waiting import wait_until
@@ -32,7 +33,12 @@ def start_again(up: Up) -> Up:
     return Up(up.bench, "--port", str(urlsplit(up.url).port))
 
 
-@both_languages
+# Where everything of the page is, but the words that say whether it is connected.
+PLACES = """() => [...document.querySelectorAll('#app *')].filter((each) => !each.closest('#live'))
+  .map((each) => each.getBoundingClientRect().top)"""
+
+
+@pytest.mark.parametrize("look", [Look("en", "dark"), Look("ja", "light")], ids=str)
 def test_a_killed_server_is_said_and_one_that_starts_again_is_found(
     page: Page, up: Up, look: Look, watch: Watch, axe: Callable[..., None]
 ) -> None:
@@ -65,6 +71,45 @@ def test_a_killed_server_is_said_and_one_that_starts_again_is_found(
     expect(page.locator("#found")).to_be_hidden()
     assert page.evaluate(IS_SAME)
     assert again.process.poll() is None
+
+
+@both_widths
+def test_it_says_when_it_tries_again_tries_when_asked_and_moves_nothing(page: Page, up: Up, watch: Watch) -> None:
+    watch.allow(GONE, must_come=False)
+    ask(up.bench, "RQ-1")
+    page.add_init_script("delete window.SharedWorker")  # its clock is not the page's
+    page.clock.install()
+    open_live(page)
+    before = page.evaluate(PLACES)
+    up.kill()
+    expect(page.locator("#lost")).to_be_visible()
+    assert page.evaluate(PLACES) == before
+    page.clock.pause_at(page.evaluate("() => Date.now() + 1"))
+    again = page.locator("#lost-again")
+    while again.inner_text() != "Trying again in 5 s.":  # it waits longer every time
+        page.clock.run_for(200)
+    page.clock.run_for(1000)
+    expect(again).to_have_text("Trying again in 4 s.")
+    start_again(up)
+    page.get_by_role("button", name="Try now").click()
+    expect(page.locator("#found")).to_be_visible()  # without a second more on the page's clock
+    expect(page.locator("#lost")).to_be_hidden()
+    assert page.evaluate(PLACES) == before
+
+
+def test_each_press_is_one_try_also_where_all_tabs_share_a_stream(page: Page, up: Up, watch: Watch) -> None:
+    watch.allow(GONE, must_come=False)
+    open_live(page)
+    up.kill()
+    expect(page.locator("#lost")).to_be_visible()
+    with socket.create_server(("127.0.0.1", urlsplit(up.url).port or 0)) as silent:
+        silent.settimeout(60)
+        kept = []
+        for _ in range(40):  # by itself it tries every 10 s while nobody answers, which would be too late for this test
+            page.get_by_role("button", name="Try now").click()
+            kept.append(silent.accept()[0])
+        for each in kept:
+            each.close()
 
 
 def test_a_server_that_hangs_is_noticed(page: Page, up: Up) -> None:

@@ -11,12 +11,12 @@ import pytest
 from playwright.sync_api import Dialog, Page, expect
 
 from aiflow.domain.runs.events import stopped
-from browser.look import Look, both_languages, both_widths, every_look
+from browser.look import PAIRS, Look, both_languages, both_widths, every_look
 from browser.window import NewPage, Picture
 from e2e.up import Up
 from real_engine import engine_at
 from run_builders import at, why
-from run_page_runs import HOSTILE, REQUESTS, id_of, path_of, worked_on, write_log, write_run
+from run_page_runs import HOSTILE, MADE, REQUESTS, WORKED_ON, id_of, path_of, worked_on, write_log, write_run
 
 pytestmark = pytest.mark.spec("WEB-1", "WEB-3")
 
@@ -79,6 +79,18 @@ def test_it_can_be_read_by_everybody(page: Page, up: Up, axe: Callable[..., None
             is_wide = page.evaluate("() => document.documentElement.scrollWidth > innerWidth")
             assert not is_wide, f"{name} scrolls sideways"
             picture(page, f"run-{name}")
+
+
+@pytest.mark.parametrize("look", PAIRS[:2], ids=str)
+def test_every_other_state_can_be_read_by_everybody_too(page: Page, up: Up, axe: Callable[..., None]) -> None:
+    states = [name for name in MADE if name not in SHOWN]
+    for name in states:
+        write_run(up.bench.root, name)
+    with worked_on(up.bench.root, *(name for name in states if name in WORKED_ON)):
+        for name in states:
+            page.goto(path_of(name))
+            expect(page.locator("#reason h2")).to_be_visible()
+            axe(page)
 
 
 class TestLongLog:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from starlette.responses import HTMLResponse, Response
 
+from aiflow.domain.server.guard import beside
 from aiflow.web import told
 from aiflow.web.static_files import has_htmx
 from aiflow.web.ways import offer_of
@@ -72,6 +73,7 @@ def render(http: HttpRequest, call: CallContext, template: str, facts: Facts) ->
         "theme": theme if theme in THEMES else None,
         "here": http.url.path + (f"?{http.url.query}" if http.url.query else ""),
         "path": http.url.path,
+        "beside": partial(beside, http.url.hostname or ""),
         "is_part": is_part(http),
         "has_live": has_htmx(),
         "ago": partial(told.ago, call.texts, now),

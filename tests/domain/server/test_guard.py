@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aiflow.domain.server.guard import Addresses, Call, addresses, is_loopback, is_open, is_plain_path, refuse
+from aiflow.domain.server.guard import Addresses, Call, addresses, beside, is_loopback, is_open, is_plain_path, refuse
 
 pytestmark = pytest.mark.spec("SEC")
 
@@ -151,3 +151,19 @@ def test_the_names_of_an_address(host: str, hosts: set[str]) -> None:
 def test_loopback_is_this_machine_alone() -> None:
     assert all(map(is_loopback, ["127.0.0.1", "127.0.0.2", "::1", "[::1]", "localhost"]))
     assert not any(map(is_loopback, ["0.0.0.0", "::", "192.168.1.7", "example.com", "127.0.0.1.example.com", ""]))
+
+
+@pytest.mark.parametrize(
+    ("host", "url", "found"),
+    [
+        ("localhost", "http://127.0.0.1:4311", "http://localhost:4311"),
+        ("192.168.1.7", "http://127.0.0.1:4311", "http://192.168.1.7:4311"),
+        ("fd00::7", "http://[::1]:4311", "http://[fd00::7]:4311"),
+        ("127.0.0.1", "http://[::1]:4311", "http://[::1]:4311"),  # it may not listen on both
+        ("::1", "http://127.0.0.1:4311", "http://127.0.0.1:4311"),
+        ("localhost", "http://192.168.1.7:4311", "http://192.168.1.7:4311"),
+        ("", "http://127.0.0.1:4311", "http://127.0.0.1:4311"),
+    ],
+)
+def test_another_server_is_found_by_the_name_that_led_to_this_one(host: str, url: str, found: str) -> None:
+    assert beside(host, url) == found

@@ -45,6 +45,11 @@ def test_another_server_of_the_user_is_linked_while_it_answers(web: WebBench, tm
         assert text.count("<li") == 1
         assert "<b>other" not in text
         assert "Other projects: 1" in text
+        # Whoever came by a name finds it by that name: the port may be forwarded.
+        named = there.origin.replace("127.0.0.1", "localhost")
+        by_name = web.client.get("/queue", headers={"Host": "localhost:4310"}).text
+        assert f'href="{named}/"' in by_name
+        assert there.origin not in by_name
 
 
 def test_a_server_that_is_silent_holds_up_no_page() -> None:

@@ -175,6 +175,17 @@ def test_first_use_says_what_to_do(web: WebBench, bench: Bench) -> None:
 
 
 @pytest.mark.spec("WEB-3")
+def test_where_npm_was_missing_the_page_says_so_and_searches_as_a_form(
+    web: WebBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "backlog.js" in web.page("/backlog")
+    monkeypatch.setattr(drawing, "has_htmx", lambda: False)
+    text = web.page("/backlog")
+    assert "This page does not update by itself." in text
+    assert "backlog.js" not in text  # it sends no form, and fetches with what is missing
+
+
+@pytest.mark.spec("WEB-3")
 def test_no_field_takes_the_name_of_what_scripts_ask_a_form_for() -> None:
     # `form.id` is then the field, and what fetches the page again takes the form for another one: what was chosen is lost.
     templates = Path(drawing.__file__).parent / "templates"

@@ -268,9 +268,15 @@ def test_where_there_is_a_queue_a_request_is_added_to_it(shop: WebBench) -> None
     assert 'action="/requests/RQ-1/queue"' in shop.page("/requests/RQ-1")
     status, told = shop.submit("/requests/RQ-1/queue")
     assert (status, "RQ-1 is in the queue" in told) == (200, True)
-    assert [task["request_id"] for task in shop.get("/api/tasks")["tasks"]] == ["RQ-1"]
+    [task] = shop.get("/api/tasks")["tasks"]
+    assert task["request_id"] == "RQ-1"
     status, told = shop.submit("/requests/RQ-1/queue")
     assert (status, "REQUEST_QUEUED" in told) == (409, True)
+    cancel = re.search(r'action="(/queue/[^"]+/cancel)"', shop.page("/queue"))
+    assert cancel
+    assert shop.submit(cancel[1], has_script=False) == (303, "/queue")
+    assert shop.submit("/requests/RQ-1/queue", has_script=False) == (303, "/queue")
+    assert [each["status"] for each in shop.get("/api/tasks?all=true")["tasks"]].count("QUEUED") == 1
 
 
 def test_where_there_is_no_queue_none_is_offered(web: WebBench) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 READING = frozenset({"GET", "HEAD"})
 METHODS = READING | {"POST", "PUT", "PATCH", "DELETE"}
@@ -97,6 +98,18 @@ def far_address(url: str, hosts: tuple[str, ...], port: int) -> str:
         return url
     scheme, netloc, has_port = _parts(hosts[0])
     return f"{scheme or 'http'}://{netloc}{'' if scheme or has_port else f':{port}'}"
+
+
+def beside(host: str, url: str) -> str:
+    """Return where somebody who reaches this server by `host` finds another one of this machine, which is at `url`.
+
+    127.0.0.1 is another machine for a phone, and may be for `localhost`, which can be a port that is forwarded.
+    """
+    parts = urlsplit(url)
+    is_named = host == "localhost" or not is_loopback(host)
+    if not host or not is_named or not is_loopback(parts.hostname or ""):
+        return url
+    return f"{parts.scheme}://{_bracketed(host)}:{parts.port or 80}"
 
 
 def is_open(method: str, path: str) -> bool:

@@ -1,4 +1,5 @@
 // The list: search as it is typed, what was chosen stays chosen, and rows do not move under the reader.
+import { announce } from "./said.js";
 
 const app = document.getElementById("app");
 const WAIT = 150;
@@ -57,7 +58,9 @@ function keepOrder(fragment) {
   if (before.join() === after.join()) return;
   const rows = new Map([...next.children].map((row) => [row.id, row]));
   next.replaceChildren(...[...now.children].map((row) => rows.get(row.id) ?? row.cloneNode(true)));
-  document.getElementById("moved").hidden = false;
+  const moved = document.getElementById("moved");
+  if (moved.hidden) announce(moved.firstChild.textContent);
+  moved.hidden = false;
 }
 
 document.body.addEventListener("htmx:before:swap", (event) => {
