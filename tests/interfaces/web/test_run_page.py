@@ -287,6 +287,22 @@ class TestLog:
         assert 'logs/2?format=text"' in page
         assert len(page) < 120_000
 
+    def test_a_log_has_its_colours_on_the_page_and_nowhere_else(self, up: Served) -> None:
+        run = write_run(root_of(up), "tests_failed")
+        text = "\x1b[31mred <b>\x1b[0m \x1b]8;;javascript:alert(1)\x07x\n"
+        write_log(engine_at(root_of(up)), run, 2, "implementer S02 attempt 1", text)
+        page = get(up, path_of("tests_failed"))
+        assert '<span class="ansi-1">red &lt;b&gt;</span> x' in page
+        viewed = json.loads(up.call("GET", f"{path_of('tests_failed')}/logs/2").body)
+        assert viewed["text"].splitlines()[1] == "\x1b[31mred <b>\x1b[0m x"
+        assert viewed["times"][0][0] == 0
+        for form in ("json", "text"):
+            raw = up.call("GET", f"/api{path_of('tests_failed')}/logs/2?format={form}").body.decode()
+            assert "red <b> x" in raw
+            assert "[31m" not in raw
+        assert up.call("GET", f"{path_of('tests_failed')}/logs/9").status == 422
+        assert up.call("GET", f"{path_of('tests_failed')}/logs/2?offset=-1").status == 422
+
     def test_a_script_that_fetches_the_page_again_does_not_get_the_log_again(self, up: Served) -> None:
         run = write_run(root_of(up), "tests_failed")
         write_log(engine_at(root_of(up)), run, 2, "implementer S02 attempt 1", "a line of the log\n")
@@ -298,7 +314,7 @@ class TestLog:
         for language in ("en", "ja"):
             page = get(up, path_of("tests_failed"), language)
             box = next(a for _, a in Reader(page).tags if "data-log" in a)
-            assert box["data-log"] == f"/api{path_of('tests_failed')}/logs/2"
+            assert box["data-log"] == f"{path_of('tests_failed')}/logs/2"
             words = json.loads(box["data-words"])
             assert "{n}" in words["failures"]
             assert not [word for word in words.values() if word.startswith("web.") or "<" in word]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
+from aiflow.api.answers import answer
 from aiflow.api.context import Server
+from aiflow.usecases.runs.find import find_run_of
+from aiflow.usecases.runs.logs import read_marked_log
 from aiflow.usecases.runs.look import look_at_run
+from aiflow.usecases.shapes.runs import marked_log_shape
 from aiflow.web.drawing import RUN, page
 from aiflow.web.frame import make_frame
 from aiflow.web.run_panes import choose, draw_pane, size_of
@@ -20,13 +24,21 @@ if TYPE_CHECKING:
 
 
 def routes(server: Server) -> APIRouter:
-    """Return the page."""
+    """Return the page, and what its log viewer reads: the API's log with its colours and times."""
     router = APIRouter()
 
     @router.get(RUN)
     def show(http: HttpRequest, request_id: str, run_id: str, step: str = "", view: str = "") -> Response:
         call = server.call(http)
         return draw_run(http, call, request_id, run_id, (step, view))
+
+    @router.get(f"{RUN}/logs/{{number}}")
+    def log(
+        http: HttpRequest, request_id: str, run_id: str, number: int, offset: Annotated[int, Query(ge=0, le=10**12)] = 0
+    ) -> Response:
+        engine = server.call(http).engine
+        run = find_run_of(engine, request_id, run_id)
+        return answer(http, marked_log_shape(run, read_marked_log(engine, run, number, offset)))
 
     return router
 
