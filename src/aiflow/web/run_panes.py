@@ -163,16 +163,3 @@ def _diff(engine: Engine, run: Run, chosen: Chosen) -> DiffPane | None:
 def _drawn(diff: RunDiff) -> DiffView:
     """Draw a diff once: the page asks for it again whenever something happens."""
     return view_diff(diff)
-
-
-def size_of(engine: Engine, run: Run) -> tuple[int, int, int] | None:
-    """Return how many files, added and deleted lines a finished run has."""
-    if run.state is not RunState.DONE:
-        return None
-    try:
-        diff = diff_run(engine, run)
-    except AiflowError:
-        return None
-    if diff.is_gone:
-        return None
-    return len(diff.files), sum(file.added for file in diff.files), sum(file.deleted for file in diff.files)

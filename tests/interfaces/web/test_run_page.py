@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlencode
@@ -16,6 +17,7 @@ import pytest
 from aiflow.domain.request import RequestId
 from aiflow.usecases.server.start_work import Begun, WorkOrder
 from real_engine import engine_at
+from run_builders import why
 from run_page_runs import HOSTILE, MADE, NEWER, REQUESTS, WORKED_ON, id_of, path_of, worked_on, write_log, write_run
 from server_yard import Answer, Served, served
 
@@ -186,6 +188,60 @@ def test_a_quota_that_is_waited_for_is_no_stop(up: Served) -> None:
         panel = panel_of(get(up, path_of("waiting")))
     assert "continues automatically" in panel
     assert "5-hour limit" in panel
+
+
+@pytest.mark.parametrize(("code", "is_shown"), [(1, True), (None, True), (0, False)])
+def test_a_command_is_shown_where_it_failed(up: Served, code: int | None, is_shown: bool) -> None:
+    run = write_run(root_of(up), "tests_failed")
+    error = why("AGENT_FAILED", "no answer", command="claude -p", exit_code=code, step_id="S02")
+    engine_at(root_of(up)).runs.save(replace(run, error=error))
+    panel = panel_of(get(up, path_of("tests_failed")))
+    assert ("claude -p" in panel) is is_shown
+    assert ("exit code" in panel) is bool(code)
+    asks = replace(error, question="Which one?", evidence=replace(error.evidence, exit_code=1))
+    engine_at(root_of(up)).runs.save(replace(run, error=asks))
+    assert "claude -p" not in panel_of(get(up, path_of("tests_failed")))
+
+
+class TestFinished:
+    """What the panel says of a run that waits for its acceptance."""
+
+    def test_tests_passed_and_the_base_stands_where_it_was(self, up: Served) -> None:
+        write_run(root_of(up), "done")
+        words = Reader(panel_of(get(up, path_of("done")))).text
+        assert "Tests passed" in words
+        assert "main has not moved" in words
+        assert "Merges into main. No tests are set." in words
+
+    def test_the_base_has_moved(self, up: Served) -> None:
+        run = write_run(root_of(up), "done")
+        (root_of(up) / "aiflow.toml").write_text("[tests]\nunit = 'true'\n")
+        git(root_of(up), "commit", "-q", "--allow-empty", "-m", "Go on")
+        words = Reader(panel_of(get(up, path_of("done")))).text
+        assert "main has moved since: accepting merges on top of it" in words
+        assert "Runs the tests on the merge, then merges into main." in words
+        merged = replace(run.steps["S03"], merges=git(root_of(up), "rev-parse", "HEAD"))
+        engine_at(root_of(up)).runs.save(replace(run, steps={**run.steps, "S03": merged}))
+        assert "main has not moved" in get(up, path_of("done"))
+
+    def test_what_is_not_known_is_not_said(self, up: Served) -> None:
+        run = write_run(root_of(up), "done")
+        engine = engine_at(root_of(up))
+        steps = {step_id: replace(work, calls={"implementer": 1}) for step_id, work in run.steps.items()}
+        engine.runs.save(replace(run, steps=steps, place=replace(run.place, base_branch="gone")))
+        words = Reader(panel_of(get(up, path_of("done")))).text
+        assert "No tests were run" in words
+        assert "has moved" not in words
+        assert "has not moved" not in words
+
+    def test_an_acceptance_that_failed_says_nothing_of_earlier_tests(self, up: Served) -> None:
+        write_run(root_of(up), "conflicting")
+        panel = panel_of(get(up, path_of("conflicting")))
+        assert "Tests passed" not in panel
+        write_run(root_of(up), "accepted")
+        panel = panel_of(get(up, path_of("accepted")))
+        assert "Tests passed" in panel
+        assert "moved" not in panel
 
 
 def test_a_run_whose_process_died_says_so(up: Served) -> None:

@@ -11,13 +11,14 @@ from starlette.responses import Response
 from aiflow.api.answers import answer
 from aiflow.api.context import Server
 from aiflow.usecases.runs.find import find_run_of
+from aiflow.usecases.runs.finished import look_at_finished
 from aiflow.usecases.runs.logs import read_marked_log
 from aiflow.usecases.runs.look import look_at_run
 from aiflow.usecases.shapes.runs import marked_log_shape
 from aiflow.web.drawing import RUN, page
 from aiflow.web.frame import make_frame
-from aiflow.web.run_panes import choose, draw_pane, size_of
-from aiflow.web.run_view import panel, standing
+from aiflow.web.run_panes import choose, draw_pane
+from aiflow.web.run_view import RunRules, panel, standing
 
 if TYPE_CHECKING:
     from aiflow.api.context import CallContext
@@ -55,12 +56,12 @@ def draw_run(http: HttpRequest, call: CallContext, request_id: str, run_id: str,
         "look": look,
         "run": look.run,
         "standing": standing(look, call.texts),
-        "panel": panel(look, call.texts, engine.limits.step_retries),
+        "panel": panel(look, call.texts, RunRules(engine.limits.step_retries, bool(engine.test_commands))),
         "role_attempts": engine.limits.role_attempts,
         "chosen": chosen,
         # What is read stays in view when the run moves on: the page fetches itself again with its view named.
         "here": chosen.link(chosen.step if asked[0] else "", chosen.view),
         "pane": draw_pane(http, engine, look, chosen),
-        "size": size_of(engine, look.run),
+        "finished": look_at_finished(engine, look.run),
     }
     return page(http, call, "run.html", facts)
