@@ -32,10 +32,23 @@ def up(worked: Up) -> Up:
     return worked
 
 
+@pytest.fixture
+def pages(up: Up) -> dict[str, str]:
+    """Give every page's address by its name: a run's has an id in it. In its other states `test_run_page` looks at it."""
+    [run] = (up.bench.root / "runs" / "TODO-4").glob("RUN-*")
+    return {
+        **PAGES,
+        "run": f"/requests/TODO-4/runs/{run.name}",
+        "run-log": f"/requests/TODO-4/runs/{run.name}?step=plan",
+    }
+
+
 @every_look
 @pytest.mark.spec("WEB-3")
-def test_axe_finds_nothing_on_any_page(page: Page, look: Look, axe: Callable[..., None], picture: Picture) -> None:
-    for name, path in PAGES.items():
+def test_axe_finds_nothing_on_any_page(
+    page: Page, pages: dict[str, str], axe: Callable[..., None], picture: Picture
+) -> None:
+    for name, path in pages.items():
         page.goto(path)
         axe(page)
         picture(page, name)
@@ -53,12 +66,12 @@ def test_axe_finds_nothing_on_any_page(page: Page, look: Look, axe: Callable[...
 
 
 @pytest.mark.parametrize("look", [each for each in LOOKS if each.is_phone and each.theme == "light"], ids=str)
-def test_on_a_phone_everything_can_be_hit_by_a_finger(page: Page, look: Look) -> None:
+def test_on_a_phone_everything_can_be_hit_by_a_finger(page: Page, look: Look, pages: dict[str, str]) -> None:
     small = """() => [...document.querySelectorAll('button, a.btn, nav:not(.crumbs) a, .field, .choice')]
       .filter((each) => each.checkVisibility() && each.getBoundingClientRect().width > 1)
       .map((each) => [each.outerHTML.slice(0, 90), each.getBoundingClientRect().height])
       .filter(([, height]) => height < 40)"""
-    for path in PAGES.values():
+    for path in pages.values():
         page.goto(path)
         assert page.evaluate(small) == [], path
     expect(page.locator(".tabbar")).to_be_visible()

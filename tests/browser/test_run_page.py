@@ -202,7 +202,9 @@ def test_a_long_line_is_cut_and_can_be_seen_whole(page: Page, up: Up, stopped_ru
 
 
 @every_look
-def test_lines_have_their_colours_and_their_times(page: Page, look: Look, up: Up, axe: Callable[..., None]) -> None:
+def test_lines_have_their_colours_and_their_times(
+    page: Page, look: Look, up: Up, axe: Callable[..., None], picture: Picture
+) -> None:
     write_run(up.bench.root, "tests_failed")
     text = "\x1b[1;31mred\x1b[0m and \x1b[42mgreen\x1b[0m\nFAIL: \x1b[33mtest\x1b[0m_a (tests.T)\n"
     log_of(up, "tests_failed", 2, "unit tests: make", text)
@@ -218,6 +220,7 @@ def test_lines_have_their_colours_and_their_times(page: Page, look: Look, up: Up
     assert written is not None
     assert datetime.fromisoformat(began) <= datetime.fromisoformat(written)
     expect(when).to_be_visible(visible=not look.is_phone)
+    picture(page, "run-colours")
     page.locator("#log-search").fill("red and green")
     expect(page.locator("#log-hits")).to_have_text(re.compile("1"))
     axe(page)
