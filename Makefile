@@ -38,12 +38,13 @@ test-contract: .venv/.tests ## Ask the server everything that its OpenAPI docume
 
 test-browser: .venv/.tests .venv/.browser ## Look at the page in a real browser, in both languages, light and dark, wide and narrow
 	@$(PYTEST) -n 2 -m "browser and not timing" tests/browser
-	@$(PYTEST) -n 0 -m "browser and timing" tests/browser/test_seconds.py
+	@$(PYTEST) -n 0 -m "browser and timing" tests/browser/test_seconds.py tests/browser/test_growing_log.py
 
-test-soak: .venv/.tests ## Run the fault tests in their long form: more rounds, a kill behind every write (an hour)
+test-soak: .venv/.tests .venv/.browser ## Run the fault tests in their long form: more rounds, a kill behind every write (an hour)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 -m "(faults or soak) and not timing" -o faulthandler_timeout=7200
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 0 -m "timing and not browser" $(TIMING)
+	@AIFLOW_SOAK=1 $(PYTEST) -n 0 -m "browser and timing" tests/browser/test_growing_log.py
 
 lint: .venv/.dev ## Check style, types, import directions and generated docs
 	@$(BIN)/ruff check .

@@ -82,13 +82,13 @@ def in_tests(number: int = 1, summary: str = "did it") -> Run:
 
 def in_review(number: int = 1) -> Run:
     """A run whose tests have passed."""
-    return tested(testing(in_tests(number)))
+    return tested(testing(in_tests(number)), at(11))
 
 
 def ready_to_commit(run: Run) -> Run:
     """The same run with its step implemented, tested and reviewed."""
     run = implemented(called(run, Role.IMPLEMENTER), CHANGES, "did it", run.changed_at)
-    return reviewed(called(tested(testing(run)), Role.QA))
+    return reviewed(called(tested(testing(run), run.changed_at), Role.QA))
 
 
 def in_report() -> Run:

@@ -40,10 +40,23 @@ def up(worked: Up) -> Up:
     return worked
 
 
+@pytest.fixture
+def pages(up: Up) -> dict[str, str]:
+    """Give every page's address by its name: a run's has an id in it. In its other states `test_run_page` looks at it."""
+    [run] = (up.bench.root / "runs" / "TODO-4").glob("RUN-*")
+    return {
+        **PAGES,
+        "run": f"/requests/TODO-4/runs/{run.name}",
+        "run-log": f"/requests/TODO-4/runs/{run.name}?step=plan",
+    }
+
+
 @every_look
 @pytest.mark.spec("WEB-3")
-def test_axe_finds_nothing_on_any_page(page: Page, look: Look, axe: Callable[..., None], picture: Picture) -> None:
-    for name, path in PAGES.items():
+def test_axe_finds_nothing_on_any_page(
+    page: Page, pages: dict[str, str], axe: Callable[..., None], picture: Picture
+) -> None:
+    for name, path in pages.items():
         page.goto(path)
         axe(page)
         picture(page, name)
@@ -104,12 +117,12 @@ def test_axe_finds_nothing_in_the_switcher(
 
 
 @both_widths
-def test_everything_can_be_hit_by_a_finger_or_a_pointer(page: Page, look: Look) -> None:
+def test_everything_can_be_hit_by_a_finger_or_a_pointer(page: Page, look: Look, pages: dict[str, str]) -> None:
     small = """(least) => [...document.querySelectorAll('button, a.btn, nav a, .field, .choice')]
       .filter((each) => each.checkVisibility() && each.getBoundingClientRect().width > 1)
       .map((each) => [each.outerHTML.slice(0, 90), each.getBoundingClientRect().height])
       .filter(([, height]) => height < least)"""
-    for path in PAGES.values():
+    for path in pages.values():
         page.goto(path)
         assert page.evaluate(small, 40 if look.is_phone else 24) == [], path
     if look.is_phone:

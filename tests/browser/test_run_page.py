@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -106,7 +107,7 @@ class TestLongLog:
     def test_it_opens_at_the_failure_with_few_rows(self, page: Page, address: str) -> None:
         page.goto(address)
         expect(page.locator(f".space[data-lines='{LONG + 2}']")).to_be_attached()
-        expect(page.locator(".log .v.bad")).to_have_text(re.compile(f"^{LONG // 2 + 3}FAIL: test_a"))
+        expect(page.locator(".log .v.bad")).to_have_text(re.compile(rf"^{LONG // 2 + 3}\d\d:\d\d:\d\dFAIL: test_a"))
         expect(page.locator(".log .v.bad")).to_be_in_viewport()
         assert rows(page) < 100
         expect(page.locator("#log-failure")).to_contain_text("1 failure")
@@ -210,6 +211,31 @@ def test_a_long_line_is_cut_and_can_be_seen_whole(page: Page, up: Up, stopped_ru
     expect(page.locator("#log-whole")).to_contain_text("xthe end")
     page.keyboard.press("Enter")
     expect(page.locator("#log-whole")).to_have_count(0)
+
+
+@every_look
+def test_lines_have_their_colours_and_their_times(
+    page: Page, look: Look, up: Up, axe: Callable[..., None], picture: Picture
+) -> None:
+    write_run(up.bench.root, "tests_failed")
+    text = "\x1b[1;31mred\x1b[0m and \x1b[42mgreen\x1b[0m\nFAIL: \x1b[33mtest\x1b[0m_a (tests.T)\n"
+    log_of(up, "tests_failed", 2, "unit tests: make", text)
+    page.goto(path_of("tests_failed"))
+    expect(page.locator("#L2 .ansi-bold.ansi-1")).to_have_text("red")
+    expect(page.locator("#L2 .ansi-on-2")).to_have_text("green")
+    expect(page.locator("#L3.bad .ansi-3")).to_have_text("test")  # what it says counts, not its colours
+    when = page.locator("#L2 time.when")
+    expect(when).to_have_text(re.compile(r"^\d\d:\d\d:\d\d$"))
+    began = page.locator(".now time").get_attribute("datetime")
+    written = when.get_attribute("datetime")
+    assert began is not None
+    assert written is not None
+    assert datetime.fromisoformat(began) <= datetime.fromisoformat(written)
+    expect(when).to_be_visible(visible=not look.is_phone)
+    picture(page, "run-colours")
+    page.locator("#log-search").fill("red and green")
+    expect(page.locator("#log-hits")).to_have_text(re.compile("1"))
+    axe(page)
 
 
 @both_languages

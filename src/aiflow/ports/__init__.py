@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from aiflow.domain.programs import Ended, Program
     from aiflow.domain.request import RequestId
     from aiflow.domain.run_summary import RunSummary
+    from aiflow.domain.runs.log_marks import LogMark
     from aiflow.domain.runs.run import Run
     from aiflow.domain.runs.worktree import Place
 
@@ -109,6 +110,9 @@ class RunStore(RunHistory, Protocol):
 
     def read_log(self, run: Run, number: int, offset: int = 0, limit: int | None = None) -> tuple[bytes, int] | None:
         """Read a log from a byte on, at most so many, with the size it has now; None if there is no such log."""
+
+    def log_marks(self, run: Run, number: int, start: int, end: int) -> tuple[LogMark, ...]:
+        """Return when some bytes of a log were written, and in which colours, as far as that was kept."""
 
 
 class StepLog(Protocol):

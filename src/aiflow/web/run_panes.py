@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
 from aiflow.domain.lifecycle import RunState
+from aiflow.domain.runs.log_marks import with_looks
 from aiflow.domain.runs.timeline import PLAN, REPORT
 from aiflow.errors import AiflowError
 from aiflow.usecases.runs.diff import diff_run
@@ -57,6 +58,7 @@ class LogPane(NamedTuple):
     """A log: where its text is, and, for a browser without a script, its last lines."""
 
     number: int
+    at: str
     api: str
     is_there: bool
     may_grow: bool
@@ -132,14 +134,16 @@ def _log(engine: Engine, look: RunLook, chosen: Chosen, *, is_whole: bool) -> Lo
     number = next((step.number for step in run.plan if step.id == chosen.step), None)
     if number is None:
         number = 0 if chosen.step == PLAN or not run.plan else run.plan[-1].number
-    api = f"/api{run_path(run.request_id, run.run_id)}/logs/{number}"
-    pane = LogPane(number, api, number in look.logs, look.around.is_worked_on)
+    at = f"{run_path(run.request_id, run.run_id)}/logs/{number}"
+    pane = LogPane(number, at, f"/api{at}", number in look.logs, look.around.is_worked_on)
     if not is_whole or not pane.is_there:
         return pane
     _, size = engine.runs.read_log(run, number, 0, 1) or (b"", 0)
-    data, _ = engine.runs.read_log(run, number, max(0, size - SHOWN_BYTES), SHOWN_BYTES) or (b"", 0)
+    start = max(0, size - SHOWN_BYTES)
+    data, _ = engine.runs.read_log(run, number, start, SHOWN_BYTES) or (b"", 0)
     is_cut = size > SHOWN_BYTES
-    text = data.decode("utf-8", "replace")
+    marks = engine.runs.log_marks(run, number, start, start + len(data))
+    text = with_looks(data, start, marks).decode("utf-8", "replace")
     tail = view_log(text.split("\n", 1)[-1] if is_cut else text, most=SHOWN_LINES)
     return pane._replace(tail=tail, is_cut=is_cut or tail.left_out > 0)
 
@@ -159,16 +163,3 @@ def _diff(engine: Engine, run: Run, chosen: Chosen) -> DiffPane | None:
 def _drawn(diff: RunDiff) -> DiffView:
     """Draw a diff once: the page asks for it again whenever something happens."""
     return view_diff(diff)
-
-
-def size_of(engine: Engine, run: Run) -> tuple[int, int, int] | None:
-    """Return how many files, added and deleted lines a finished run has."""
-    if run.state is not RunState.DONE:
-        return None
-    try:
-        diff = diff_run(engine, run)
-    except AiflowError:
-        return None
-    if diff.is_gone:
-        return None
-    return len(diff.files), sum(file.added for file in diff.files), sum(file.deleted for file in diff.files)

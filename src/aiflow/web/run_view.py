@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 _OWN_TITLE = frozenset({"REPLANNED", "SENT_BACK"})
 
 
+class RunRules(NamedTuple):
+    """What the settings say that the panel repeats: how often a step may be retried, and whether there are tests."""
+
+    step_retries: int
+    has_tests: bool
+
+
 class StateWord(NamedTuple):
     """A run's state: the shape that marks it, and its word."""
 
@@ -53,14 +60,14 @@ def standing(look: RunLook, texts: Texts) -> StateWord:
     return StateWord(mark, texts(f"web.run.state.{name}", state=run.state))
 
 
-def panel(look: RunLook, texts: Texts, step_retries: int) -> Panel:
+def panel(look: RunLook, texts: Texts, rules: RunRules) -> Panel:
     """Say why a run stands where it stands, and how it goes on."""
     run = crashed(look.run, look.run.changed_at) if look.is_cut_off else look.run
     name, mark = _state(look)
     tone = {"question": "wait", "stopped": "wait", "accept": "wait", "run": "run", "pause": "run"}.get(mark, "")
     if look.run.is_active and not look.is_cut_off:
         title, text = _at_work(run, texts)
-        return Panel(tone, mark, title, (), text, "", _offers(look, run, None, texts, step_retries))
+        return Panel(tone, mark, title, (), text, "", _offers(look, run, None, texts, rules))
     if name == "accepting":
         words = texts("auto.doing.accepting")
         return Panel(tone, mark, texts("web.run.state.accepting"), (), words, "", ())
@@ -74,7 +81,7 @@ def panel(look: RunLook, texts: Texts, step_retries: int) -> Panel:
     if name == "continues" and code != CUT_OFF:  # whose own words say so
         text = texts("web.way.and", first=text, second=texts("web.continues"))
     seen = "" if not words or words in message.summary or words == _asked(run) else words
-    return Panel(tone, mark, title, codes, text, seen, _offers(look, run, message, texts, step_retries))
+    return Panel(tone, mark, title, codes, text, seen, _offers(look, run, message, texts, rules))
 
 
 def _state(look: RunLook) -> tuple[str, str]:
@@ -141,15 +148,17 @@ def _asked(run: Run) -> str | None:
     return run.error.question if run.error else None
 
 
-def _offers(look: RunLook, run: Run, message: Message | None, texts: Texts, step_retries: int) -> tuple[Offer, ...]:
+def _offers(look: RunLook, run: Run, message: Message | None, texts: Texts, rules: RunRules) -> tuple[Offer, ...]:
     def means(way: Way) -> str:
         if way.kind is ActionKind.SHOW:
             return way.action.run_id or ""
         has_own = way.is_forced or (way.kind is ActionKind.ACCEPT and way.is_recommended)
+        if way.kind is ActionKind.ACCEPT and not rules.has_tests:
+            return texts("web.way.accept.untested", branch=branch)
         told = (advised(way, message, texts) if message and not has_own else None) or meaning(way, texts, branch)
         if way.kind is not ActionKind.RETRY_STEP or way.is_forced:
             return told
-        used = texts("web.way.retries", count=min(run.work.retries, step_retries), limit=step_retries)
+        used = texts("web.way.retries", count=min(run.work.retries, rules.step_retries), limit=rules.step_retries)
         return texts("web.way.and", first=told, second=used)
 
     branch = run.place.base_branch

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aiflow.adapters.run_folders import log_marks
+from aiflow.adapters.run_folders.log_marks import read_marks
 from aiflow.adapters.run_folders.run_log import (
     LEFT_OUT,
     LONGEST_SECRET,
@@ -19,6 +23,8 @@ from aiflow.adapters.run_folders.run_log import (
     StepLogFile,
 )
 from aiflow.adapters.secrets import Masker
+from aiflow.domain.agents.plain_text import plain_bytes
+from aiflow.domain.runs.log_marks import LogMark, line_times, with_looks
 from aiflow.errors import EnvironmentProblemError
 from aiflow.ports import StepLog
 
@@ -99,6 +105,123 @@ def test_a_log_holds_no_escape_sequence_and_no_secret_that_is_coloured(opened: O
     opened.log.say("[aiflow] \x1b[2Jsaid")
     shown = b"red  10%\n20%\r\n***\n[aiflow] said\n"
     assert opened.text() == shown == b"".join(opened.seen)
+
+
+# --- colours and times, beside it -------------------------------------------------------------------------------------
+
+
+class Marked(Opened):
+    """The same with marks; a second passes when a test says so."""
+
+    def __init__(self, folder: Path, name: str = "step-1.log") -> None:
+        super().__init__(folder, name)
+        self.second = 1_000
+        self.log = StepLogFile(str(self.path), MASKER, self.seen.append, self._now)
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self.second, UTC)
+
+    def marks(self, start: int = 0, end: int = 10**9) -> tuple[LogMark, ...]:
+        with self.path.with_suffix(".marks").open("rb") as file:
+            return read_marks(file, start, end)
+
+    def shown(self) -> bytes:
+        """What the page shows."""
+        return with_looks(self.text(), 0, self.marks())
+
+
+@pytest.fixture
+def marked(tmp_path: Path) -> Marked:
+    return Marked(tmp_path)
+
+
+@pytest.mark.spec("WEB-1", "SEC")
+def test_colours_are_beside_the_log_and_nothing_else_is(marked: Marked) -> None:
+    marked.log.write(b"\x1b[31mred\x1b[0m \x1b]0;t\x07\x1b[2Jx\x1b[1")
+    marked.log.write(b"mbold\n")
+    marked.log.write(b"\xc2\x1b[0m\x9b31m\n")  # without what is between, a control that begins a sequence
+    assert marked.text() == b"red xbold\n31m\n" == b"".join(marked.seen)
+    assert marked.shown() == b"\x1b[31mred\x1b[0m x\x1b[1mbold\n31m\n"
+
+
+@pytest.mark.spec("WEB-1")
+def test_times_are_kept_by_the_second_and_grow_from_call_to_call(marked: Marked, tmp_path: Path) -> None:
+    for line in (b"one\n", b"two\n"):
+        marked.log.write(line)
+    marked.second += 1
+    marked.log.write(b"three\n")
+    marked.log.close()
+    again = Marked(tmp_path)
+    again.second = 1_060
+    again.log.say("=== again")
+    again.log.close()
+    assert line_times(again.text(), 0, again.marks()) == [(0, 1000), (2, 1001), (3, 1060)]
+
+
+@pytest.mark.spec("WEB-1")
+def test_marks_without_their_text_are_dropped_at_the_next_call(marked: Marked, tmp_path: Path) -> None:
+    marked.log.write(b"\x1b[31mone\n\x1b[32mtwo\n")
+    marked.log.close()
+    marked.path.write_bytes(b"one\n")
+    again = Marked(tmp_path)
+    again.log.write(b"new\n")
+    assert again.shown() == b"\x1b[31mone\nnew\n"
+
+
+@pytest.mark.spec("AGT-4", "SEC")
+@pytest.mark.parametrize("secret", [SECRET.encode(), TOKEN, b"postgres://me:hunter2hunter2@host"])
+def test_no_colour_keeps_a_secret_apart(tmp_path: Path, secret: bytes) -> None:
+    for cut in range(1, len(secret)):
+        marked = Marked(tmp_path, f"{cut}.log")
+        split = secret[:cut] + b"\x1b[31m" + secret[cut:]
+        marked.log.write(b"\x1b[1mbefore\n" + split + b"\x1b[0m\n\x1b[2mbehind\n" + split)
+        assert secret not in marked.log.tail.encode()
+        assert "\x1b" not in marked.log.tail
+        assert secret not in marked.text()
+        assert secret not in plain_bytes(marked.shown())
+        assert marked.shown().startswith(b"\x1b[1mbefore\n")
+        assert b"\n\x1b[2mbehind\n" in marked.shown()  # moved by what was masked
+
+
+@pytest.mark.spec("AGT-4", "SEC")
+@pytest.mark.parametrize("size", [1, 7, 40, 1000])
+def test_no_colour_keeps_a_private_key_apart(marked: Marked, size: int) -> None:
+    body = b"\x1b[2mc2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0\x1b[0m\n" * 5
+    text = b"-----BEGIN EC \x1b[1mPRIVATE KEY-----\x1b[0m\n" + body + b"-----END EC PRIVATE KEY-----\nbehind\n"
+    for start in range(0, len(text), size):
+        marked.log.write(text[start : start + size])
+    assert marked.text() == b"-----BEGIN EC PRIVATE KEY-----***-----END EC PRIVATE KEY-----\nbehind\n"
+
+
+@pytest.mark.spec("AGT-4", "SEC")
+def test_no_colour_keeps_a_secret_apart_where_a_line_without_an_end_is_cut(tmp_path: Path) -> None:
+    split = SECRET[:9].encode() + b"\x1b[31m" + SECRET[9:].encode()
+    for behind in range(LONGEST_SECRET - 40, LONGEST_SECRET + 10, 3):
+        marked = Marked(tmp_path, f"{behind}.log")
+        marked.log.write(b"\x1b[1m" + b"x" * MAX_LINE_BYTES + split + b"y" * behind + b"\x1b[3")
+        marked.log.write(b"1mz\n")
+        assert marked.text() == b"x" * MAX_LINE_BYTES + b"***" + b"y" * behind + b"z\n"
+
+
+@pytest.mark.spec("AGT-4")
+def test_more_colours_than_anybody_looks_at_are_not_kept(marked: Marked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_marks, "MOST_LOOKS", 3)
+    for _ in range(3):
+        marked.log.write(b"\x1b[31mx\x1b[0my\n")
+    assert marked.shown() == b"\x1b[31mx\x1b[0my\n\x1b[31mxy\nxy\n"
+
+
+@settings(max_examples=100)
+@given(st.lists(st.integers(0, 300), max_size=60).map(sorted), st.integers(0, 310), st.integers(0, 310))
+def test_the_marks_of_a_part_are_found_wherever_it_is(offsets: list[int], start: int, end: int) -> None:
+    file = io.BytesIO(b"".join(b"%d t%d\n" % (offset, number) for number, offset in enumerate(offsets)))
+    wanted = tuple(LogMark(each, number) for number, each in enumerate(offsets) if start <= each < end)
+    assert read_marks(file, start, end) == wanted
+
+
+def test_what_is_no_mark_is_passed_over() -> None:
+    file = io.BytesIO(b"0 t5\nx\n1 m31\x1b[2J\n2 m\n3 m;;\n\n4 mxx\n5 t7\n")
+    assert read_marks(file, 0, 99) == (LogMark(0, 5), LogMark(2, look=""), LogMark(3, look=";;"), LogMark(5, 7))
 
 
 # --- secrets ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aiflow.adapters.run_folders.run_store import RunFolders, tail_of
+from aiflow.adapters.run_folders.run_store import RunFolders
 from aiflow.adapters.secrets import Masker
 from aiflow.domain.agents.call import Brief
 from aiflow.domain.request import RequestId
@@ -61,7 +61,9 @@ def test_a_run_has_the_files_of_the_specification(tmp_path: Path, runs: RunFolde
         "S02.patch",
         "errors.json",
         "logs/step-0.log",
+        "logs/step-0.marks",
         "logs/step-2.log",
+        "logs/step-2.marks",
         "planning.json",
         "report.md",
         "request.json",
@@ -265,15 +267,6 @@ def test_there_is_one_patch_per_unfinished_step(tmp_path: Path, runs: RunFolders
     for nothing in (b"", None, None):
         assert runs.write_patch(run, "S02", nothing) is None
         assert not (tmp_path / path).exists()
-
-
-@pytest.mark.spec("RUN-1")
-def test_the_end_of_a_log_begins_with_a_line(tmp_path: Path) -> None:
-    path = tmp_path / "a.log"
-    path.write_bytes(b"first\nsecond\nthird\n")
-    assert tail_of(str(path), 1000) == b"first\nsecond\nthird\n"
-    assert tail_of(str(path), 10) == b"third\n"
-    assert tail_of(str(path), 19) == b"first\nsecond\nthird\n"
 
 
 # --- no name leads elsewhere -----------------------------------------------------------------------------------------

@@ -150,7 +150,12 @@ def test_tests_are_counted_and_passing_them_changes_no_state() -> None:
 def test_a_finished_step_leads_to_the_next_one_on_top_of_it() -> None:
     run = step_done(ready_to_commit(in_step()), "abc", at(5))
     assert run.steps["S01"] == StepWork(
-        "base", "abc", is_done=True, summary="did it", calls={"implementer": 1, "tests": 1, "qa": 1}
+        "base",
+        "abc",
+        is_done=True,
+        summary="did it",
+        calls={"implementer": 1, "tests": 1, "qa": 1},
+        tested_at=(at(2),),
     )
     assert (run.state, run.current_step_id, run.steps["S02"], run.visit) == (
         RunState.IMPLEMENTING,

@@ -6,13 +6,25 @@ import pytest
 
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.lifecycle import RunEvent
-from aiflow.domain.runs.agent_events import quota_waited
-from aiflow.domain.runs.events import accepted, accepting, called, implemented, prepared, stopped
+from aiflow.domain.runs import events
+from aiflow.domain.runs.agent_events import quota_reached, quota_waited
+from aiflow.domain.runs.events import (
+    accepted,
+    accepting,
+    asked,
+    called,
+    implemented,
+    prepared,
+    reviewed,
+    step_done,
+    stopped,
+)
+from aiflow.domain.runs.quota import QuotaPatience
 from aiflow.domain.runs.resume import GoOn
 from aiflow.domain.runs.resume_events import resumed
 from aiflow.domain.runs.run import Run
-from aiflow.domain.runs.timeline import Stage, timeline
-from run_builders import CHANGES, EVERY_STATE, at, done, fail, in_step, in_tests, new_run, why
+from aiflow.domain.runs.timeline import Phase, Stage, timeline
+from run_builders import CHANGES, EVERY_STATE, at, done, fail, in_review, in_step, in_tests, new_run, why
 from run_page_runs import MADE
 
 pytestmark = pytest.mark.spec("WEB-1")
@@ -51,6 +63,40 @@ def test_a_failed_phase_is_named_by_its_code_and_a_new_attempt_begins() -> None:
     assert [phase.seconds for phase in second.phases] == [180, 60]
     assert stage(run, "S02").mark == "stopped"
     assert stage(run, "S02").seconds == (at(34) - at(3)).total_seconds()
+
+
+def test_tests_and_review_have_times_of_their_own() -> None:
+    run = step_done(reviewed(called(in_review(), Role.QA)), "commit-1", at(14))
+    assert told(run, "S01") == [(["implement", "tests", "review"], None)]
+    assert [phase.seconds for phase in stage(run, "S01").attempts[0].phases] == [480, 60, 180]
+    again = stopped(fail(called(in_review(), Role.QA), "QA_REJECTED"), why("CANCELLED"), at(40))
+    assert told(again, "S01")[0] == (["implement", "tests", "review!"], "QA_REJECTED")
+
+
+def test_what_goes_on_is_the_tests_until_they_have_passed() -> None:
+    assert told(events.testing(in_tests()), "S01") == [(["implement", "tests"], None)]
+    reviewing = called(in_review(), Role.QA)
+    assert told(reviewing, "S01") == [(["implement", "tests", "review"], None)]
+    assert stage(reviewing, "S01").running == Phase("review", at(11))
+    waiting = quota_reached(reviewing, Role.QA, why("AGENT_QUOTA"), (at(90), QuotaPatience(9)), at(13))
+    back = called(quota_waited(waiting, at(90)), Role.QA)
+    assert told(back, "S01") == [(["implement", "tests", "review", "wait", "review"], None)]
+
+
+def test_without_tests_there_is_a_review_and_without_a_review_there_are_tests() -> None:
+    untested = step_done(reviewed(called(events.tested(in_tests()), Role.QA)), "commit-1", at(14))
+    assert told(untested, "S01") == [(["implement", "review"], None)]
+    merged = step_done(in_review(), "commit-1", at(14))
+    assert told(merged, "S01") == [(["implement", "tests"], None)]
+    asks = asked(called(in_review(), Role.QA), Role.QA, why("NEEDS_CLARIFICATION"), at(14))
+    assert told(asks, "S01") == [(["implement", "tests", "review"], "NEEDS_CLARIFICATION")]
+    cancelled = stopped(events.testing(in_tests()), why("CANCELLED"), at(14))
+    assert told(cancelled, "S01") == [(["implement", "tests!"], "CANCELLED")]
+
+
+def test_a_run_that_did_not_note_when_its_tests_passed_shows_both_as_one() -> None:
+    run = step_done(reviewed(called(events.tested(events.testing(in_tests())), Role.QA)), "commit-1", at(14))
+    assert told(run, "S01") == [(["implement", "check"], None)]
 
 
 def test_a_question_is_no_failure() -> None:

@@ -75,7 +75,7 @@ def _check_stage(stage: Any, run_id: str) -> None:
 
 def _check_files(bench: Bench, run_id: str) -> None:
     files = {str(path.relative_to(bench.folder())) for path in bench.folder().rglob("*") if path.is_file()}
-    logs = {f"logs/step-{number}.log" for number in (0, 1, 2)}
+    logs = {f"logs/step-{number}.{kind}" for number in (0, 1, 2) for kind in ("log", "marks")}
     assert files == {"stage.json", "planning.json", "request.json", "report.md", *logs}
     planning = json.loads((bench.folder() / "planning.json").read_text())
     assert planning["steps"] == plan_of("S01", "S02", targets={"paths": ["S01.txt"]}, tests=["unit"])["steps"]

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlencode
@@ -16,6 +17,7 @@ import pytest
 from aiflow.domain.request import RequestId
 from aiflow.usecases.server.start_work import Begun, WorkOrder
 from real_engine import engine_at
+from run_builders import why
 from run_page_runs import HOSTILE, MADE, NEWER, REQUESTS, WORKED_ON, id_of, path_of, worked_on, write_log, write_run
 from server_yard import Answer, Served, served
 
@@ -188,6 +190,60 @@ def test_a_quota_that_is_waited_for_is_no_stop(up: Served) -> None:
     assert "5-hour limit" in panel
 
 
+@pytest.mark.parametrize(("code", "is_shown"), [(1, True), (None, True), (0, False)])
+def test_a_command_is_shown_where_it_failed(up: Served, code: int | None, is_shown: bool) -> None:
+    run = write_run(root_of(up), "tests_failed")
+    error = why("AGENT_FAILED", "no answer", command="claude -p", exit_code=code, step_id="S02")
+    engine_at(root_of(up)).runs.save(replace(run, error=error))
+    panel = panel_of(get(up, path_of("tests_failed")))
+    assert ("claude -p" in panel) is is_shown
+    assert ("exit code" in panel) is bool(code)
+    asks = replace(error, question="Which one?", evidence=replace(error.evidence, exit_code=1))
+    engine_at(root_of(up)).runs.save(replace(run, error=asks))
+    assert "claude -p" not in panel_of(get(up, path_of("tests_failed")))
+
+
+class TestFinished:
+    """What the panel says of a run that waits for its acceptance."""
+
+    def test_tests_passed_and_the_base_stands_where_it_was(self, up: Served) -> None:
+        write_run(root_of(up), "done")
+        words = Reader(panel_of(get(up, path_of("done")))).text
+        assert "Tests passed" in words
+        assert "main has not moved" in words
+        assert "Merges into main. No tests are set." in words
+
+    def test_the_base_has_moved(self, up: Served) -> None:
+        run = write_run(root_of(up), "done")
+        (root_of(up) / "aiflow.toml").write_text("[tests]\nunit = 'true'\n")
+        git(root_of(up), "commit", "-q", "--allow-empty", "-m", "Go on")
+        words = Reader(panel_of(get(up, path_of("done")))).text
+        assert "main has moved since: accepting merges on top of it" in words
+        assert "Runs the tests on the merge, then merges into main." in words
+        merged = replace(run.steps["S03"], merges=git(root_of(up), "rev-parse", "HEAD"))
+        engine_at(root_of(up)).runs.save(replace(run, steps={**run.steps, "S03": merged}))
+        assert "main has not moved" in get(up, path_of("done"))
+
+    def test_what_is_not_known_is_not_said(self, up: Served) -> None:
+        run = write_run(root_of(up), "done")
+        engine = engine_at(root_of(up))
+        steps = {step_id: replace(work, calls={"implementer": 1}) for step_id, work in run.steps.items()}
+        engine.runs.save(replace(run, steps=steps, place=replace(run.place, base_branch="gone")))
+        words = Reader(panel_of(get(up, path_of("done")))).text
+        assert "No tests were run" in words
+        assert "has moved" not in words
+        assert "has not moved" not in words
+
+    def test_an_acceptance_that_failed_says_nothing_of_earlier_tests(self, up: Served) -> None:
+        write_run(root_of(up), "conflicting")
+        panel = panel_of(get(up, path_of("conflicting")))
+        assert "Tests passed" not in panel
+        write_run(root_of(up), "accepted")
+        panel = panel_of(get(up, path_of("accepted")))
+        assert "Tests passed" in panel
+        assert "moved" not in panel
+
+
 def test_a_run_whose_process_died_says_so(up: Served) -> None:
     write_run(root_of(up), "running")
     panel = panel_of(get(up, path_of("running")))
@@ -287,6 +343,22 @@ class TestLog:
         assert 'logs/2?format=text"' in page
         assert len(page) < 120_000
 
+    def test_a_log_has_its_colours_on_the_page_and_nowhere_else(self, up: Served) -> None:
+        run = write_run(root_of(up), "tests_failed")
+        text = "\x1b[31mred <b>\x1b[0m \x1b]8;;javascript:alert(1)\x07x\n"
+        write_log(engine_at(root_of(up)), run, 2, "implementer S02 attempt 1", text)
+        page = get(up, path_of("tests_failed"))
+        assert '<span class="ansi-1">red &lt;b&gt;</span> x' in page
+        viewed = json.loads(up.call("GET", f"{path_of('tests_failed')}/logs/2").body)
+        assert viewed["text"].splitlines()[1] == "\x1b[31mred <b>\x1b[0m x"
+        assert viewed["times"][0][0] == 0
+        for form in ("json", "text"):
+            raw = up.call("GET", f"/api{path_of('tests_failed')}/logs/2?format={form}").body.decode()
+            assert "red <b> x" in raw
+            assert "[31m" not in raw
+        assert up.call("GET", f"{path_of('tests_failed')}/logs/9").status == 422
+        assert up.call("GET", f"{path_of('tests_failed')}/logs/2?offset=-1").status == 422
+
     def test_a_script_that_fetches_the_page_again_does_not_get_the_log_again(self, up: Served) -> None:
         run = write_run(root_of(up), "tests_failed")
         write_log(engine_at(root_of(up)), run, 2, "implementer S02 attempt 1", "a line of the log\n")
@@ -298,7 +370,7 @@ class TestLog:
         for language in ("en", "ja"):
             page = get(up, path_of("tests_failed"), language)
             box = next(a for _, a in Reader(page).tags if "data-log" in a)
-            assert box["data-log"] == f"/api{path_of('tests_failed')}/logs/2"
+            assert box["data-log"] == f"{path_of('tests_failed')}/logs/2"
             words = json.loads(box["data-words"])
             assert "{n}" in words["failures"]
             assert not [word for word in words.values() if word.startswith("web.") or "<" in word]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,15 @@ from aiflow.domain.runs.run import Run
 from aiflow.errors import BadInputError
 from aiflow.usecases.engine import Engine
 from aiflow.usecases.runs import logs as module
-from aiflow.usecases.runs.logs import follow_logs, log_number, read_log, read_logs, stream_log
+from aiflow.usecases.runs.logs import (
+    follow_logs,
+    last_line,
+    log_number,
+    read_log,
+    read_logs,
+    read_marked_log,
+    stream_log,
+)
 from aiflow.usecases.shapes.runs import log_part_shape, logs_shape
 from real_engine import engine_at, keep
 from run_builders import RUN_ID, done, in_step
@@ -131,6 +140,38 @@ def test_all_logs_come_in_the_order_of_the_steps(ended: Scene) -> None:
     assert shape == {"request_id": "RQ-1", "run_id": RUN_ID, "logs": [wanted]}
     part = log_part_shape(ended.run, ended.read(0, 4))
     assert (part["offset"], part["text"], part["next_offset"], part["may_grow"]) == (4, "0\n", 6, False)
+
+
+@pytest.mark.spec("WEB-1", "SEC", "API-3")
+def test_only_the_page_gets_colours_and_times(lively: Scene) -> None:
+    log = lively.engine.runs.open_log(lively.run, 2, "unit tests: make")
+    log.write(b"\x1b[31mred\x1b[0m\n\x1b]0;t\x07plain\n")
+    log.close()
+    title = read_log(lively.engine, lively.run, 2).text.splitlines()[0]
+    shown = f"{title}\nred\nplain\n"
+    marked = read_marked_log(lively.engine, lively.run, 2)
+    assert marked.part.text == f"{title}\n\x1b[31mred\x1b[0m\nplain\n"
+    assert (marked.part.next_offset, marked.part.size) == (len(shown), len(shown))
+    began = datetime.fromisoformat(title.split()[1]).timestamp()
+    assert [(line, began <= second < began + 60) for line, second in marked.times[:1]] == [(0, True)]
+    middle = read_marked_log(lively.engine, lively.run, 2, len(title) + 2)
+    assert (middle.part.text, middle.part.next_offset) == ("ed\x1b[0m\nplain\n", len(shown))
+    assert read_log(lively.engine, lively.run, 2).text == shown
+    assert b"".join(stream_log(lively.engine, lively.run, 2)).decode() == shown
+    assert [part.text for part in read_logs(lively.engine, lively.run)] == [shown]
+    assert last_line(lively.engine, lively.run) == "plain"
+    assert (lively.folder / "step-2.log").read_text() == shown
+
+
+def test_marks_are_never_read_from_elsewhere(ended: Scene, tmp_path: Path) -> None:
+    ended.write(1, b"one\n")
+    (tmp_path / "marks").write_bytes(b"0 m31\n")
+    os.symlink(tmp_path / "marks", ended.folder / "step-1.marks")
+    assert read_marked_log(ended.engine, ended.run, 1).part.text == "one\n"
+    (ended.folder / "step-1.marks").unlink()
+    (ended.folder / "step-1.marks").write_bytes(b"0 m31\n")
+    assert read_marked_log(ended.engine, ended.run, 1).part.text == "\x1b[31mone\n"
+    assert read_marked_log(ended.engine, ended.run, 3).times == ()
 
 
 @pytest.mark.parametrize(

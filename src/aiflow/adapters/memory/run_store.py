@@ -18,6 +18,7 @@ from aiflow.domain.runs.worktree import branch_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from aiflow.domain.runs.log_marks import LogMark
     from aiflow.domain.runs.run import Run
     from aiflow.ports import Hear
 
@@ -186,6 +187,10 @@ class MemoryRunStore:
         if kept is None:
             return None
         return bytes(kept[offset:] if limit is None else kept[offset : offset + limit]), len(kept)
+
+    def log_marks(self, run: Run, number: int, start: int, end: int) -> tuple[LogMark, ...]:  # noqa: ARG002 - the port's
+        """Return no marks: none are kept."""
+        return ()
 
 
 class MemoryStepLog:

@@ -1,4 +1,7 @@
-"""A step's log (RUN-1, AGT-4): output as it comes, secrets masked, without what a terminal obeys, not too large."""
+"""A step's log (RUN-1, AGT-4): output as it comes, secrets masked, without what a terminal obeys, not too large.
+
+Its colours and times lie beside it, for the page (`log_marks.py`).
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import os
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.files.atomic_files import translated
-from aiflow.domain.agents.plain_text import plain_bytes
+from aiflow.adapters.run_folders.log_marks import MarkFile
+from aiflow.domain.agents.plain_text import plain_bytes, split_looks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
 
     from aiflow.adapters.secrets import Masker
 
@@ -17,15 +22,24 @@ MAX_CALL_BYTES = 10_000_000
 MAX_LINE_BYTES = 64_000
 LONGEST_SECRET = 8_000
 TAIL_BYTES = 4_000
+# An escape sequence that has only begun is shorter; what goes on longer is no colour.
+LONGEST_SEQUENCE = 80
 LEFT_OUT = b"\n[aiflow] the rest of this output is left out: more than 10 MB\n"
 
 
 class StepLogFile:
     """Adds to one log file; whoever follows it gets every line as well."""
 
-    def __init__(self, path: str, masker: Masker, follow: Callable[[bytes], None] | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        masker: Masker,
+        follow: Callable[[bytes], None] | None = None,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
         self._path = path
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        self._marks = MarkFile(path, os.fstat(self._fd).st_size, clock) if clock else None
         self._masker = masker
         self._follow = follow
         self._partial = b""
@@ -35,14 +49,23 @@ class StepLogFile:
     def write(self, data: bytes) -> None:
         """Add output; an unfinished line waits for its end, so that no secret is cut in two."""
         lines, newline, rest = (self._partial + data).rpartition(b"\n")
-        cut = self._masker.open_key(lines + newline)
-        self._partial = (lines + newline)[cut:] + rest
+        lines, cut = self._up_to_open_key(lines + newline)
+        self._partial = lines[cut:] + rest
         if cut:
-            self._put((lines + newline)[:cut])
+            self._put(lines[:cut])
+        if len(self._partial) > MAX_LINE_BYTES:
+            self._partial = _without_looks(self._partial)
         if len(self._partial) > MAX_LINE_BYTES:  # a line without an end: enough stays for a secret that has only begun
             cut = self._masker.find_cut(self._partial, len(self._partial) - LONGEST_SECRET) or len(self._partial)
             self._put(self._partial[:cut])
             self._partial = self._partial[cut:]
+
+    def _up_to_open_key(self, lines: bytes) -> tuple[bytes, int]:
+        """Return lines and where a private key begins in them that goes on; no colour hides where that is."""
+        if b"\x1b" in lines:
+            shown = plain_bytes(lines)
+            lines = shown if self._masker.open_key(shown) < len(shown) else lines
+        return lines, self._masker.open_key(lines)
 
     def say(self, text: str) -> None:
         """Add a line of aiflow's own, on a line of its own."""
@@ -52,7 +75,7 @@ class StepLogFile:
     @property
     def tail(self) -> str:
         """The last lines, masked."""
-        text = (self._tail + self._masker.mask(self._partial)).decode("utf-8", "replace")
+        text = (self._tail + self._masker.mask(plain_bytes(self._partial))).decode("utf-8", "replace")
         return text[-TAIL_BYTES:].strip()
 
     def close(self) -> None:
@@ -63,6 +86,8 @@ class StepLogFile:
             finally:
                 os.close(self._fd)
                 self._fd = -1
+                if self._marks is not None:
+                    self._marks.close()
 
     def _flush_partial(self) -> None:
         if self._partial:
@@ -70,13 +95,18 @@ class StepLogFile:
             self._partial = b""
 
     def _put(self, data: bytes, *, is_counted: bool = True) -> None:
-        masked = self._masker.mask(plain_bytes(data))
+        shown, looks = split_looks(data)
+        masked = self._masker.mask(shown)
+        looks = looks if masked == shown else list(_of_same_lines(looks, shown, masked))
         if data.endswith(b"\n") and not masked.endswith(b"\n"):  # it went with a secret
             masked += b"\n"
         if is_counted:
             self._tail = (self._tail + masked)[-TAIL_BYTES:]
             masked = self._within_the_limit(masked)
         with translated(self._path):
+            if self._marks is not None and masked:
+                size = os.fstat(self._fd).st_size
+                self._marks.add(size, [look for look in looks if look[0] < len(masked)])
             _write_all(self._fd, masked)
         if self._follow is not None and masked:
             self._follow(masked)
@@ -88,6 +118,29 @@ class StepLogFile:
         if len(masked) <= room:
             return masked
         return masked[:room] + LEFT_OUT if room >= 0 else b""
+
+
+def _without_looks(partial: bytes) -> bytes:
+    """Make a line that has no end yet plain: colours must not keep a secret apart where it is cut."""
+    head, escape, begun = partial.rpartition(b"\x1b")
+    return plain_bytes(head) + escape + begun if escape and len(begun) < LONGEST_SEQUENCE else plain_bytes(partial)
+
+
+def _of_same_lines(looks: list[tuple[int, bytes]], shown: bytes, masked: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the looks of lines that are as they were, where they are now; a line with a secret in it has none."""
+    before, after = shown.split(b"\n"), masked.split(b"\n")
+    if len(before) != len(after):  # a secret of several lines
+        return
+    start = moved = 0
+    rest = iter(looks)
+    look = next(rest, None)
+    for old, new in zip(before, after, strict=True):
+        while look is not None and look[0] <= start + len(old):
+            if old == new:
+                yield look[0] + moved, look[1]
+            look = next(rest, None)
+        start += len(old) + 1
+        moved += len(new) - len(old)
 
 
 def _write_all(fd: int, data: bytes) -> None:

@@ -7,11 +7,13 @@ import os
 import re
 import shutil
 import stat
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aiflow.adapters.files.atomic_files import create_file, read_own, refuse_link, replace_file, translated
+from aiflow.adapters.run_folders.log_marks import marks_path, read_marks
 from aiflow.adapters.run_folders.run_files import DRAFT_SUFFIX, FOLDER, RUN_PREFIX, STAGE, STAGE_BYTES, RunFiles
 from aiflow.adapters.run_folders.run_log import StepLogFile
 from aiflow.adapters.run_folders.stage_file import stage_of
@@ -24,10 +26,12 @@ from aiflow.domain.request import RequestId, is_valid_id
 from aiflow.domain.runs.worktree import branch_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
+    from typing import BinaryIO
 
     from aiflow.adapters.secrets import Masker
+    from aiflow.domain.runs.log_marks import LogMark
     from aiflow.domain.runs.run import Run
     from aiflow.domain.runs.worktree import Place
 
@@ -191,7 +195,7 @@ class RunFolders(RunFiles):
         path = self._root / self.log_path(run, number)
         with translated(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            log = StepLogFile(str(path), self._masker, follow)
+            log = StepLogFile(str(path), self._masker, follow, self._clock)
             log.say(f"=== {self._clock().isoformat(timespec='seconds')} {title}")
         return log
 
@@ -206,18 +210,28 @@ class RunFolders(RunFiles):
 
     def read_log(self, run: Run, number: int, offset: int = 0, limit: int | None = None) -> tuple[bytes, int] | None:
         """Read a log from a byte on, at most so many, with the size it has now; None if there is no such log."""
-        path = self._root / self.log_path(run, number)
-        own = os.path.join(os.path.realpath(self.folder(run.request_id, run.run_id)), LOGS, path.name)
-        if number not in self.log_numbers(run) or os.path.realpath(path) != own:  # a link may lead anywhere
-            return None
-        with translated(path):
-            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-            with os.fdopen(fd, "rb") as file:
-                status = os.fstat(fd)
-                if not stat.S_ISREG(status.st_mode):
-                    return None
-                file.seek(offset)
-                return file.read(-1 if limit is None else limit), status.st_size
+        with self._opened(run, self.log_path(run, number)) as file:
+            if file is None:
+                return None
+            size = os.fstat(file.fileno()).st_size
+            file.seek(offset)
+            return file.read(-1 if limit is None else limit), size
+
+    def log_marks(self, run: Run, number: int, start: int, end: int) -> tuple[LogMark, ...]:
+        """Read when some bytes of a log were written, and in which colours."""
+        with self._opened(run, marks_path(self.log_path(run, number))) as file:
+            return read_marks(file, start, end) if file is not None else ()
+
+    @contextmanager
+    def _opened(self, run: Run, name: str) -> Iterator[BinaryIO | None]:
+        """Open a file of a run's logs; None if there is none, or a link, which may lead anywhere."""
+        path, folder = self._root / name, self.folder(run.request_id, run.run_id)
+        own = os.path.join(os.path.realpath(folder), LOGS, path.name)
+        if path.name not in self._names(str(folder / LOGS)) or os.path.realpath(path) != own:
+            yield None
+            return
+        with translated(path), open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            yield file if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
 
     def _read(self, request_id: str, run_id: str, name: str) -> dict[str, Any] | None:
         """Read one JSON file of a run that exists; None if it cannot be read."""
@@ -274,12 +288,3 @@ def _brief_shape(brief: Brief) -> dict[str, object]:
         "priority": brief.priority,
         "labels": list(brief.labels),
     }
-
-
-def tail_of(path: str, limit: int) -> bytes:
-    """Read the last bytes of a log, from the start of a line."""
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        file.seek(max(0, size - limit))
-        data = file.read()
-    return data if size <= limit else data[data.find(b"\n") + 1 :]

@@ -119,6 +119,7 @@ def _work_shape(work: StepWork | None) -> dict[str, Any]:
         "unmarked": list(known.unmarked),
         "calls": dict(known.calls),
         "stops": [asdict(stop) | {"areas": sorted(stop.areas)} for stop in known.stops],
+        "tested_at": [moment.isoformat() for moment in known.tested_at],
         "is_visited": work is not None,
     }
 

@@ -16,6 +16,7 @@ from aiflow.domain.agents.call import Feedback
 from aiflow.domain.agents.plan import TEST_KINDS, PlanStep, is_usable_path, one_line, whole
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.lifecycle import RunEvent, RunState
+from aiflow.domain.request import parse_instant
 from aiflow.domain.run_summary import FROM_NEWER, RunRecord, TaskRef, worked_seconds
 from aiflow.domain.runs.quota import QuotaWait
 from aiflow.domain.runs.retry import StepStop
@@ -139,6 +140,7 @@ def _read_work(step: GivenFields, counted: Mapping[str, int], *, is_done: bool) 
         restarts=step.count("restarts" if "restarts" in step.raw else "retries"),
         calls=step.counts("calls") if "calls" in step.raw else counted,
         stops=tuple(_read_stop(stop) for stop in step.objects("stops")),
+        tested_at=tuple(filter(None, map(parse_instant, step.texts("tested_at")))),
         kept=step.maybe("kept"),
         sessions=step.texts_by_name("sessions"),
         merges=step.maybe("merges"),

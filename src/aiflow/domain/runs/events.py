@@ -89,9 +89,10 @@ def testing(run: Run) -> Run:
     return _count(run, "tests", 1)
 
 
-def tested(run: Run) -> Run:
-    """The tests have passed."""
-    return replace(run, visit=replace(run.visit, is_tested=True))
+def tested(run: Run, now: datetime | None = None) -> Run:
+    """The tests have passed; without a moment there are none."""
+    passed = replace(run, visit=replace(run.visit, is_tested=True))
+    return _with_work(passed, replace(run.work, tested_at=(*run.work.tested_at, now))) if now else passed
 
 
 def reviewed(run: Run) -> Run:

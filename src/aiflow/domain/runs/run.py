@@ -82,6 +82,8 @@ class StepWork:
     restarts: int = 0
     calls: Mapping[str, int] = field(default_factory=dict)
     stops: tuple[StepStop, ...] = ()
+    # When its tests passed, once for each time they did.
+    tested_at: tuple[datetime, ...] = ()
     kept: str | None = None
     sessions: Mapping[str, str] = field(default_factory=dict)
     # Only in a step that merges the base branch in (GIT-3): the base's commit, the files that conflict, and which of

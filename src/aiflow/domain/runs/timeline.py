@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.lifecycle import RunEvent, RunState
+from aiflow.domain.runs.run import StepWork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 PLAN, REPORT, ACCEPTANCE = "plan", "report", "acceptance"
 IMPLEMENT, CHECK, TESTS, REVIEW, MERGE, WAIT = "implement", "check", "tests", "review", "merge", "wait"
 _TEST_CODES = frozenset({"UNIT_TEST_FAILED", "E2E_TEST_FAILED", "TEST_TIMEOUT"})
+_CODES_OF_CHECK = {**dict.fromkeys(_TEST_CODES, TESTS), "QA_REJECTED": REVIEW}
 _STOPS = frozenset({RunEvent.NEEDS_INPUT, RunEvent.FAILED})
 _QUESTION = "NEEDS_CLARIFICATION"
 
@@ -81,6 +83,8 @@ def timeline(run: Run) -> tuple[Stage, ...]:
     stages = tracing.stages
     if not run.is_active and tracing.phase is not None and not tracing.is_accepting:
         tracing.close(run.changed_at)
+    if tracing.phase == CHECK:
+        tracing.name_open_check()
     for stage in stages.values():
         stage.mark = _mark(run, stage, tracing.place)
     return tuple(stages.values())
@@ -113,10 +117,37 @@ class _Tracing:
             return
         attempt = self.stages[self.place].attempts[-1]
         is_failed = code is not None and code != _QUESTION
-        name = _failed_phase(self.phase, code) if is_failed else self.phase
+        name = self._checked(attempt, at, code) if self.phase == CHECK else _failed_phase(self.phase, code)
         attempt.phases[-1] = attempt.phases[-1]._replace(name=name, until=at, is_failed=is_failed)
         attempt.reason_code = code or attempt.reason_code
         self.phase = None
+
+    def name_open_check(self) -> None:
+        """Tell tests from review in what still goes on."""
+        attempt = self.stages[self.place].attempts[-1]
+        self._checked(attempt, None, None)
+        is_review = self.run.visit.is_tested or not self._count("tests")
+        attempt.phases[-1] = attempt.phases[-1]._replace(name=REVIEW if is_review else TESTS)
+
+    def _checked(self, attempt: StepAttempt, until: datetime | None, code: str | None) -> str:
+        """Split a check where its tests passed, if somebody reviewed it then, and name what is left of it."""
+        work = self.run.steps.get(self.place, StepWork())
+        since = attempt.phases[-1].since
+        passed = next((at for at in work.tested_at if since <= at and (until is None or at <= until)), None)
+        has_review = self._count("qa") > 0 or code == _QUESTION
+        if passed is not None and has_review:
+            attempt.phases[-1:] = [Phase(TESTS, since, passed), Phase(REVIEW, passed)]
+        if code in _CODES_OF_CHECK:
+            return _CODES_OF_CHECK[code]
+        if not self._count("tests") or any(phase.name == TESTS for phase in attempt.phases):
+            return REVIEW
+        if not has_review:
+            return TESTS
+        return REVIEW if code is None and work.tested_at else CHECK
+
+    def _count(self, what: str) -> int:
+        """Return how often a role was called in this step, or its tests were run."""
+        return self.run.steps.get(self.place, StepWork()).calls.get(what, 0)
 
     def take(self, line: Happening) -> None:
         """Follow one line of the history."""
@@ -207,9 +238,7 @@ _HEARD: Mapping[str, Callable[[_Tracing, Happening], None]] = {
 
 def _failed_phase(phase: str, code: str | None) -> str:
     """Name the phase that failed more closely than the history does."""
-    if phase not in (CHECK, MERGE):
-        return phase
-    return TESTS if code in _TEST_CODES else REVIEW if code == "QA_REJECTED" else phase
+    return TESTS if phase == MERGE and code in _TEST_CODES else phase
 
 
 def _mark(run: Run, stage: Stage, place: str) -> str:

@@ -144,7 +144,7 @@ def _test(work: Work) -> None:
     for kind in kinds:
         if not _passes(work, kind, commands[kind]):
             return
-    work.save(tested(work.run))
+    work.save(tested(work.run, work.engine.time.now()))
 
 
 def _passes(work: Work, kind: str, line: str) -> bool:

@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from aiflow.domain.agents.plain_text import plain
-from aiflow.domain.runs.log_part import LogPart
+from aiflow.domain.runs.log_marks import line_times, with_looks
+from aiflow.domain.runs.log_part import LogPart, MarkedPart
 from aiflow.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -52,6 +53,14 @@ def read_log(engine: Engine, run: Run, number: int, offset: int = 0, limit: int 
         data = _whole_characters(data)
     path = engine.runs.log_path(run, number)
     return LogPart(number, path, offset, data, offset + len(data), size, may_grow, was_cut)
+
+
+def read_marked_log(engine: Engine, run: Run, number: int, offset: int = 0) -> MarkedPart:
+    """Read one log from a byte on as the page shows it: in its colours, and with the times of its lines."""
+    part = read_log(engine, run, number, offset)
+    marks = engine.runs.log_marks(run, number, part.offset, part.next_offset)
+    coloured = part._replace(data=with_looks(part.data, part.offset, marks))
+    return MarkedPart(coloured, tuple(line_times(part.data, part.offset, marks)))
 
 
 def stream_log(engine: Engine, run: Run, number: int, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:

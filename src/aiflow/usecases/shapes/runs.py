@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aiflow.domain.health import Finding
     from aiflow.domain.lock import LockStatus
     from aiflow.domain.run_summary import RunList, RunSummary
-    from aiflow.domain.runs.log_part import LogPart
+    from aiflow.domain.runs.log_part import LogPart, MarkedPart
     from aiflow.domain.runs.run import Run
     from aiflow.domain.runs.worktree import RunDiff
     from aiflow.messages import Texts
@@ -126,6 +126,11 @@ def log_part_shape(run: Run, part: LogPart) -> dict[str, Any]:
         "may_grow": part.may_grow,
         "was_cut": part.was_cut,
     }
+
+
+def marked_log_shape(run: Run, marked: MarkedPart) -> dict[str, Any]:
+    """The same for the page's own viewer, with colours and times."""
+    return log_part_shape(run, marked.part) | {"times": marked.times}
 
 
 def diff_shape(diff: RunDiff) -> dict[str, Any]:

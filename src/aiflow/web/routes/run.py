@@ -2,31 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
+from aiflow.api.answers import answer
 from aiflow.api.context import Server
+from aiflow.usecases.runs.find import find_run_of
+from aiflow.usecases.runs.finished import look_at_finished
+from aiflow.usecases.runs.logs import read_marked_log
 from aiflow.usecases.runs.look import look_at_run
+from aiflow.usecases.shapes.runs import marked_log_shape
 from aiflow.web.drawing import RUN, page
 from aiflow.web.frame import make_frame
-from aiflow.web.run_panes import choose, draw_pane, size_of
-from aiflow.web.run_view import panel, standing
+from aiflow.web.run_panes import choose, draw_pane
+from aiflow.web.run_view import RunRules, panel, standing
 
 if TYPE_CHECKING:
     from aiflow.api.context import CallContext
 
 
 def routes(server: Server) -> APIRouter:
-    """Return the page."""
+    """Return the page, and what its log viewer reads: the API's log with its colours and times."""
     router = APIRouter()
 
     @router.get(RUN)
     def show(http: HttpRequest, request_id: str, run_id: str, step: str = "", view: str = "") -> Response:
         call = server.call(http)
         return draw_run(http, call, request_id, run_id, (step, view))
+
+    @router.get(f"{RUN}/logs/{{number}}")
+    def log(
+        http: HttpRequest, request_id: str, run_id: str, number: int, offset: Annotated[int, Query(ge=0, le=10**12)] = 0
+    ) -> Response:
+        engine = server.call(http).engine
+        run = find_run_of(engine, request_id, run_id)
+        return answer(http, marked_log_shape(run, read_marked_log(engine, run, number, offset)))
 
     return router
 
@@ -43,12 +56,12 @@ def draw_run(http: HttpRequest, call: CallContext, request_id: str, run_id: str,
         "look": look,
         "run": look.run,
         "standing": standing(look, call.texts),
-        "panel": panel(look, call.texts, engine.limits.step_retries),
+        "panel": panel(look, call.texts, RunRules(engine.limits.step_retries, bool(engine.test_commands))),
         "role_attempts": engine.limits.role_attempts,
         "chosen": chosen,
         # What is read stays in view when the run moves on: the page fetches itself again with its view named.
         "here": chosen.link(chosen.step if asked[0] else "", chosen.view),
         "pane": draw_pane(http, engine, look, chosen),
-        "size": size_of(engine, look.run),
+        "finished": look_at_finished(engine, look.run),
     }
     return page(http, call, "run.html", facts)

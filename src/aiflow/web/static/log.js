@@ -113,7 +113,8 @@ class Viewer {
     for (const index of this.#rows.keys()) if (index < first || index >= last) this.#forgetRow(index);
     for (let index = first; index < last; index++) {
       if (this.#rows.has(index)) continue;
-      const row = drawRow(this.text.lines[index], index, this.words, this.#search?.words);
+      const second = this.text.times.length ? this.text.timeOf(index) : undefined;
+      const row = drawRow(this.text.lines[index], index, this.words, second, this.#search?.words);
       row.style.insetBlockStart = `${index * this.#height}px`;
       row.id = `L${index + 1}`;
       row.classList.toggle("at", index === this.#mark);

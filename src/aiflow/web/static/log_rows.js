@@ -1,4 +1,4 @@
-// One line of a log as a row of fixed height: number, text with a terminal's colours, what was found marked.
+// One line of a log as a row of fixed height: number, time, text with a terminal's colours, what was found marked.
 import { ansiNodes } from "./ansi.js";
 import { viewLine } from "./log_lines.js";
 
@@ -14,10 +14,22 @@ function make(tag, name, text) {
   return node;
 }
 
-/** Draw a line; `found` is what is searched for, in lower case. */
-export function drawRow(line, index, words, found) {
+let clock = null;
+
+/** Make the time of day in the browser's zone. */
+function makeTime(name, moment) {
+  const { lang } = document.documentElement;
+  clock ??= new Intl.DateTimeFormat(lang, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+  const time = make("time", name, clock.format(moment));
+  time.dateTime = moment.toISOString();
+  return time;
+}
+
+/** Draw a line; `second` is when it was written (null: not known, undefined: of no line), `found` is searched for. */
+export function drawRow(line, index, words, second, found) {
   const cut = line.length > MOST_CHARACTERS;
-  const view = viewLine(cut ? line.slice(0, MOST_CHARACTERS) : line, index + 1);
+  // A code of which only the beginning is left is none.
+  const view = viewLine(cut ? line.slice(0, MOST_CHARACTERS).replace(/\u001b\[[0-9;:]*$/, "") : line, index + 1);
   if (view.heading) return drawHeading(view.heading, words, index);
   const row = make("div", `v ${view.kind}`);
   const number = make("a", "no", String(index + 1));
@@ -25,7 +37,8 @@ export function drawRow(line, index, words, found) {
   number.setAttribute("aria-label", fill(words.line, { n: index + 1 }));
   const text = make("span", "tx");
   text.append(ansiNodes(found ? marked(view.spans, found) : view.spans));
-  row.append(number, text);
+  if (second === undefined) row.append(number, text);
+  else row.append(number, second === null ? make("span", "when") : makeTime("when", new Date(second * 1000)), text);
   if (cut) {
     const all = make("button", "btn btn--sm all", words.show_all);
     all.type = "button";
@@ -72,8 +85,8 @@ export function drawHeading(heading, words, index) {
   if (heading.attempt) row.append(make("span", "muted", fill(words.attempt, { n: heading.attempt })));
   if (heading.command) row.append(make("span", "mono muted", heading.command));
   if (heading.time) {
-    const time = make("time", "d", new Date(heading.time).toLocaleTimeString(document.documentElement.lang, { hour12: false }));
-    time.dateTime = time.title = heading.time;
+    const time = makeTime("d", new Date(heading.time));
+    time.title = heading.time;
     row.append(time);
   }
   row.dataset.index = String(index);

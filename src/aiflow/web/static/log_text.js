@@ -16,6 +16,7 @@ export class LogText {
   lines = [];
   failures = []; // indexes, in order
   headings = [];
+  times = []; // from which line on which second holds, in order
   offset = 0;
   size = 0;
   leftOut = 0; // bytes at the start that are not shown
@@ -48,7 +49,7 @@ export class LogText {
       const isFirst = this.leftOut > 0 && this.lines.length === 0;
       this.offset = part.next_offset;
       // The first line of what is left of a long log has lost its start.
-      await this.#take(isFirst ? part.text.slice(part.text.indexOf("\n") + 1) : part.text);
+      await this.#take(isFirst ? part.text.slice(part.text.indexOf("\n") + 1) : part.text, part.times, isFirst ? 1 : 0);
       tell?.(this);
       if (part.next_offset >= part.size || !part.text) return;
     }
@@ -64,13 +65,15 @@ export class LogText {
     this.lines = [];
     this.failures = [];
     this.headings = [];
+    this.times = [];
     this.#isOpen = false;
     this.leftOut = 0;
   }
 
-  async #take(text) {
+  async #take(text, times, missing) {
     if (!text) return;
     if (this.#isOpen) text = this.#pop() + text;
+    for (const [line, second] of times) this.times.push([this.lines.length + Math.max(0, line - missing), second]);
     const lines = text.split("\n");
     this.#isOpen = lines.at(-1) !== "";
     if (!this.#isOpen) lines.pop();
@@ -104,14 +107,24 @@ export class LogText {
 
   /** Return the heading that a line stands under. */
   headingOf(index) {
-    let [low, high] = [0, this.headings.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.headings[middle] <= index) low = middle + 1;
-      else high = middle;
-    }
-    return low ? this.headings[low - 1] : null;
+    return lastUpTo(this.headings, index, (at) => at) ?? null;
   }
+
+  /** Return the second in which a line was written; null if that was not kept. */
+  timeOf(index) {
+    return lastUpTo(this.times, index, ([line]) => line)?.[1] ?? null;
+  }
+}
+
+/** Return the last of a list in order that is not behind a line. */
+function lastUpTo(list, index, lineOf) {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (lineOf(list[middle]) <= index) low = middle + 1;
+    else high = middle;
+  }
+  return list[low - 1];
 }
 
 /** What is searched for: every line that has it, counted truly, also in lines that come later. */

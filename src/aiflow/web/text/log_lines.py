@@ -1,6 +1,6 @@
 """A step's log as its viewer shows it (RUN-1): numbered lines, headings of roles and attempts, commands, failures.
 
-Only headings have a time: the log writes none beside the output. `static/log_lines.js` reads live lines the same way.
+Only headings have a time in the text; the viewer knows it of every line. `static/log_lines.js` reads live lines alike.
 """
 
 from __future__ import annotations
