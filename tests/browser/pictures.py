@@ -31,7 +31,7 @@ MORNING = {
     "backlog-graph": "/backlog/graph",
     "request": "/requests/TODO-4",
     "request-edit": "/requests/TODO-4/edit",
-    "new": "/requests/new",
+    "new": "/new",
     "run": "/requests/TODO-3/runs/{run}",
     "run-diff": "/requests/TODO-3/runs/{run}?view=diff",
     "send-back": "/requests/TODO-3/send-back",

@@ -18,7 +18,7 @@ PAGES = (
     "/backlog/graph",
     "/requests/RQ-1",
     "/requests/RQ-1/edit",
-    "/requests/new",
+    "/new",
     "/queue",
     "/doctor",
     "/activity",
@@ -63,7 +63,7 @@ def test_every_page_reads(page: Page, up: Up) -> None:
 @both_widths
 def test_a_request_is_made_edited_set_and_several_at_once(page: Page, up: Up) -> None:
     page.goto("/")
-    press(page, "a[href='/requests/new']")
+    press(page, "a[href='/new']")
     page.locator("input[name=title]").fill("By hand")
     page.locator("textarea[name=text]").fill("So.")
     page.locator("input[name=request_id]").fill("MINE")
