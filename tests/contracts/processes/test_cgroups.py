@@ -60,21 +60,29 @@ def test_only_a_cgroup_with_the_calls_own_name_is_a_calls(path: str, *, is_so: b
     assert cgroups.is_call(path, "RUN-1.ab", UNIFIED) is is_so
 
 
-def test_a_cgroup_that_cannot_be_entered_is_not_left_behind(tmp_path: Path) -> None:
-    # A folder that is no cgroup has nothing to write oneself into.
-    assert cgroups.join_new("RUN-1.ab", os.getpid(), str(tmp_path)) is None
-    assert cgroups.join_new("RUN-1.ab", os.getpid(), f"{tmp_path}/gone") is None
-    assert os.listdir(tmp_path) == []
+def test_nothing_is_removed_where_there_is_no_cgroup(tmp_path: Path) -> None:
     cgroups.remove_empty(f"{tmp_path}/gone")
+    cgroups.remove(f"{tmp_path}/gone")
 
 
-def test_a_call_works_where_there_is_no_cgroup(tmp_path: Path) -> None:
+# None; a folder that is no cgroup: nobody can be put into one made there; a folder where none can be made.
+@pytest.mark.parametrize("parent", [None, "plain", "gone"])
+def test_a_call_works_where_there_is_no_cgroup_and_leaves_none(tmp_path: Path, parent: str | None) -> None:
+    (tmp_path / "plain").mkdir()
     said: list[bytes] = []
-    program = Program(("/bin/echo", "hello"), str(tmp_path), {}, "RUN-1", 60, 60)
 
-    def into_cgroup(name: str, pid: int) -> str | None:
-        return cgroups.join_new(name, pid, str(tmp_path))
+    def cgroup_for(name: str) -> str | None:
+        return parent and f"{tmp_path}/{parent}/{name}"
 
-    ended = GuardedProcesses(str(tmp_path / "guards"), into_cgroup=into_cgroup).run(program, said.append, lambda: False)
-    assert (ended.end, b"".join(said)) == (End.EXITED, b"hello\n")
-    assert os.listdir(tmp_path) == ["guards"]
+    processes = GuardedProcesses(str(tmp_path / "guards"), cgroup_for=cgroup_for)
+    for argv, end, words in (
+        (("/bin/echo", "hello"), End.EXITED, b"hello\n"),
+        (("no-such-program",), End.NOT_FOUND, b""),
+        ((str(tmp_path),), End.NOT_EXECUTABLE, b""),
+    ):
+        said.clear()
+        program = Program(argv, str(tmp_path), {"PATH": "/usr/bin:/bin"}, "RUN-1", 60, 60)
+        ended = processes.run(program, said.append, lambda: False)
+        assert (ended.end, b"".join(said)) == (end, words)
+    assert sorted(os.listdir(tmp_path)) == ["guards", "plain"]
+    assert os.listdir(tmp_path / "plain") == os.listdir(tmp_path / "guards") == []

@@ -476,7 +476,7 @@ def test_a_guard_whose_runner_died_before_it_began_starts_nothing(tmp_path: Path
     os.close(tell)
     with open(tmp_path / "alive", "wb") as alive:
         fds = (control, report, alive.fileno())
-        rest = (*fds, tmp_path / "alive", 0.5, len(b"\0".join(parts)), tmp_path)
+        rest = (*fds, tmp_path / "alive", 0.5, len(b"\0".join(parts)), tmp_path, "")
         subprocess.run(
             [sys.executable, "-I", "-S", guard.__file__, *map(str, rest)], pass_fds=fds, check=True, timeout=9
         )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import without_landlock
 from aiflow.adapters.processes import cgroups, table
 from aiflow.adapters.processes.launch import GuardedProcesses
 from aiflow.adapters.processes.leftovers import end_leftovers
@@ -38,6 +39,8 @@ folder, cwd, run_id, *argv = sys.argv[1:]
 program = Program(tuple(argv), cwd, {"PATH": "/usr/bin:/bin", "TERM": "dumb"}, run_id, 60, 60)
 GuardedProcesses(folder).run(program, lambda chunk: os.write(1, chunk), lambda: False)
 """
+# What the program's first line sees of itself, and then of its guard.
+WHERE = ("sh", "-c", "cat /proc/self/cgroup; echo; cat /proc/$PPID/cgroup")
 INSIDE = (
     "import sys; from aiflow.adapters.processes.cgroups import end_members; input(); print(end_members(sys.argv[1]))"
 )
@@ -120,9 +123,14 @@ def start() -> Iterator[Start]:
 @pytest.fixture
 def made(start: Start) -> Iterator[Path]:
     """Give a cgroup of a call, with a sleeper in it."""
-    path = cgroups.join_new(f"RUN-{os.urandom(6).hex()}.0", start("sleep", "1000").pid)
-    if path is None:
+    path = cgroups.cgroup_for(f"RUN-{os.urandom(6).hex()}.0")
+    try:
+        os.mkdir(path or "")
+        Path(path or "", "cgroup.procs").write_text(str(start("sleep", "1000").pid))
+    except OSError:
+        cgroups.remove(path)
         pytest.skip("no cgroup v2 here in which we may make a child and move a process there")
+    assert path is not None
     yield Path(path)
     cgroups.end_members(path)
     cgroups.remove(path)
@@ -256,3 +264,43 @@ def test_without_the_kernels_way_processes_of_a_cgroup_are_killed_one_by_one(mad
     cgroups.kill_each(str(made), {sleeper, outside.pid, 2**22 + 1})
     wait_until(lambda: cgroups.members(str(made)) == set())
     assert is_alive(outside.pid)
+
+
+def cgroups_seen(call: Call, before: str, *, confined: bool) -> list[str]:
+    """Return the cgroups of version 2 that a program is in from its first line on, and its guard."""
+    script = (
+        f"import sys\nsys.path.append({os.path.dirname(without_landlock.__file__)!r})\n{before}\n"
+        "from aiflow.adapters.processes.launch import GuardedProcesses\n"
+        "from aiflow.domain.programs import End, Program\n"
+        f"writable = ({str(call.worktree)!r},) if {confined!r} else None\n"
+        f"program = Program({WHERE!r}, {str(call.worktree)!r}, {ENVIRON!r}, {call.run_id!r}, 60, 60, writable=writable)\n"
+        f"ended = GuardedProcesses({call.folder!r}).run(program, sys.stdout.buffer.write, lambda: False)\n"
+        "assert (ended.end, ended.exit_code, ended.leftovers) == (End.EXITED, 0, 0), ended\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=30)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [line.removeprefix("0::") for line in done.stdout.splitlines() if line.startswith("0::")]
+
+
+@pytest.mark.parametrize("confined", [False, True])
+def test_a_program_is_born_in_its_cgroup_and_its_guard_is_not_moved(
+    made: Path, tmp_path: Path, *, confined: bool
+) -> None:
+    assert made.exists()
+    call = Call(tmp_path)
+    program, guard = cgroups_seen(call, "", confined=confined)
+    own = Path("/proc/self/cgroup").read_text().partition("0::")[2].strip()
+    assert os.path.basename(program).startswith(f"aiflow-{call.run_id}.")
+    assert (os.path.dirname(program), guard) == (own, own)
+
+
+@pytest.mark.parametrize("confined", [False, True])
+def test_where_none_can_be_born_in_a_cgroup_the_guard_goes_there_first(
+    made: Path, tmp_path: Path, *, confined: bool
+) -> None:
+    assert made.exists()
+    call = Call(tmp_path)
+    seen = cgroups_seen(call, "import without_landlock; without_landlock.give_up_clone3()", confined=confined)
+    assert os.path.basename(seen[0]).startswith(f"aiflow-{call.run_id}.")
+    assert seen == [seen[0]] * 2
+    assert list(made.parent.glob(f"aiflow-{call.run_id}.*")) == []

@@ -48,7 +48,7 @@ from aiflow.adapters.processes.launch import GuardedProcesses
 from aiflow.domain.programs import Program
 folder, cwd, run_id, *argv = sys.argv[1:]
 program = Program(tuple(argv), cwd, {"PATH": "/usr/bin:/bin", "TERM": "dumb"}, run_id, 60, 60)
-GuardedProcesses(folder, into_cgroup=lambda *_: None).run(program, lambda chunk: os.write(1, chunk), lambda: False)
+GuardedProcesses(folder, cgroup_for=lambda _: None).run(program, lambda chunk: os.write(1, chunk), lambda: False)
 """
 
 
@@ -158,7 +158,7 @@ def test_it_is_found_by_a_runner_that_lost_the_guard_alone(stage: Stage) -> None
             os.kill(guard, signal.SIGKILL)
 
     program = Program(stage.agent, str(stage.worktree), ENVIRON, stage.run_id, 60, 60)
-    ended = GuardedProcesses(stage.folder, into_cgroup=lambda *_: None).run(program, hear, lambda: False)
+    ended = GuardedProcesses(stage.folder, cgroup_for=lambda _: None).run(program, hear, lambda: False)
     assert ended.end is End.GUARD_LOST
     assert ended.leftovers == 5
     assert [is_alive(pid) for pid in stage.evaders()] == [False] * 3

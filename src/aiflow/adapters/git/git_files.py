@@ -168,7 +168,7 @@ def _common_of(git_dir: str) -> str:
 
 def is_same_path(one: str, other: str) -> bool:
     """Tell whether two paths lead to the same place, there or not."""
-    return os.path.realpath(one) == os.path.realpath(other)
+    return one == other or os.path.realpath(one) == os.path.realpath(other)
 
 
 def _signature(path: str) -> Signature | None:

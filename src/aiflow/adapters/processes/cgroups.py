@@ -1,7 +1,8 @@
 """A cgroup for every guarded call, where Linux lets us make one (AGT-5): nobody leaves it by forgetting who they are.
 
-It is a child of our own cgroup, named as the call's liveness file is. Where there is no cgroup v2 or it is not ours to
-change (version 1 alone, mounted read-only, not delegated to us), a call works without.
+It is a child of our own cgroup, named as the call's liveness file is, and made by the guard (`forking.py`). Where there
+is no cgroup v2 or it is not ours to change (version 1 alone, mounted read-only, not delegated to us), a call works
+without.
 """
 
 from __future__ import annotations
@@ -17,30 +18,15 @@ from aiflow.adapters.processes.machine import PROC
 
 PREFIX = "aiflow-"
 MEMBERS = "cgroup.procs"
-# Who starts beside us may take one that we have just made for a leftover.
-TRIES = 3
 # Who was killed keeps its cgroup busy until it has given back its memory.
 REMOVE_SECONDS = 1.0
 KILL_SECONDS = 5.0
 
 
-def join_new(name: str, pid: int, parent: str | None = None) -> str | None:
-    """Make a cgroup below our own and put a process into it; None, and nothing made, where that cannot be."""
-    parent = parent or own_cgroup()
-    if parent is None:
-        return None
-    path = f"{parent}/{PREFIX}{name}"
-    for _ in range(TRIES):
-        try:
-            os.mkdir(path)
-            _write(f"{path}/{MEMBERS}", pid)
-        except OSError as error:
-            remove(path, 0)
-            if error.errno not in (errno.ENOENT, errno.ENODEV):
-                return None
-        else:
-            return path
-    return None
+def cgroup_for(name: str) -> str | None:
+    """Return where the cgroup of a call belongs, below our own; None where we may make none."""
+    parent = own_cgroup()
+    return f"{parent}/{PREFIX}{name}" if parent is not None and os.access(parent, os.W_OK) else None
 
 
 def own_cgroup() -> str | None:
@@ -129,8 +115,10 @@ def kill_each(path: str, pids: set[int]) -> None:
 def remove(path: str | None, seconds: float = REMOVE_SECONDS) -> None:
     """Remove a cgroup that nobody is in; one that is busy for longer is left to whoever starts next."""
     deadline = time.monotonic() + seconds
+    pause = 0.0001
     while path is not None and not _is_removed(path) and time.monotonic() < deadline:
-        time.sleep(0.001)
+        time.sleep(pause)
+        pause = min(pause * 2, 0.01)
 
 
 def remove_empty(parent: str | None = None) -> None:

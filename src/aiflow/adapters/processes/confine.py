@@ -1,8 +1,8 @@
 """Confinement by the kernel (AGT-4): a program that may write below some paths only, with all that it starts.
 
 Linux's Landlock, which needs no rights and no package. Only what changes files is handled: reading, executing and the
-network stay free. Whoever is confined cannot undo it, nor signal or trace anybody outside. Imported by the guard, which
-forks and lets the child confine itself, and a program of its own, `python -I -S confine.py PATH… -- PROGRAM ARGUMENT…`;
+network stay free. Whoever is confined cannot undo it, nor signal or trace anybody outside. Imported by the guard, whose
+fork confines itself (`forking.py`), and a program of its own, `python -I -S confine.py PATH… -- PROGRAM ARGUMENT…`;
 so the standard library only, and nothing of aiflow.
 """
 
@@ -12,11 +12,10 @@ import contextlib
 import ctypes
 import errno
 import os
-import signal
 import stat
 import struct
 import sys
-from collections.abc import Callable, Iterable  # noqa: TC003 (there already, unlike typing)
+from collections.abc import Iterable  # noqa: TC003 (there already, unlike typing)
 
 # The same on every architecture.
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
@@ -34,7 +33,6 @@ SCOPE_SIGNAL = 1 << 1
 DEVICES = tuple(
     f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm", "mqueue")
 )
-FAILED = 127
 
 
 def version() -> int:
@@ -50,31 +48,6 @@ def is_available() -> bool:
         return version() >= 1
     except OSError:
         return False
-
-
-def start(writable: list[bytes], become: Callable[[], object], report: Callable[[str], None]) -> int:
-    """Fork; the child confines itself and becomes the program, or reports why it cannot. Only without threads."""
-    usual = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
-    # A signal that the child gets before it is itself must end it, not be taken by the handlers of its parent.
-    signal.pthread_sigmask(signal.SIG_BLOCK, usual)
-    child = os.fork()
-    if child:
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        return child
-    is_confined = False
-    try:
-        os.setsid()
-        for each in usual:
-            signal.signal(each, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        confine(writable)
-        is_confined = True
-        become()
-    except Exception as error:  # noqa: BLE001 (nobody else would tell)
-        number = getattr(error, "errno", None) or errno.EIO
-        report(f'{{"errno": {number}, "is_folder": 0, "is_unconfined": {int(not is_confined)}}}')
-    finally:
-        os._exit(FAILED)
 
 
 def confine(writable: Iterable[bytes | str]) -> None:

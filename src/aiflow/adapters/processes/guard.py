@@ -1,11 +1,11 @@
 """The guard of one external program (AGT-5): whatever happens to us, nothing that program started is left running.
 
-Started by `launch.py` as a program of its own, `python -I -S guard.py CONTROL STATUS ALIVE PATH GRACE LENGTH FOLDER`,
-single threaded, with nothing imported that costs time (no json, signal, ctypes, contextlib) and nothing of aiflow but
-what stands beside us in FOLDER, where it is needed. It is the only place where `waitpid(-1)` is right: as child
-subreaper it inherits every orphan below it. CONTROL is a pipe: first LENGTH bytes, the program; then any byte, or its
-end (the runner died), means: end everything. STATUS is a pipe for what happened, one JSON object a line. ALIVE is the
-liveness file PATH, `flock`ed: free again means that we are gone. GRACE are the seconds between TERM and KILL.
+Started by `launch.py` as a program of its own, `python -I -S guard.py CONTROL STATUS ALIVE PATH GRACE LENGTH FOLDER
+CGROUP`, single threaded, with nothing imported that costs time (no json, signal, ctypes) and nothing of aiflow but what
+stands beside us in FOLDER, where it is needed. It is the only place where `waitpid(-1)` is right: as child subreaper it
+inherits every orphan below it. CONTROL is a pipe: first LENGTH bytes, the program; then any byte, or its end (our
+runner died), means: end everything. STATUS is a pipe for what happened, one JSON object a line. ALIVE is the liveness
+file PATH, `flock`ed: free again means that we are gone. GRACE are seconds from TERM to KILL. CGROUP is made, if any.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Suppress:
 class Guard:
     """Watches one program, and ends what it leaves."""
 
-    def __init__(self, control: int, status: int, grace_seconds: float) -> None:
-        self.control, self.status, self.grace_seconds = control, status, grace_seconds
+    def __init__(self, control: int, status: int, grace_seconds: float, cgroup: str) -> None:
+        self.control, self.status, self.grace_seconds, self.cgroup = control, status, grace_seconds, cgroup
         self.child = 0
         self.has_exited = self.is_own_end = self.is_told = False
         self.is_subreaper = become_subreaper()
@@ -92,17 +92,17 @@ class Guard:
         return True
 
     def _spawn(self, argv: list[bytes], environ: dict[bytes, bytes], writable: list[bytes] | None) -> None:
-        """Start the program; one that is confined is a fork of ours first, and tells itself what it cannot."""
+        """Start the program; one in a cgroup or confined is a fork of ours first, and tells itself what it cannot."""
         paths = candidates(argv[0], environ.get(b"PATH", os.fsencode(os.defpath)))
-        if writable is None:
+        if writable is None and not self.cgroup:
             usual = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
             self.child = first_that_starts(
                 paths, lambda path: os.posix_spawn(path, argv, environ, setsid=True, setsigdef=usual)
             )
         else:
             become = lambda path: os.execve(path, argv, environ)  # noqa: E731, S606
-            confine = __import__("confine")
-            self.child = confine.start(writable, lambda: first_that_starts(paths, become), self.report)
+            start = __import__("forking").start
+            self.child = start(self.cgroup, writable, lambda: first_that_starts(paths, become), self.report)
         self.groups.add(self.child)
 
     def watch(self) -> None:
@@ -280,7 +280,7 @@ def main(arguments: list[str]) -> None:
     control, status, alive = (int(each) for each in arguments[:3])
     for fd in (control, status, alive):
         os.set_inheritable(fd, False)  # noqa: FBT003
-    guard = Guard(control, status, float(arguments[4]))
+    guard = Guard(control, status, float(arguments[4]), arguments[7])
     try:
         parts = guard.read_program(int(arguments[5]))
         if parts is not None and guard.start(parts):

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING
 
 from aiflow.adapters.files.atomic_files import STATE_DIR, state_dir, translated
 from aiflow.adapters.processes import table
-from aiflow.adapters.processes.cgroups import join_new
+from aiflow.adapters.processes.cgroups import cgroup_for
 from aiflow.adapters.processes.compiled import ready_to_run
 from aiflow.adapters.processes.guard_notes import SUFFIX, name_of, note_of, worktree_of
 from aiflow.adapters.processes.watch import GuardAtWork, Watch
@@ -44,11 +44,11 @@ class GuardedProcesses:
         self,
         guards_folder: str,
         grace_seconds: float = GRACE_SECONDS,
-        into_cgroup: Callable[[str, int], str | None] = join_new,
+        cgroup_for: Callable[[str], str | None] = cgroup_for,
     ) -> None:
         self._folder = Path(guards_folder).absolute()
         self._grace_seconds = grace_seconds
-        self._into_cgroup = into_cgroup
+        self._cgroup_for = cgroup_for
 
     def run(self, program: Program, output: Hear, should_stop: Callable[[], bool], errors: Hear | None = None) -> Ended:
         """Run a program to its end, what it says handed over as it comes; `should_stop` is asked every 0.2 s.
@@ -90,7 +90,8 @@ class GuardedProcesses:
             given.callback(os.close, alive)
             kept.callback(liveness.unlink, missing_ok=True)
             passed = (control, report, alive)
-            rest = (*passed, liveness, self._grace_seconds, length, FOLDER)
+            cgroup = self._cgroup_for(name_of(str(liveness)))
+            rest = (*passed, liveness, self._grace_seconds, length, FOLDER, cgroup or "")
             process = subprocess.Popen(
                 [sys.executable, "-I", "-S", ready_to_run(GUARD), *map(str, rest)],
                 env=_guard_environ(program.run_id),
@@ -102,8 +103,6 @@ class GuardedProcesses:
                 start_new_session=True,
             )
             kept.pop_all()
-            # It waits to be told what to run: whatever it starts is in there from the beginning.
-            cgroup = self._into_cgroup(name_of(str(liveness)), process.pid)
             started_at = table.started_at(process.pid)
             with contextlib.suppress(OSError):  # on a full disk the guard is still known by its mark
                 os.write(alive, note_of(process.pid, started_at, worktree_of(program), cgroup))

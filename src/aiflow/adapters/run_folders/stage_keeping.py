@@ -13,6 +13,8 @@ def kept(raw: Any, before: Any, after: Any) -> Any:
 
     Unknown fields stay, and so do values that were not understood, as long as nothing here has changed them.
     """
+    if raw == before:  # mostly: all of it was understood
+        return after
     if isinstance(raw, dict) and isinstance(before, dict) and isinstance(after, dict) and _is_same(before, after):
         known = {
             name: kept(raw[name], before[name], value) if name in raw and name in before else value

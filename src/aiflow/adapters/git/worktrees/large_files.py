@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import tempfile
 from typing import TYPE_CHECKING
 
@@ -47,25 +46,24 @@ def _larger(root: bytes, most_bytes: int, links: list[bytes]) -> Iterator[tuple[
     while folders:
         folder = folders.pop()
         try:
-            entries = list(os.scandir(os.path.join(root, folder)))
+            entries = list(os.scandir(root + b"/" + folder))
         except OSError:  # gone meanwhile, or closed to us: git says what is wrong with it
             continue
         for entry in entries:
-            path = os.path.join(folder, entry.name)
             if entry.name == b".git":
                 continue
             if entry.is_dir(follow_symlinks=False):
-                folders += [path] if path not in links else []
-            elif not entry.is_symlink() and (size := _size(entry)) > most_bytes:
-                yield path, size
+                path = folder + entry.name
+                folders += [path + b"/"] if path not in links else []
+            elif entry.is_file(follow_symlinks=False) and (size := _size(entry)) > most_bytes:
+                yield folder + entry.name, size
 
 
 def _size(entry: os.DirEntry[bytes]) -> int:
     try:
-        status = entry.stat(follow_symlinks=False)
+        return entry.stat(follow_symlinks=False).st_size
     except OSError:
         return 0
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def as_facts(large: Sizes) -> tuple[LargeFile, ...]:
