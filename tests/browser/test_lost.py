@@ -88,7 +88,7 @@ def test_it_says_when_it_tries_again_tries_when_asked_and_moves_nothing(page: Pa
     again = page.locator("#lost-again")
     while again.inner_text() != "Trying again in 5 s.":  # it waits longer every time
         page.clock.run_for(200)
-    page.clock.run_for(1000)
+    page.clock.run_for(1250)  # a second, and the quarter of one after which it counts again
     expect(again).to_have_text("Trying again in 4 s.")
     start_again(up)
     page.get_by_role("button", name="Try now").click()
