@@ -33,14 +33,14 @@ test-faults: .venv/.tests ## Run the long fault tests, then, alone, those that a
 	@$(PYTEST) -n 3 -m "faults and not timing"
 	@$(PYTEST) -n 0 -m "timing and not browser" $(TIMING)
 
-test-contract: .venv/.tests ## Ask the server everything that its OpenAPI document allows, and what it does not; and the server as users install it
+test-contract: .venv/.tests .venv/.github ## Ask the server everything that its OpenAPI document allows, and what it does not; the server as users install it; our calls to GitHub by its own description
 	@$(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 
 test-browser: .venv/.tests .venv/.browser ## Look at the page in a real browser, in both languages, light and dark, wide and narrow
 	@$(PYTEST) -n 2 -m "browser and not timing" tests/browser
 	@$(PYTEST) -n 0 -m "browser and timing" tests/browser/test_seconds.py tests/browser/test_growing_log.py
 
-test-soak: .venv/.tests .venv/.browser ## Run the fault tests in their long form: more rounds, a kill behind every write (an hour)
+test-soak: .venv/.tests .venv/.browser .venv/.github ## Run the fault tests in their long form: more rounds, a kill behind every write (an hour)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 -m "(faults or soak) and not timing" -o faulthandler_timeout=7200
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 0 -m "timing and not browser" $(TIMING)
@@ -71,7 +71,7 @@ lock: .venv/.uv ## Resolve the pinned versions anew
 	@$(COMPILE) pyproject.toml --group dev --upgrade -o requirements/dev.lock
 	@$(COMPILE) pyproject.toml --group build -c requirements/dev.lock -o requirements/runtime.lock
 	@echo uv | $(COMPILE) - --upgrade -o requirements/bootstrap.lock
-	@for folder in tests/npm tests/browser/npm src/aiflow/web/npm; do \
+	@for folder in tests/npm tests/browser/npm tests/github/npm src/aiflow/web/npm; do \
 	  $(NPM) install --prefix $$folder --package-lock-only --omit-lockfile-registry-resolved \
 	  && $(BIN)/python -c 'import json, sys; lock = json.load(open(sys.argv[1])); [each.pop("funding", None) for each in \
 	  lock["packages"].values()]; open(sys.argv[1], "w").write(json.dumps(lock, indent=2) + "\n")' $$folder/package-lock.json \
@@ -118,6 +118,12 @@ clean: ## Remove the venv and everything made by tools
 	@command -v java >/dev/null || { echo "The tests need Java 17 (Debian: apt install openjdk-17-jre-headless)"; exit 3; }
 	@mkdir -p .venv/npm && cp tests/npm/package.json tests/npm/package-lock.json .venv/npm/
 	@$(NPM) ci --prefix .venv/npm >/dev/null
+	@touch $@
+
+# GitHub's description of its API, what holds calls against it, and an emulator of another hand.
+.venv/.github: tests/github/npm/package.json tests/github/npm/package-lock.json | .venv/.npm
+	@mkdir -p .venv/github && cp tests/github/npm/package.json tests/github/npm/package-lock.json .venv/github/
+	@$(NPM) ci --ignore-scripts --prefix .venv/github >/dev/null
 	@touch $@
 
 # Chromium: the machine's own, else Debian's where root may install it, else one from npm.

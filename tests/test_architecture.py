@@ -102,7 +102,10 @@ def test_a_command_calls_no_port_itself(path: Path) -> None:
 
 LOCKS = [
     *ROOT.glob("requirements/*.lock"),
-    *(ROOT / name / "package-lock.json" for name in ("tests/npm", "tests/browser/npm", "src/aiflow/web/npm")),
+    *(
+        ROOT / name / "package-lock.json"
+        for name in ("tests/npm", "tests/browser/npm", "tests/github/npm", "src/aiflow/web/npm")
+    ),
 ]
 
 

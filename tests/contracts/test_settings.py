@@ -126,7 +126,7 @@ def test_every_setting_can_be_set_by_its_variable(tmp_path: Path) -> None:
     }
     for row in TABLE:
         text = next(filter(None, row.choices)) if row.choices else samples[row.kind]
-        text = "aws" if row.form == "store" else text
+        text = {"store": "aws", "repo": "owner/name", "safe_url": "https://github.example/api/v3"}.get(row.form, text)
         text = f"{row.minimum:g}" if text == "7" and row.minimum > 7 else text
         for variable in row.env_names:
             settings = load_settings(tmp_path, {variable: text})
@@ -201,6 +201,32 @@ def test_anything_else_is_no_store(tmp_path: Path, store: str) -> None:
 def test_a_password_in_the_address_of_a_store_is_not_shown(tmp_path: Path) -> None:
     told = mistakes(tmp_path, flags=("queue.store=http://me:hunter2@store.example:8000",))
     assert told.endswith("not '…@store.example:8000'")
+
+
+@pytest.mark.spec("SEC")
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://github.example", "http://127.0.0.1.example", "https://", "github.example", "https://a b/"),
+        *("https://me:hunter2@github.example/api/v3", "https://github.example/?a=1", "ftp://localhost"),
+    ],
+)
+def test_a_token_is_sent_to_https_or_this_machine_only(tmp_path: Path, url: str) -> None:
+    told = mistakes(tmp_path, flags=(f"github.api_url={url}",))
+    assert "github.api_url: has to be an address that begins with https://" in told
+    assert "hunter2" not in told
+    for good in ("https://github.example/api/v3", "http://127.0.0.1:4000", "http://[::1]:1/x", ""):
+        assert load_settings(tmp_path, {}, (f"github.api_url={good}",)).text("github.api_url") == good
+
+
+@pytest.mark.spec("ISS-1")
+@pytest.mark.parametrize(
+    "repo", ["name", "a/b/c", "a/..", "a/.", "/b", "a/", "a b/c", "../c", "a/b?c", "a%2f/b", "https://github.com/a/b"]
+)
+def test_a_repository_is_an_owner_and_a_name(tmp_path: Path, repo: str) -> None:
+    told = mistakes(tmp_path, flags=(f"github.repo={repo}",))
+    assert "github.repo: has to be owner/name" in told
+    assert load_settings(tmp_path, {}, ("github.repo=my-org/.github",)).text("github.repo") == "my-org/.github"
 
 
 @pytest.mark.spec("QUE-5")

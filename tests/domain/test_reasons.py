@@ -151,6 +151,8 @@ def test_the_reasons_for_which_a_request_is_not_chosen() -> None:
         "LATEST_RUN_NEEDS_INPUT",
         "REQUEST_INVALID",
         "DUPLICATE_ID",
+        "LABEL_NOT_PERMITTED",
+        "ISSUE_TEXT_CHANGED",
     }
 
 
@@ -205,7 +207,9 @@ def test_category_exit_code_and_http_status_of_every_row_agree() -> None:
         assert row.category is not Category.ENVIRONMENT or row.exit_code == ExitCode.ENVIRONMENT, code
         assert row.exit_code != ExitCode.CONFLICT or row.http_status in (409, 429), code
         assert row.exit_code != ExitCode.TESTS or "TEST" in code, code
-        is_about_a_run = row.stops_as is not None or row.category not in (Category.INPUT, Category.SELECTION)
+        # An issue that may not run is blocked by a rule before it has a run.
+        is_rule = row.category is Category.SELECTION and row.blocked_reason is BlockedReason.POLICY_DENIED
+        is_about_a_run = row.stops_as is not None or row.category not in (Category.INPUT, Category.SELECTION) or is_rule
         assert is_about_a_run or row.blocked_reason is None, code
 
 
@@ -376,6 +380,9 @@ def test_every_stop_that_blocks_an_issue_says_why_in_its_words() -> None:
         ("STEP_TOO_LARGE", "quality_rule_violation"),
         ("RETRY_LIMIT_EXCEEDED", "retry_condition_unmet"),
         ("ISSUE_RETRY_ONLY", "retry_condition_unmet"),
+        ("ISSUE_RETRY_LIMIT", "retry_condition_unmet"),
+        ("ISSUE_TEXT_CHANGED", "policy_denied"),
+        ("LABEL_NOT_PERMITTED", "policy_denied"),
         ("DOCTOR_FAILED", "environment_failure"),
         ("PROCESS_CRASHED", "environment_failure"),
         ("NEEDS_CLARIFICATION", "decision_needed"),

@@ -990,7 +990,7 @@ def test_without_a_command_the_help_is_shown(aiflow: Program) -> None:
 
 
 def test_a_command_of_a_later_version_is_told_as_such(aiflow: Program) -> None:
-    assert "'issues' comes with a later version" in aiflow("issues", "sync", code=2).stderr
+    assert "'mcp' comes with a later version" in aiflow("mcp", code=2).stderr
     assert "今後のバージョン" in aiflow("--lang", "ja", "mcp", code=2).stderr
 
 

@@ -31,7 +31,7 @@ COMMANDS = (
     *("demo", "init", "new", "edit", "status", "list", "show", "next", "why", "forecast", "set"),
     *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
     *("runs", "logs", "report", "diff", "shell", "activity"),
-    *("queue", "runner", "runners", "namespaces"),
+    *("queue", "runner", "runners", "namespaces", "issues"),
     *("up", "open", "sessions", "service"),
     *("doctor", "agents", "locks", "store", "clean", "settings", "completion"),
 )
@@ -39,7 +39,6 @@ COMMANDS = (
 # Commands of the specification that come with later versions: whoever types one is told so.
 LATER_COMMANDS = frozenset(
     [
-        "issues",
         "mcp",
     ]
 )

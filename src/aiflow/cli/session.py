@@ -79,7 +79,15 @@ class CliSession:
         from aiflow.wiring import project_at
 
         folder = self.find_requests_dir() if self.is_lenient else self.settings.requests_dir
-        return project_at(self.root, self.more_sources, folder, self._request_written)
+        return project_at(self.root, (*self.more_sources, *self._issues()), folder, self._request_written)
+
+    def _issues(self) -> tuple[RequestSource, ...]:
+        """Give the issues of the repository that the settings name, if they name one."""
+        if not self.settings.text("github.repo"):
+            return ()
+        from aiflow.wiring.issues import issue_sources
+
+        return issue_sources(self.root, self.settings)
 
     @cached_property
     def root(self) -> str:

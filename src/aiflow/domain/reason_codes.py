@@ -13,6 +13,8 @@ QUEUE_LOCKED             SELECTION    409 CONFLICT    WAIT        - -           
 LATEST_RUN_NEEDS_INPUT   SELECTION    409 CONFLICT    RESUME      - -                      no
 REQUEST_INVALID          SELECTION    422 BAD_INPUT   MEND        - -                      no
 DUPLICATE_ID             SELECTION    422 BAD_INPUT   MEND        - -                      no
+LABEL_NOT_PERMITTED      SELECTION    409 CONFLICT    MEND        - policy_denied          no
+ISSUE_TEXT_CHANGED       SELECTION    409 CONFLICT    MEND        - policy_denied          no
 
 INPUT_INVALID            INPUT        422 BAD_INPUT   MEND        - -                      no
 SETTINGS_INVALID         INPUT        422 BAD_INPUT   MEND        N environment_failure    no
@@ -48,6 +50,7 @@ CANCELLED                EXECUTION    409 CONFLICT    RESUME      N decision_nee
 SENT_BACK                EXECUTION    200 OK          NONE        F decision_needed        no
 REPLANNED                EXECUTION    200 OK          NONE        F -                      no
 AWAITING_ACCEPTANCE      EXECUTION    200 OK          ACCEPT      - -                      no
+AWAITING_CLOSE           EXECUTION    200 OK          MEND        - -                      no
 NOTHING_CHANGED          EXECUTION    200 OK          ACCEPT      - -                      no
 SETTINGS_CHANGED         EXECUTION    200 OK          ACCEPT      - -                      no
 CONFLICT_TO_REVIEW       EXECUTION    200 OK          ACCEPT      - -                      no
@@ -119,6 +122,22 @@ PROMPT_EMPTY             INPUT        422 BAD_INPUT   MEND        - -           
 PROMPT_LOST              QUEUE        409 ENVIRONMENT MEND        - environment_failure    no
 NAMESPACE_INVALID        INPUT        422 BAD_INPUT   MEND        - -                      no
 ISSUE_RETRY_ONLY         QUEUE        409 CONFLICT    ISSUE_RETRY - retry_condition_unmet  no
+ISSUE_RETRY_LIMIT        QUEUE        409 CONFLICT    MEND        - retry_condition_unmet  no
+ISSUE_DECISION_MISSING   QUEUE        409 CONFLICT    ISSUE_RETRY - retry_condition_unmet  no
+COMMAND_NOT_PERMITTED    QUEUE        409 CONFLICT    MEND        - policy_denied          no
+
+GITHUB_NOT_INSTALLED     ENVIRONMENT  503 ENVIRONMENT MEND        - environment_failure    no
+GITHUB_NOT_SIGNED_IN     ENVIRONMENT  503 ENVIRONMENT MEND        - environment_failure    no
+GITHUB_TOKEN_INVALID     ENVIRONMENT  403 ENVIRONMENT MEND        - environment_failure    no
+GITHUB_RIGHTS            ENVIRONMENT  403 ENVIRONMENT MEND        - environment_failure    no
+GITHUB_REFUSED           ENVIRONMENT  403 ENVIRONMENT MEND        - environment_failure    no
+GITHUB_NOT_FOUND         ENVIRONMENT  503 ENVIRONMENT MEND        - environment_failure    no
+GITHUB_MOVED             ENVIRONMENT  503 ENVIRONMENT MEND        - environment_failure    no
+GITHUB_GONE              INPUT        404 BAD_INPUT   NONE        - -                      no
+GITHUB_RATE_LIMITED      ENVIRONMENT  429 ENVIRONMENT WAIT        - resource_exceeded      yes
+GITHUB_UNREACHABLE       ENVIRONMENT  503 ENVIRONMENT WAIT        - environment_failure    yes
+GITHUB_LAGGING           ENVIRONMENT  503 ENVIRONMENT WAIT        - environment_failure    yes
+GITHUB_UNKNOWN           ENVIRONMENT  503 ENVIRONMENT WAIT        - environment_failure    yes
 
 AUTO_NOT_RUNNING         EXECUTION    409 CONFLICT    NONE        - -                      no
 AUTO_NOT_CUT             EXECUTION    409 CONFLICT    NONE        - -                      no

@@ -24,6 +24,8 @@ class MistakeKind(StrEnum):
     NOT_A_STORE = "not_a_store"
     NOT_A_NAMESPACE = "not_a_namespace"
     NOT_A_FOLDER = "not_a_folder"
+    NOT_A_REPO = "not_a_repo"
+    NOT_A_SAFE_URL = "not_a_safe_url"
     NOT_A_SECTION = "not_a_section"
     MISPLACED = "misplaced"
     NO_VALUE = "no_value"
@@ -83,9 +85,10 @@ def check_value(setting: Setting, raw: object) -> tuple[str, SettingValue] | Mis
 
 
 def _has_form(form: str, value: str) -> bool:
-    from aiflow.settings.forms import is_folder, is_namespace, is_store
+    from aiflow.settings import forms
 
-    return {"store": is_store, "namespace": is_namespace, "folder": is_folder}[form](value)
+    check: bool = getattr(forms, f"is_{form}")(value)
+    return check
 
 
 def _of_kind(kind: SettingKind, raw: object) -> SettingValue | None:

@@ -142,11 +142,20 @@ TABLE: tuple[Setting, ...] = (
     Setting("server.runner", "auto", ("auto", "always", "never")),
     Setting("server.session_days", 30, minimum=1, maximum=3650),
     Setting("server.url", ""),
-    Setting("github.repo", ""),
-    Setting("github.api_url", ""),
+    Setting("github.repo", "", form="repo"),
+    Setting("github.api_url", "", form="safe_url"),
     Setting("github.token_env", "GITHUB_TOKEN"),
     Setting("github.webhook_secret_env", "GITHUB_WEBHOOK_SECRET"),
+    Setting("github.app_id", ""),
+    Setting("github.app_key_path", ""),
     Setting("github.service_account", ""),
+    Setting("github.runners", ()),
+    Setting("github.start", "auto", ("auto", "queue", "off")),
+    Setting("github.poll_seconds", 30, minimum=5, maximum=86_400),
+    Setting("github.bots", ()),
+    Setting("github.pull_request", default=False),
+    Setting("github.accept_closes", default=False),
+    Setting("github.untrusted_comments", default=False),
 )
 
 BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in TABLE}

@@ -10,6 +10,7 @@ from aiflow.domain.backlog.metadata import commit_message
 from aiflow.errors import EnvironmentProblemError
 from aiflow.settings import FILE_NAME
 from aiflow.wiring import build_ports, commit_request, project_at, read_settings
+from aiflow.wiring.issues import issue_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -75,7 +76,8 @@ class LivePorts:
             if self._known is None or self._known.version != version:
                 settings = read_settings(self._root, self._flags)
                 written = _committing(self._root, settings, self._left)
-                project = project_at(self._root, self._more, settings.requests_dir, written, stays=True)
+                more = (*self._more, *issue_sources(self._root, settings))
+                project = project_at(self._root, more, settings.requests_dir, written, stays=True)
                 self._known = _Known(version, project, build_ports(project, settings, project.journal))
             return self._known
 

@@ -106,6 +106,15 @@ def send_back(engine: Engine, run: Run, comment: str) -> Run:
     return work.run
 
 
+def close_for_retry(engine: Engine, run: Run, comment: str) -> None:
+    """Close a run that waits because its source was asked for a new one; one that is closed stays as it is."""
+    lease = take_lock(engine, RequestId(run.request_id), run.run_id, beside_others=True)
+    with holding(engine, lease, run) as work:
+        is_over = work.run.is_active or work.run.accepted_as or work.run.replaced_by or _is_sent_back(work.run)
+        if not is_over:
+            _close(work, comment)
+
+
 class LineComment(NamedTuple):
     """What a person says about one line of a change."""
 

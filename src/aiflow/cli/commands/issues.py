@@ -1,0 +1,7 @@
+"""`aiflow issues`."""
+
+from __future__ import annotations
+
+from aiflow.cli.options import Subcommands
+
+command = Subcommands("issues", ("sync", "watch", "labels"))
