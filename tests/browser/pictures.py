@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from browser import chromium  # noqa: E402
 from browser.demo_bench import DemoBench, demo_up, serving  # noqa: E402
-from browser.look import LANGUAGES, LOOKS  # noqa: E402
+from browser.look import LANGUAGES, LOOKS, Look  # noqa: E402
 from browser.window import Watch, Windows  # noqa: E402
 from e2e.bench import git  # noqa: E402
 from e2e.up import Up  # noqa: E402
@@ -46,6 +46,8 @@ MORNING = {
 }
 FRESH = {"home-before": "/", "backlog-before": "/backlog", "request-before": "/requests/TODO-1"}
 EMPTY = {"home-first": "/", "backlog-empty": "/backlog", "queue-empty": "/queue", "activity-empty": "/activity"}
+HIDE_PATH = """(path) => { const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replace(path, '~/todo'); }"""
 OPEN = frozenset({"sign-in"})
 
 
@@ -62,6 +64,9 @@ def take_all(folder: Path) -> int:
             for scene in (_morning, _fresh, _empty, _runs):
                 with scene(Path(place, f"{scene.__name__}-{language}"), language) as (up, pages):
                     taken += _take(Windows(browser, Watch()), up, language, pages, folder)
+                    taken += (
+                        _take_for_readme(Windows(browser, Watch()), up, language, folder) if scene is _morning else 0
+                    )
         browser.close()
     return taken
 
@@ -134,6 +139,16 @@ def _take(windows: Windows, up: Up, language: str, pages: Mapping[str, str], fol
             taken += 1
         windows.close()
     return taken
+
+
+def _take_for_readme(windows: Windows, up: Up, language: str, folder: Path) -> int:
+    """Take the first screen of the morning, which the READMEs show; where the demo lay is nobody's business."""
+    page = windows.open(up, Look(language), viewport={"width": 1280, "height": 800})
+    page.goto("/")
+    page.evaluate(HIDE_PATH, str(up.bench.root))
+    page.screenshot(path=folder / f"morning.{language}.png", animations="disabled")
+    windows.close()
+    return 1
 
 
 def _settle(page: Page) -> None:
