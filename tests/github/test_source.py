@@ -242,3 +242,19 @@ def test_a_strangers_label_starts_nothing_and_is_told_once(scene: Scene, here: C
     here.sync()
     here.work.tend(number)
     assert len(shown(scene, number)[1]) == 1
+
+
+@pytest.mark.spec("ISS-3")
+def test_a_label_that_fails_is_tried_once_more_and_then_the_issue_is_blocked(scene: Scene, here: Checkout) -> None:
+    number = queued(scene)
+    here.sync()
+    scene.api.answers(r"POST .*/labels", 422)
+    assert here.source.claim(GH_1, "RUN-1") == Claimed(RequestStatus.READY)
+    assert shown(scene, number)[0] == ["agent:running"]
+    second = queued(scene)
+    here.sync()
+    scene.api.answers(r"POST .*/labels", 422, times=2)
+    assert here.source.claim(GH_2, "RUN-2") == Lost(RequestStatus.BLOCKED)
+    labels, comments = shown(scene, second)
+    assert (labels, comments[-1]) == (["agent:blocked"], "**aiflow stopped and needs you** · attempt 1 of 6")
+    assert here.source.load(GH_2).status is RequestStatus.BLOCKED

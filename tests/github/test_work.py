@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from github.answering import GitHub
 from github.hub import Hub
 from github.scene import PEOPLE, RUNNER
 from github.server import served
+from waiting import wait_until
 
 
 class Place:
@@ -63,3 +66,17 @@ def test_a_labelled_issue_is_run_like_any_request_and_says_so(place: Place) -> N
     assert labels == ["P0", "agent:running"]
     assert comments[0] == "**aiflow is working on this issue** · attempt 1 of 6"
     assert comments[-1] == "**aiflow finished** · attempt 1 of 6"
+
+
+@pytest.mark.spec("ISS-12")
+def test_a_watch_starts_what_is_labelled_and_ends_in_order(place: Place) -> None:
+    watching = place.bench.start("issues", "watch", "--json")
+    number = place.queued()
+    wait_until(lambda: len(place.shown(number)[1]) == 3)
+    assert place.shown(number)[1][-1] == "**aiflow finished** · attempt 1 of 6"
+    assert place.bench.run_ids("RQ-1") == []  # what is in files is auto-run's
+    watching.send_signal(signal.SIGINT)
+    out, _ = watching.communicate(timeout=60)
+    assert watching.returncode == 0
+    states = [json.loads(line).get("state") for line in out.splitlines()]
+    assert "DONE" in states

@@ -74,7 +74,7 @@ class IssueWork:
         """Claim an issue for a run."""
         with self._book.mirror.alone(number):
             look = lambda: self._there(number)  # noqa: E731
-            start = IssueStart(self._book, self._connect(), look, self._words.header, self._here.runner)
+            start = IssueStart(self._book, self._connect(), look, self._words, self._here.runner)
             return start.claim(number, run_id)
 
     def sync(self, *, is_full: bool = False) -> Synced:

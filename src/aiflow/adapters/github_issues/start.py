@@ -12,15 +12,19 @@ from aiflow.adapters.github_issues.writing import marked_comment, post_once, rel
 from aiflow.domain.claims import Claimed, Lost
 from aiflow.domain.issues.headers import StartVerdict, holder, judge_start, read_trails
 from aiflow.domain.issues.labels import agent_labels, label_changes
+from aiflow.domain.issues.marks import MarkKind
 from aiflow.domain.issues.requests import start_header
 from aiflow.domain.issues.standing import stand
-from aiflow.domain.lifecycle import IssueLabel
+from aiflow.domain.issues.view import Post
+from aiflow.domain.lifecycle import IssueLabel, RunOutcome
+from aiflow.domain.reasons import CATALOGUE
 from aiflow.domain.request import RequestStatus
 from aiflow.errors import AiflowError, EnvironmentProblemError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from aiflow.adapters.github_issues.at_work import IssueWords
     from aiflow.adapters.github_issues.book import IssueBook
     from aiflow.domain.issues.headers import RunHeader
     from aiflow.domain.issues.issue import Story
@@ -38,7 +42,7 @@ class IssueStart:
         book: IssueBook,
         host: IssueHost,
         look: Callable[[], Story],
-        words: Callable[[RunHeader], str],
+        words: IssueWords,
         runner: str,
     ) -> None:
         self._book, self._host = book, host
@@ -57,7 +61,7 @@ class IssueStart:
         if standing.status is not RequestStatus.READY or standing.kept is not None:
             return Lost(standing.status)
         header = start_header(view, run_id, self._runner)
-        post_once(self._host, number, self._words(header))
+        post_once(self._host, number, self._words.header(header))
         return self._judged(number, header)
 
     def _judged(self, number: int, header: RunHeader) -> Claimed | Lost:
@@ -72,7 +76,10 @@ class IssueStart:
                 break
         assert story is not None
         if verdict is StartVerdict.WON:
-            self._label(number, story)
+            try:
+                self._label(number, story)
+            except AiflowError as error:
+                return self._blocked(number, header, error)
             self._book.remember(number, attempts=max(header.attempt, self._book.memory(number).attempts))
             return Claimed(RequestStatus.READY)
         self._withdraw(story, header)
@@ -80,13 +87,28 @@ class IssueStart:
             raise EnvironmentProblemError(reason_code="GITHUB_LAGGING", request_id=f"GH-{number}", run_id=header.run_id)
         return Lost(RequestStatus.RUNNING, rival.run_id if rival else None)
 
+    def _blocked(self, number: int, header: RunHeader, error: AiflowError) -> Lost:
+        """Block an issue whose label could not be set twice (seed §8); if that fails, too, it is lost by the TTL."""
+        row = CATALOGUE[error.reason_code]
+        facts = {"run_id": header.run_id, "attempt": header.attempt, "of": header.of, "reason_code": error.reason_code}
+        facts |= {"blocked_reason": row.blocked_reason.value if row.blocked_reason else "environment_failure"}
+        facts |= {"ended": RunOutcome.NEEDS_INPUT.value, "label": IssueLabel.BLOCKED.value}
+        post_once(
+            self._host, number, self._words.comment(number, Post(MarkKind.BLOCKED, f"end:{header.run_id}", facts))
+        )
+        story = self._look()
+        for change in label_changes(agent_labels(story.issue.labels), IssueLabel.BLOCKED):
+            relabel(self._host, number, change)
+        self._look()
+        return Lost(RequestStatus.BLOCKED)
+
     def _withdraw(self, story: Story, header: RunHeader) -> None:
         """Mark our own header as withdrawn; where that fails it has lost all the same, as everybody's reading says."""
         comment = marked_comment(self._book, story, header.mark.key)
         if comment is None:
             return
         try:
-            self._host.edit_comment(comment.id, self._words(header._replace(withdrawn=True)))
+            self._host.edit_comment(comment.id, self._words.header(header._replace(withdrawn=True)))
         except AiflowError:
             return
 
