@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from browser.desk import answer_from_terminal, ask, item, morph, open_live
 from browser.window import NewPage, Watch
-from e2e.up import Up, let_go
+from e2e.up import Up, let_go, wait_for_state
 from waiting import wait_until
 
 
@@ -57,6 +57,19 @@ def test_a_receipt_keeps_its_place_until_the_pointer_has_left(page: Page, up: Up
     page.mouse.move(2, 2)
     expect(mine).to_have_count(0)
     expect(item(page, "RQ-2")).to_be_visible()
+
+
+def test_a_receipt_gives_way_after_a_while_although_the_pointer_rests_on_it(page: Page, up: Up) -> None:
+    page.clock.install()
+    open_live(page)
+    mine = item(page, "RQ-1")
+    mine.get_by_label("late", exact=True).check(force=True)
+    mine.locator(".btn--go").click()
+    expect(mine.locator(".receipt")).to_contain_text("late")
+    let_go(up.bench)
+    wait_for_state(up.bench, "DONE")
+    page.clock.fast_forward(31_000)
+    expect(mine.locator(".btn--go")).to_contain_text("Accept")
 
 
 def test_what_is_new_comes_behind_what_is_there(page: Page, up: Up) -> None:

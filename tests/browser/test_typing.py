@@ -52,6 +52,27 @@ def test_a_draft_survives_a_reload_and_goes_when_it_is_sent(page: Page, up: Up) 
     assert page.evaluate("() => sessionStorage.length") == 0
 
 
+def test_the_text_of_a_request_survives_a_reload_a_refusal_and_what_others_change(
+    page: Page, up: Up, watch: Watch
+) -> None:
+    watch.allow("422")
+    open_live(page, "/requests/RQ-1/edit")
+    text, save = page.locator("#edit textarea[name=text]"), page.locator("#edit .btn--go")
+    typed = text.input_value().replace("status: ", "status: un")
+    text.fill(typed)
+    up.bench.aiflow("set", "RQ-1", "priority=P0")
+    page.reload()
+    expect(text).to_have_value(typed)
+    save.click()
+    expect(page.locator(".notice")).to_be_visible()
+    expect(text).to_have_value(typed)
+    text.fill(typed.replace("status: un", "status: ") + "\nTyped here.\n")
+    save.click()
+    expect(page.locator(".md")).to_contain_text("Typed here.")
+    expect(page.locator("header .pri")).to_have_text("P0")
+    assert page.evaluate("() => sessionStorage.length") == 0
+
+
 def test_an_error_keeps_the_text_and_stays_above_the_form_while_the_page_changes(
     page: Page, up: Up, watch: Watch
 ) -> None:

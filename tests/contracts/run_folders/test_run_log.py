@@ -222,6 +222,8 @@ def test_the_marks_of_a_part_are_found_wherever_it_is(offsets: list[int], start:
 def test_what_is_no_mark_is_passed_over() -> None:
     file = io.BytesIO(b"0 t5\nx\n1 m31\x1b[2J\n2 m\n3 m;;\n\n4 mxx\n5 t7\n")
     assert read_marks(file, 0, 99) == (LogMark(0, 5), LogMark(2, look=""), LogMark(3, look=";;"), LogMark(5, 7))
+    huge = b"9" * 5000
+    assert read_marks(io.BytesIO(b"0 t" + huge + b"\n" + huge + b" t1\n"), 1, 99) == ()
 
 
 # --- secrets ---------------------------------------------------------------------------------------------------------

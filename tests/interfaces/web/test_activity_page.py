@@ -52,3 +52,8 @@ def test_the_journal_can_be_taken_along_as_json_lines(web: WebBench, bench: Benc
     assert only == ""
     outside = web.new_client(Authorization="Bearer wrong", Accept="application/x-ndjson")
     assert outside.get("/activity.jsonl", follow_redirects=False).status_code in (303, 401)
+
+
+def test_a_change_of_a_list_is_told_like_any_other(web: WebBench, bench: Bench) -> None:
+    bench.aiflow("set", "RQ-1", "labels=one,two")
+    assert "labels" in web.page("/activity")

@@ -78,7 +78,9 @@ def test_where_nothing_is_runnable_nothing_offers_to_start(web: WebBench, bench:
 @pytest.mark.spec("WEB-1", "AUT-3")
 def test_ceilings_of_this_night_are_kept_by_the_auto_run_that_starts(web: WebBench, bench: Bench) -> None:
     bench.add_request("RQ-2")
-    assert web.submit(START, {"max_runs": "x"})[0] == 422
+    bad = [("max_runs", each) for each in ("x", "inf", "nan", "1e400", "-1", "1.5", "1_0", "9" * 5000)]
+    for name, value in (*bad, ("max_cost_usd", "nan"), ("until", "25:00"), ("until", "1\0")):
+        assert web.submit(START, {name: value})[0] == 422, (name, value)
     assert web.submit(START, {"max_runs": "1", "until": "", "max_minutes": "", "max_cost_usd": ""})[0] == 200
     web.until_idle()
     assert "AUTO_RUNS_LIMIT" in web.page("/")

@@ -452,7 +452,8 @@ class TestDeeds:
 
     def test_comments_on_lines_are_sent_back_with_their_places(self, up: Served) -> None:
         write_run(root_of(up), "done")
-        fields = {"comment": "", "line_path": ["a.py", "b.py"], "line_number": ["3", "7"], "line_text": ["Why?", "No."]}
+        fields = {"line_path": ["a.py", "b.py", "c.py"], "line_number": ["3", "7", "9" * 5000], "comment": ""}
+        fields["line_text"] = ["Why?", "No.", "Where?"]
         answer = post(up, f"/requests/{REQUESTS['done']}/send-back", fields, is_script=True)
         assert answer.status == 200, answer.body
         text = (root_of(up) / "requests" / f"{REQUESTS['done']}.md").read_text()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 MOST_LOOKS = 200_000
+_OFFSET = re.compile(rb"\d{1,15}")
 _RECORD = re.compile(rb"(\d{1,15}) (?:t(\d{1,12})|m([0-9;:]{0,64}))\n")
 
 
@@ -77,7 +78,7 @@ def _first_from(file: BinaryIO, offset: int) -> int:
             file.readline()
         at, line = file.tell(), file.readline()
         number = line.partition(b" ")[0]
-        if at >= high or not number.isdigit() or int(number) >= offset:
+        if at >= high or not _OFFSET.fullmatch(number) or int(number) >= offset:
             high = middle
         else:
             low = file.tell()

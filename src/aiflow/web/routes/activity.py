@@ -150,8 +150,8 @@ def _mark(fields: Mapping[str, object]) -> str:
         "completed": "done",
         "stopped": "pause",
     }
-    if to in marks:
-        return marks[str(to)]
+    if isinstance(to, str) and to in marks:  # of a list of labels it is a list
+        return marks[to]
     if fields.get("kind") == ActivityKind.RECOVERY:
         return "blocked"
     return "run" if fields.get("kind") == ActivityKind.TRANSITION else "ready"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
@@ -20,6 +22,10 @@ from aiflow.usecases.server.orders import AutoWishes, Resumption, auto_order, re
 from aiflow.web.acting import Fields, Form, Receipt, act
 from aiflow.web.doing import accept_run, going, start_run
 from aiflow.web.drawing import REQUEST, RUN, request_path
+
+_WHOLE = re.compile(r"[0-9]{1,9}")
+_AMOUNT = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_TIME = re.compile(r"(?:[01]?[0-9]|2[0-3]):[0-5][0-9]")
 
 
 def routes(server: Server) -> APIRouter:
@@ -59,7 +65,7 @@ def _of_requests(router: APIRouter, server: Server) -> None:
 def _line_comments(form: Form) -> list[LineComment]:
     """Return the comments on lines of a diff: three fields each, in the same order."""
     places = zip(form.all("line_path"), form.all("line_number"), form.all("line_text"), strict=False)
-    return [LineComment(path, int(at), text) for path, at, text in places if at.isdecimal() and text.strip()]
+    return [LineComment(path, int(at), text) for path, at, text in places if _WHOLE.fullmatch(at) and text.strip()]
 
 
 def _of_runs(router: APIRouter, server: Server) -> None:
@@ -132,19 +138,20 @@ def _wish(form: Form) -> Resumption:
 def _ceilings(form: Form) -> AutoWishes:
     """Return how far an auto-run may go; a field that is empty sets nothing."""
 
-    def figure(name: str) -> float | None:
-        if not form.has(name):
-            return None
-        try:
-            return float(form(name))
-        except ValueError:
-            raise BadInputError(detail=words("web.not_a_number", value=form(name)[:40])) from None
+    def figure(name: str, form_of: re.Pattern[str] = _WHOLE) -> str | None:
+        typed = form(name).strip()
+        if typed and not form_of.fullmatch(typed):
+            raise BadInputError(detail=words("web.not_a_number", value=typed[:40]))
+        return typed or None
 
-    runs, minutes = figure("max_runs"), figure("max_minutes")
+    until = form("until").strip()
+    if until and not _TIME.fullmatch(until):
+        raise BadInputError(detail=words("auto.no_time", value=until[:40]))
+    runs, minutes, cost = figure("max_runs"), figure("max_minutes"), figure("max_cost_usd", _AMOUNT)
     return AutoWishes(
         watch=form.has("watch"),
-        until=form("until").strip() or None,
+        until=until or None,
         max_runs=int(runs) if runs is not None else None,
         max_minutes=int(minutes) if minutes is not None else None,
-        max_cost_usd=figure("max_cost_usd"),
+        max_cost_usd=float(cost) if cost is not None else None,
     )

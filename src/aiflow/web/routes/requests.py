@@ -108,7 +108,7 @@ def _changing(router: APIRouter, server: Server) -> None:
 def _edit(http: HttpRequest, call: CallContext, request_id: RequestId, form: Form) -> Response:
     """Replace the whole text; where somebody else changed the same meanwhile, show both."""
     try:
-        _rewrite(call, request_id, form("before_now") if form.has("over") else form("before"), form("text"))
+        _rewrite(call, request_id, form("before_now") if form.has("over") else form("begun_with"), form("text"))
     except ConflictError as error:
         return _both_texts(http, call, request_id, form("text"), error)
     except AiflowError as error:

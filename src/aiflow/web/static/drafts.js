@@ -7,8 +7,9 @@ const kept = {
 };
 const fields = (at) => [...at.querySelectorAll("[data-draft]")];
 
+// A field that says what the server wrote into it has not been typed in here yet.
 export function recall(at = document) {
-  for (const field of fields(at)) if (!field.value) field.value = kept.get(key(field)) ?? "";
+  for (const field of fields(at)) if (field.value === field.defaultValue) field.value = kept.get(key(field)) ?? field.value;
 }
 export function forget(at) {
   for (const field of fields(at)) kept.set(key(field), "");
@@ -19,7 +20,8 @@ export function startDrafts() {
   recall();
   document.addEventListener("input", (event) => {
     const field = event.target.closest?.("[data-draft]");
-    if (field) kept.set(key(field), field.value);
+    // All of its form: the text that editing began with belongs to what was typed.
+    if (field) for (const each of field.form ? fields(field.form) : [field]) kept.set(key(each), each.value);
   });
   document.body.addEventListener("htmx:after:swap", () => recall());
 }

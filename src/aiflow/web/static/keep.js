@@ -6,6 +6,8 @@ const app = document.getElementById("app");
 const LISTS = "[data-keep-order][id]";
 // A receipt can be read for this long, even if nobody points at it.
 const READ = 4000;
+// It waits no longer for a pointer or focus to leave: after a tap, a finger counts as there until the next one.
+const LONGEST = 30000;
 const same = (fragment, element) => fragment.querySelector(`#${CSS.escape(element.id)}`);
 
 // --- An item that is being sent, or was: the page changes around it, and no other button slides under the finger.
@@ -21,7 +23,7 @@ export function letGo(item) {
   item.removeAttribute("hx-morph-skip");
 }
 
-// A receipt in the place of an item; it goes when pointer and focus have left the list.
+// A receipt in the place of an item; it goes when pointer and focus have left the list, or after a while.
 export function settle(item, told, mayGo = () => true) {
   hold(item);
   const hadFocus = item.contains(document.activeElement);
@@ -34,7 +36,9 @@ export function settle(item, told, mayGo = () => true) {
   const since = Date.now();
   const looking = setInterval(() => {
     if (!item.isConnected) return clearInterval(looking);
-    if (Date.now() - since < READ || !mayGo() || list.matches(":hover") || list.querySelector(":focus-visible")) return;
+    const isWatched = list.matches(":hover") || list.querySelector(":focus-visible");
+    const shown = Date.now() - since;
+    if (shown < READ || !mayGo() || (isWatched && shown < LONGEST)) return;
     clearInterval(looking);
     letGo(item);
     item.dataset.over = "";

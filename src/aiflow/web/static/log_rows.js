@@ -84,8 +84,9 @@ export function drawHeading(heading, words, index) {
   row.append(make("b", "", strong ? strong() : heading.title));
   if (heading.attempt) row.append(make("span", "muted", fill(words.attempt, { n: heading.attempt })));
   if (heading.command) row.append(make("span", "mono muted", heading.command));
-  if (heading.time) {
-    const time = makeTime("d", new Date(heading.time));
+  const moment = new Date(heading.time);
+  if (!Number.isNaN(moment.getTime())) { // a program may print what looks like a heading
+    const time = makeTime("d", moment);
     time.title = heading.time;
     row.append(time);
   }
