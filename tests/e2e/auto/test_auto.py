@@ -119,7 +119,7 @@ def test_ceilings_come_from_options_and_settings_and_the_doctor_has_its_own_exit
     assert (shape["runs"], shape["reason_code"]) == (1, "AUTO_RUNS_LIMIT")
     bench.agent.does("implementer", "ask('Which one?')")
     assert bench.aiflow.json("auto", "--max-runs", "0")["reason_code"] == "AUTO_NEEDS_INPUT_LIMIT"
-    for wrong in (("--max-runs", "-1"), ("--max-minutes", "x"), ("--max-cost", "-0.1")):
+    for wrong in (("--max-runs", "-1"), ("--max-minutes", "x"), ("--max-cost", "-0.1"), ("--max-cost", "nan")):
         assert bench.aiflow.json("auto", *wrong, code=2)["error"]["reason_code"] == "INPUT_INVALID"
     assert not any("auto" in line for line in bench.aiflow("doctor").stdout.splitlines()), "they have an effect now"
     (bench.root / "app.txt").write_text("changed by hand\n")

@@ -146,7 +146,7 @@ def test_several_are_set_at_once_and_each_is_told(web: WebBench, bench: Bench) -
     status, told = web.submit("/backlog/set", {"request_id": ["RQ-1", "GONE"], "do": "archive"})
     assert status == 409
     assert "1 of 2 were refused" in told
-    assert "RQ-1: status: archived" in told
+    assert "RQ-1</a>: status: archived" in told
     assert "status: archived" in (bench.root / "requests/RQ-1.md").read_text()
     status, told = web.submit("/backlog/set", {"request_id": ["RQ-2", "GONE"], "do": "archive"}, has_script=False)
     assert status == 200
@@ -158,7 +158,7 @@ def test_several_are_accepted_at_once(web: WebBench, bench: Bench) -> None:
     bench.add_request("RQ-2")
     status, told = web.submit("/backlog/set", {"request_id": ["RQ-1", "RQ-2"], "do": "accept"})
     assert status == 409
-    assert "RQ-1 is accepted" in told or "RQ-1 is being accepted" in told
+    assert "RQ-1</a> is accepted" in told or "RQ-1</a> is being accepted" in told
     assert "RUN_NOT_FOUND" in told or "No such run" in told
     web.until_idle()
     assert "status: done" in (bench.root / "requests/RQ-1.md").read_text()

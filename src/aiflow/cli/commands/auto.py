@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -47,6 +48,8 @@ def command(session: CliSession, as_json: bool, watch: bool, last: bool, **given
         _continue(session, as_json=as_json)
     at, until = given.pop("at"), given.pop("until")
     ceilings = {name: value for name, value in given.items() if value is not None}
+    if not math.isfinite(ceilings.get("session_cost_usd", 0)):
+        raise BadInputError(detail=session.texts("web.not_a_number", value=ceilings["session_cost_usd"]))
     begins = next_moment(at, session.now()) if at else None
     ends = next_moment(until, begins or session.now()) if until else None
     limits = replace(limits_of(session.settings), **ceilings, until=ends)
