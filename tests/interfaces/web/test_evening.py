@@ -24,6 +24,11 @@ def test_the_evening_check_says_what_runs_what_cannot_and_what_limits_it(
 ) -> None:
     path = bench.add_request("RQ-2", depends_on="[RQ-1]")
     path.write_text(path.read_text().replace("# RQ-2", "# <b>Second</b>"))
+    accept = {"en": "by you: what depends on a finished", "ja": "手動です。"}[language]
+    said = words(web.page(START, language=language))
+    assert (accept in said, "Second" in said) == (True, False)  # nobody accepts RQ-1 tonight
+    settings = bench.root / "aiflow.toml"
+    settings.write_text('accept = "auto"\n' + settings.read_text())
     for number in (3, 4):
         bench.add_request(f"RQ-{number}", status="draft")
     for number in range(10, 20):

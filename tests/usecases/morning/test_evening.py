@@ -25,7 +25,7 @@ from memory_engine import MemoryCheckout, MemoryProcess, obliging
 
 pytestmark = pytest.mark.spec("WEB-1")
 SETTINGS: dict[Source, dict[str, SettingValue]] = {
-    Source.FILE: {"limits.session_cost_usd": 5.0},
+    Source.FILE: {"limits.session_cost_usd": 5.0, "accept": "auto"},
     Source.ENVIRONMENT: {"limits.run_minutes": 90},
 }
 
@@ -60,6 +60,13 @@ def test_what_will_run_in_which_order_and_what_cannot_and_why(checkout: MemoryCh
         ("DEPENDS_NOT_FOUND", None, ("LOOSE",)),
     ]
     assert (found.base_branch, found.is_on, found.continues, found.may_start) == ("main", False, False, True)
+
+
+def test_where_a_person_accepts_what_waits_for_anothers_work_does_not_run_tonight(checkout: MemoryCheckout) -> None:
+    checkout.settings = settle({})
+    found = check(checkout)
+    assert ([each.request_id for each in found.upcoming], found.total, found.base_branch) == (["LOW"], 1, None)
+    assert ("DEPENDS_NOT_DONE", None, ("TOP",)) in [tuple(each) for each in found.cannot]
 
 
 def test_every_ceiling_says_where_it_comes_from(checkout: MemoryCheckout) -> None:

@@ -29,16 +29,23 @@ class Forecast:
     never: tuple[Exclusion, ...]
 
 
-def forecast(backlog: Backlog) -> Forecast:
-    """Foresee the whole order: at each turn the first runnable request, as if all before it were done."""
+def forecast(backlog: Backlog, *, is_accepted: bool = True) -> Forecast:
+    """Foresee the whole order: at each turn the first runnable request, as if all before it were done.
+
+    Without `is_accepted` only what runs before a person accepts anything: what waits for another one's work does not.
+    """
     running = tuple(sorted((r for r in backlog.requests if _is_under_way(r, backlog)), key=queue_order))
-    order = _order(_as_if_done(backlog, {request.id for request in running}))
+    order = _order(_as_if_done(backlog, {request.id for request in running} if is_accepted else set()))
+    if not is_accepted:
+        order = tuple(request for request in order if backlog.done_ids.issuperset(request.depends_on))
     reached = {request.id for request in (*running, *order)}
-    after = _as_if_done(backlog, reached)
+    after = _as_if_done(backlog, reached if is_accepted else set())
     never = [
         Exclusion(request.id, request.where, barrier)
         for request in sorted(after.requests, key=queue_order)
-        if request.status not in _ENDED and (barrier := find_barrier(request, after)) is not None
+        if request.status not in _ENDED
+        and request.id not in reached
+        and (barrier := find_barrier(request, after)) is not None
     ]
     never += [excluded for excluded in select_next(after).excluded if excluded.invalid is not None]
     return Forecast(running, order, tuple(never))

@@ -53,7 +53,7 @@ class EveningCheck(NamedTuple):
     cannot: tuple[CannotRun, ...]
     ceilings: tuple[SetCeiling, ...]
     findings: tuple[Finding, ...]
-    base_branch: str
+    base_branch: str | None
     is_on: bool = False
     continues: bool = False
 

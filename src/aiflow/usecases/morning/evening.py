@@ -39,7 +39,8 @@ def check_evening(
     Changes nothing.
     """
     known = backlog or read_standing(engine, records)
-    foreseen = forecast(known)
+    is_accepted = engine.settings.text("accept") == "auto"
+    foreseen = forecast(known, is_accepted=is_accepted)
     coming = (*(known.by_id[name] for name in known.continued), *foreseen.order)
     facts, findings = check_quick(engine)
     session, is_on = records.load(), working_auto(engine) is not None
@@ -50,7 +51,7 @@ def check_evening(
         group_by_reason(foreseen.never),
         tuple(_ceilings(engine.settings, given or {})),
         tuple(findings),
-        facts.base_branch if facts is not None else engine.find_base(),
+        (facts.base_branch if facts is not None else engine.find_base()) if is_accepted else None,
         is_on,
         session is not None and session.was_cut and not is_on,
     )
