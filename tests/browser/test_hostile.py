@@ -85,7 +85,11 @@ def test_it_is_text_wherever_it_is_shown(page: Page, up: Up) -> None:
     assert HOSTILE in page.title()
     look("/requests/RQ-1/edit", "textarea[name=text]")
     look("/activity", "main", "RQ-1")
+    settings = up.bench.root / "aiflow.toml"
+    before = settings.read_text()
+    settings.write_text(f'accept = "auto"\n{before}')  # then it says where it merges into
     look("/auto/start", "main", BRANCH)
+    settings.write_text(before)
     look(f"{run}?view=log", ".log .v >> text=onerror")
     look(f"{run}?view=report", "#reason .ways", BRANCH)
     look(f"{run}?view=plan", "h1")
