@@ -33,7 +33,7 @@ test-faults: .venv/.tests ## Run the long fault tests, then, alone, those that a
 	@$(PYTEST) -n 3 -m "faults and not timing"
 	@$(PYTEST) -n 0 -m "timing and not browser" $(TIMING)
 
-test-contract: .venv/.tests .venv/.github ## Ask the server everything that its OpenAPI document allows, and what it does not; the server as users install it; our calls to GitHub by its own description
+test-contract: .venv/.tests .venv/.github ## Ask the server everything that its OpenAPI document allows, and what it does not; the server as users install it; our calls to GitHub by its own description; whole runs of issues
 	@$(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 
 test-browser: .venv/.tests .venv/.browser ## Look at the page in a real browser, in both languages, light and dark, wide and narrow
@@ -41,7 +41,7 @@ test-browser: .venv/.tests .venv/.browser ## Look at the page in a real browser,
 	@$(PYTEST) -n 0 -m "browser and timing" tests/browser/test_seconds.py tests/browser/test_growing_log.py
 
 test-soak: .venv/.tests .venv/.browser .venv/.github ## Run the fault tests in their long form: more rounds, a kill behind every write (an hour)
-	@AIFLOW_SOAK=1 $(PYTEST) -n 2 -m "(faults or soak) and not timing" -o faulthandler_timeout=7200
+	@AIFLOW_SOAK=1 $(PYTEST) -n 2 -m "(faults or longer or soak) and not timing" -o faulthandler_timeout=7200
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 0 -m "timing and not browser" $(TIMING)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 0 -m "browser and timing" tests/browser/test_growing_log.py
@@ -64,8 +64,9 @@ bench: .venv/.dev ## Measure the speed goals (PRF), as ratios within one run; BE
 docs: .venv/.dev ## Write the generated reference pages anew
 	@$(BIN)/python docs/generate.py
 
-pictures: .venv/.tests .venv/.browser ## Take pictures of every page in every look; TO=<folder>, else docs/pictures
-	@$(BIN)/python tests/browser/pictures.py $(or $(TO),docs/pictures)
+pictures: .venv/.tests .venv/.browser ## Take pictures of every page in every look; TO=<folder>, else docs/pictures; ONLY="home run-*-ja-*"
+	@$(BIN)/python tests/browser/pictures.py $(or $(TO),docs/pictures) $(ONLY)
+	@$(BIN)/python tests/github/picture.py $(or $(TO),docs/pictures)
 
 lock: .venv/.uv ## Resolve the pinned versions anew
 	@$(COMPILE) pyproject.toml --group dev --upgrade -o requirements/dev.lock

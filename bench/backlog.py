@@ -126,6 +126,8 @@ def _make_run(root: Path, request_id: str, number: int) -> None:
         "request_id": request_id,
         "run_id": run_id,
         "state": ("NEEDS_INPUT", "DONE", "FAILED")[number % 3],
+        "base_branch": "main",
+        "base_commit": "0" * 40,
         "current_step_index": 2,
         "current_step_id": "S03",
         "attempts": {"planning": 1, "steps": {"S01": {"implementer": 1, "qa": 1, "tests": 1}}},

@@ -18,6 +18,7 @@ import claims
 import locks
 import night
 import peer
+import prompts
 import runs
 import serving
 import shift
@@ -98,6 +99,7 @@ def measure(scratch: Path, rounds: int) -> list[Goal]:
         *measure_backlog(scratch, rounds),
         *measure_runs(scratch, rounds),
         *measure_night(scratch),
+        *measure_prompts(scratch),
         *measure_server(scratch),
         *measure_queue(scratch),
     ]
@@ -166,6 +168,27 @@ def measure_night(scratch: Path) -> list[Goal]:
     ]
 
 
+def measure_prompts(scratch: Path) -> list[Goal]:
+    """Measure what a one-line change sends to a model, beside the plain programs (1 ms: 1 request, or 1 KB)."""
+    goals = []
+    for kind, seen in prompts.measure(scratch).items():
+        plain, step, whole = seen.plain, seen.step, seen.run
+        goals += [
+            Goal(
+                f"AGT-1  one line, {kind}: requests of the step / plain", step.requests / 1e3, plain.requests / 1e3, 1.0
+            ),
+            Goal(f"AGT-1  one line, {kind}: KB of the step / plain", step.size / 1e6, plain.size / 1e6, 1.0),
+            Goal(
+                f"       one line, {kind}: requests of the run / plain",
+                whole.requests / 1e3,
+                plain.requests / 1e3,
+                None,
+            ),
+            Goal(f"       one line, {kind}: KB of the run / plain", whole.size / 1e6, plain.size / 1e6, None),
+        ]
+    return goals
+
+
 def measure_server(scratch: Path) -> list[Goal]:
     """Measure a server: its streams, its stop, its start and its calls."""
     seen = serving.measure(scratch)
@@ -178,8 +201,8 @@ def measure_server(scratch: Path) -> list[Goal]:
         ),
         Goal(f"PRF-8  a stop with {streams} streams open / 3 s", seen.stop, 3.0, 1.0),
         Goal(f"PRF-8  streams ({streams}) / those that were live", streams / 1e3, max(seen.live, 1) / 1e3, 1.0),
-        Goal("PRF-7  the backlog's page with 10,000 requests / with 100", seen.page_large, seen.page_small, 3.0),
-        Goal("PRF-7  the same page, warm / 100 ms", seen.page_large, 0.1, 1.0),
+        *(Goal(f"PRF-7  {name}: its page with 10,000 requests / 100", *both, 3.0) for name, both in seen.pages.items()),
+        Goal("PRF-7  the backlog's page, warm / 100 ms", seen.pages["backlog"][0], 0.1, 1.0),
         Goal("       100 rows of a list of 10,000 by the API / of 100", seen.list_large, seen.list_small, None),
         Goal("       a call for 100 rows / the same in process", seen.call, seen.in_process, None),
         Goal("       start of `up` / of an empty FastAPI application", seen.start, seen.empty_start, None),

@@ -1,4 +1,4 @@
-"""PRF-8: fifty open event streams while a log grows by 1,000 lines a second; and what a call and a start cost.
+"""PRF-7, PRF-8: pages of 10,000 requests; fifty open event streams while a log grows; what a call and a start cost.
 
 The server is a real `aiflow up`. `python bench/serving.py read URL COUNT` reads so many streams at once, in a process
 of its own, until they end, and prints how many events each of them had; `… empty` is a bare FastAPI application.
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -31,6 +32,13 @@ SECONDS = 10.0
 CALLS = 300
 AIFLOW = str(Path(sys.executable).with_name("aiflow"))
 REQUEST, RUN = "RQ-000001", "RUN-20260101-000000-00beef"
+# The same request and run are in every backlog.
+PAGES = {
+    "morning": "/",
+    "backlog": "/backlog",
+    "request": "/requests/RQ-000000",
+    "run": "/requests/RQ-000000/runs/RUN-20260101-000000-000000",
+}
 
 
 class Up:
@@ -90,8 +98,7 @@ class Serving(NamedTuple):
     idle_share: float
     list_small: float
     list_large: float
-    page_small: float
-    page_large: float
+    pages: dict[str, tuple[float, float]]
     call: float
     in_process: float
     start: float
@@ -103,7 +110,7 @@ def measure(scratch: Path) -> Serving:
     with quiet_place(scratch) as place:
         small, large = Path(place, "hundred"), Path(place, "ten-thousand")
         make_backlog(small, 100, 10)
-        make_backlog(large, 10_000, 500)
+        make_backlog(large, 10_000, 1_000)
         environ = {name: value for name, value in os.environ.items() if not name.startswith("AIFLOW")}
         environ |= {f"XDG_{name}_HOME": f"{place}/{name.lower()}" for name in ("DATA", "STATE", "CACHE")}
         for folder in (small, large):
@@ -114,8 +121,8 @@ def measure(scratch: Path) -> Serving:
         return Serving(**_streams(small, environ), **lists, start=start, empty_start=empty_start)
 
 
-def _lists(small: Path, large: Path, environ: dict[str, str]) -> dict[str, float]:
-    """Time the list and the page of both backlogs, warm and in turn, and the same list without a server."""
+def _lists(small: Path, large: Path, environ: dict[str, str]) -> dict[str, Any]:
+    """Time the list and the pages of both backlogs, warm and in turn, and the same list without a server."""
     from aiflow.usecases.backlog.list import RequestFilter, list_requests, open_unless
     from aiflow.usecases.shapes.backlog import request_list
     from aiflow.wiring import project_at
@@ -127,14 +134,12 @@ def _lists(small: Path, large: Path, environ: dict[str, str]) -> dict[str, float
         json.dumps(request_list(list_requests(project.sources, _no_locks, only, limit=100)), default=str)
         return time.perf_counter() - began
 
-    one, other = Up(small, environ), Up(large, environ)
+    servers = {"small": Up(small, environ), "large": Up(large, environ)}
+    asked = {"list": "/api/requests?limit=100", **PAGES}
     ways: dict[str, Callable[[], float]] = {
-        "list_small": lambda: one.call("/api/requests?limit=100"),
-        "list_large": lambda: other.call("/api/requests?limit=100"),
-        "page_small": lambda: one.call("/backlog"),
-        "page_large": lambda: other.call("/backlog"),
-        "in_process": in_process,
+        f"{name}_{size}": partial(up.call, path) for name, path in asked.items() for size, up in servers.items()
     }
+    ways["in_process"] = in_process
     time.sleep(1.5)  # what was made just now is read again for a second
     for way in ways.values():
         way()
@@ -142,9 +147,12 @@ def _lists(small: Path, large: Path, environ: dict[str, str]) -> dict[str, float
     for _ in range(30):
         for name, way in ways.items():
             taken[name].append(way())
-    one.stop()
-    other.stop()
-    return {**{name: median(each) for name, each in taken.items()}, "call": median(taken["list_small"])}
+    for up in servers.values():
+        up.stop()
+    found = {name: median(each) for name, each in taken.items()}
+    pages = {name: (found[f"{name}_large"], found[f"{name}_small"]) for name in PAGES}
+    rest = {name: found[name] for name in ("list_small", "list_large", "in_process")}
+    return {**rest, "pages": pages, "call": found["list_small"]}
 
 
 def _no_locks() -> Any:
@@ -170,7 +178,7 @@ def _starts(folder: Path, environ: dict[str, str]) -> tuple[float, float]:
     return min(ours), min(empty)
 
 
-def _streams(folder: Path, environ: dict[str, str]) -> dict[str, float]:
+def _streams(folder: Path, environ: dict[str, str]) -> dict[str, Any]:
     """Have a log grow while fifty read the event stream and somebody calls."""
     from aiflow.adapters.locks.taking import LockTaking
     from aiflow.domain.request import RequestId

@@ -9,6 +9,7 @@ from typing import Any
 
 from aiflow.api.app import document
 from aiflow.api.models.errors import ALWAYS, MACHINE, WITH_BODY, WRITING
+from aiflow.domain.issues.webhook import SIGNATURE_HEADER
 from page_parts import code, prose, table
 
 INTRO = """
@@ -37,6 +38,7 @@ ROOMS = {
     "locks": "Locks",
     "activity": "Activity",
     "sessions": "Sessions",
+    "github": "GitHub",
 }
 # What every call can be answered with is said once.
 EVERYWHERE = frozenset({*ALWAYS, *MACHINE, *WRITING, *WITH_BODY})
@@ -69,14 +71,16 @@ def _operation(title: str, operation: Mapping[str, Any], schemas: Mapping[str, A
         fields = schema["properties"].items()
         rows = [[code(name), _kind(each, schemas), prose(each.get("description", ""))] for name, each in fields]
         lines += [table(["field", "kind", ""], rows)]
-    lines += [table(["answer", ""], [*_answers(operation, schemas)]), _call(title, schema)]
+    lines += [table(["answer", ""], [*_answers(operation, schemas)]), _call(title, schema, operation)]
     return "\n".join(lines)
 
 
-def _call(title: str, schema: Mapping[str, Any] | None) -> str:
+def _call(title: str, schema: Mapping[str, Any] | None, operation: Mapping[str, Any]) -> str:
     """Write how the route is called from a shell."""
     method, _, path = title.partition(" ")
-    words = ["curl", '-H "Authorization: Bearer $TOKEN"', *([f"-X {method}"] if method != "GET" else [])]
+    is_signed = any(each["name"] == SIGNATURE_HEADER for each in operation.get("parameters", ()))
+    key = f"{SIGNATURE_HEADER}: sha256=$SIGNATURE" if is_signed else "Authorization: Bearer $TOKEN"
+    words = ["curl", f'-H "{key}"', *([f"-X {method}"] if method != "GET" else [])]
     if schema is not None:
         words.append(f"--json '{json.dumps(schema['examples'][0])}'")
     filled = re.sub(r"\{(\w+)\}", lambda found: IDS.get(found[1], found[1].upper()), path)

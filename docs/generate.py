@@ -151,10 +151,10 @@ An unknown key or a bad value stops with SETTINGS_INVALID, the file, the key and
 environment variable or a flag a list is written as in a shell (`./my-agent --fast`) or as in the file (`["a", "b"]`), a
 boolean as `true` or `false`; an empty variable sets nothing. The variable of `agent.kind` is
 `{ENV_PREFIX}AGENT_KIND`, and so on.
-
-These are read and checked but change nothing yet: `[server]`, `[github]` and `limits.issue_retries`.
-They wait for what they are about.
 """
+GUIDES = {
+    "github": "[GitHub issues in five minutes](../guides/github-issues.md) says what to set and which rights it needs."
+}
 
 
 def settings_page() -> str:
@@ -169,6 +169,8 @@ def settings_page() -> str:
         parts.append(f"## {f'[{name}]' if name else 'At the top of the file'}\n")
         if name == "agent.roles":
             parts.append(f"{ENGLISH('setting.agent.roles', roles=', '.join(ROLES))}.\n")
+        if name in GUIDES:
+            parts.append(f"{GUIDES[name]}\n")
         parts.append(table(headers, map(_setting, rows)))
     return page("Settings", SETTINGS_INTRO, *parts)
 

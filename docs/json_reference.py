@@ -66,7 +66,12 @@ RUN_CALLS: tuple[tuple[str, str], ...] = (
     ("show RUN-2", "A run, in the same shape as `run` prints it."),
     ("runs WORDS", "Newest first; without a request id those of all requests."),
     ("logs WORDS --step S01", "`step` is the number of the log: 0 is the planner's."),
-    ("report WORDS", "Markdown; `null` if there is none yet."),
+    (
+        "report WORDS",
+        "What the run did so far. `report` is its `report.md`, `null` if there is none yet. Of each step: `attempts` "
+        "are calls of the implementer; `changes` names its first 100 files, `more` counts the others; `tests` is how "
+        "each kind ended last; `reviews` has every verdict. In `roles`, `null` is what no role used: tests and set-up.",
+    ),
     (
         "diff GREET",
         "What a run, or with `--step` one step of it, changed. `is_unfinished`: no commit of the run has it yet; "
@@ -84,6 +89,11 @@ RUN_CALLS: tuple[tuple[str, str], ...] = (
         "status",
         "`running` is what living processes work on, `waiting` what needs a person, with the command; `auto` is the "
         "running auto-run, or how the last one ended; `spent` sums up the runs that began in the last `days`.",
+    ),
+    (
+        "status --cost",
+        "What runs cost: `total`, `roles` and `requests` of the last `days`, most expensive first; `nights` (from "
+        "18:00 to 18:00) and `months`, newest first. A run counts where it began.",
     ),
     (
         "clean GREET --now",
@@ -203,7 +213,9 @@ def _settle(text: str, folder: str, runs: list[str]) -> str:
     text = re.sub(r"shop-[0-9a-f]{8}", "shop-1b95df1c", text)
     text = re.sub(r'("(?:freed_)?bytes": )[1-9]\d*', r"\g<1>36864", text)
     text = re.sub(r'("(?:worked_)?seconds": )[\d.]+', r"\g<1>1.5", text)
-    text = re.sub(r"\b\d+:\d\d:\d\d of work", "0:00:00 of work", text)
+    text = re.sub(r"\b\d+:\d\d:\d\d(?= of work| \|)", "0:00:00", text)
+    text = re.sub(r'("evening": ")[\d-]+', r"\g<1>2026-11-03", text)
+    text = re.sub(r'("month": ")[\d-]+', r"\g<1>2026-11", text)
     return text.replace(f"{folder}/state", "~/.local/state").replace(folder, "~")
 
 

@@ -19,6 +19,7 @@ from aiflow.domain.issues.view import (
     IssueMemory,
     IssueRules,
     IssueView,
+    JudgeMerge,
     OwnRun,
     Post,
     React,
@@ -146,6 +147,8 @@ class Checkout:
                 self.github.delete(comment_id)
             case React(comment_id):
                 self.memory = self.memory._replace(reacted=self.memory.reacted | {comment_id})
+            case JudgeMerge():
+                self.memory = self.memory._replace(judged=deed.key)
             case RememberText(seen):
                 self.memory = self.memory._replace(seen_text=seen)
             case CancelRun() | CloseRun() | TakeUp():

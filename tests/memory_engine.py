@@ -10,6 +10,7 @@ from typing import Any
 
 from aiflow.adapters.markdown_requests.source import FileSource
 from aiflow.adapters.memory.agents import ScriptedAgents
+from aiflow.adapters.memory.baselines import MemoryBaselines
 from aiflow.adapters.memory.control import MemoryAutoRecords, MemoryControl, MemoryWishes
 from aiflow.adapters.memory.housekeeping import MemoryHousekeeping
 from aiflow.adapters.memory.journal import MemoryJournal
@@ -58,6 +59,7 @@ class MemoryCheckout:
     tickets: MemoryTickets = field(default_factory=MemoryTickets)
     runs: MemoryRunFiles = field(default_factory=MemoryRunFiles)
     locks: MemoryLockTable = field(default_factory=MemoryLockTable)
+    baselines: MemoryBaselines = field(default_factory=MemoryBaselines)
     wishes: MemoryWishes = field(default_factory=MemoryWishes)
     repository: MemoryRepository = field(default_factory=lambda: MemoryRepository.with_files({"README": b"hello\n"}))
     session: MemoryAutoRecords = field(default_factory=MemoryAutoRecords)
@@ -131,6 +133,7 @@ class MemoryProcess:
             "merging": wrap("merging", MemoryMerging(checkout.repository)),
             "notifier": wrap("notifier", checkout.notifier),
             "housekeeping": wrap("housekeeping", MemoryHousekeeping(checkout.repository, checkout.runs)),
+            "baselines": wrap("baselines", checkout.baselines),
             "agents": wrap("agents", ScriptedAgents(self.script)),
             "workshop": wrap("workshop", checkout.workshop),
             "journal": journal,
@@ -174,6 +177,14 @@ def plan(*step_ids: str) -> AgentReply:
     return AgentReply(f'{{"steps":[{steps}]}}'.encode())
 
 
+def look(call: AgentCall) -> None:
+    """Look at a step's change as a reviewer does, and in the last step at the whole one."""
+    call.changes()
+    if call.whole is not None:
+        assert call.is_at_the_end
+        call.whole()
+
+
 def obliging(checkout: MemoryCheckout) -> Callable[..., AgentReply]:
     """Give a script of agents that do at once what they are asked for: one step, one file for each request."""
 
@@ -181,6 +192,7 @@ def obliging(checkout: MemoryCheckout) -> Callable[..., AgentReply]:
         if call.role is Role.PLANNER:
             return plan("S01")
         if call.role is Role.QA:
+            look(call)
             return AgentReply(b'{"verdict":"pass","findings":[]}')
         checkout.repository.worktrees[call.cwd].files[f"{call.brief.id}.txt"] = call.run_id.encode()
         return AgentReply(b'{"status":"done"}')

@@ -13,7 +13,9 @@ from aiflow.domain.agents.plan import PlanStep
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.request import RequestId
 from aiflow.domain.runs.agent_events import quota_reached
+from aiflow.domain.runs.course import Course
 from aiflow.domain.runs.events import (
+    BASELINE,
     accepted,
     accepting,
     asked,
@@ -21,6 +23,7 @@ from aiflow.domain.runs.events import (
     cancelled,
     failure,
     not_accepted,
+    noted,
     replaced,
     sent_back,
     stopped,
@@ -64,6 +67,12 @@ def _lied() -> Run:
     return replace(run, title=HOSTILE, agent=HOSTILE, place=replace(run.place, branch=f"aiflow/{HOSTILE}"))
 
 
+def _base_red() -> Run:
+    """A run that stopped because its base fails its tests."""
+    run = noted(replace(planning(), course=Course(has_baseline=True)), BASELINE, at(2))
+    return stopped(run, why("BASE_TESTS_FAILED", "make test: exit code 1"), at(4))
+
+
 MADE: dict[str, Callable[[], Run]] = {
     "planning": lambda: called(planning(), Role.PLANNER),
     "running": lambda: replace(called(in_step(2), Role.IMPLEMENTER), usage=Usage(3, 80_000, 0, 4_210, 0.41, 900)),
@@ -92,6 +101,7 @@ MADE: dict[str, Callable[[], Run]] = {
     "sent_back": lambda: sent_back(done(), "Not like this.", at(50)),
     "replaced": lambda: replaced(_tests_failed(), NEWER, at(60)),
     "hostile": _lied,
+    "base_red": _base_red,
 }
 REQUESTS = {name: f"RQ-{number}" for number, name in enumerate(MADE, 1)}
 WORKED_ON = ("planning", "running", "waiting")

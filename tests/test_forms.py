@@ -104,3 +104,14 @@ def test_every_make_target_that_is_told_of_exists() -> None:
         told = {one or other for one, other in TOLD.findall((ROOT / name).read_text(encoding="utf-8"))}
         assert told, name
         assert told <= targets, name
+
+
+def test_every_long_form_is_run_by_make_test_soak() -> None:
+    """`make test-soak` selects by marks: what has a long form and none of them would never be run in it."""
+    selected = re.compile(r"pytest\.mark\.(faults|longer|contract|timing|soak)\b")
+    found = []
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        if path.name != "test_forms.py" and re.search(r"\brounds\(|simulation\.seeds import .*\bseeds\b", text):
+            found += [] if selected.search(text) else [str(path.relative_to(ROOT))]
+    assert found == []

@@ -17,11 +17,14 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from browser import axe as axe_core
 from browser import chromium
 from browser.demo_bench import demo_up, serving
-from browser.look import Look
-from browser.window import PATIENCE_MILLISECONDS, NewPage, Picture, Watch, Windows
+from browser.look import THEMES, Look
+from browser.window import PATIENCE_MILLISECONDS, Fine, NewPage, Picture, Watch, Windows
 from e2e.bench import Bench
 from e2e.up import Up
 
+# Colours change in a moment; what is measured before is neither the one nor the other.
+UNTIL_STILL = """async () => { const frame = () => new Promise((go) => requestAnimationFrame(go));
+  await frame(); await frame(); await Promise.all(document.getAnimations().map((each) => each.finished)); }"""
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
 
 
@@ -49,7 +52,7 @@ def chrome() -> Iterator[Browser]:
 
 @pytest.fixture
 def look() -> Look:
-    """Give how the page is looked at; `browser.look` has marks for others (`every_look`, `both_languages`)."""
+    """Give how the page is looked at; `browser.look` has marks for others (`each_size`, `both_languages`)."""
     return Look()
 
 
@@ -136,12 +139,27 @@ def axe() -> Callable[..., None]:
 def picture(look: Look) -> Picture:
     """Give `picture(page, name)`."""
 
-    def take(page: Page, name: str) -> Path | None:
+    def take(page: Page, name: str, theme: str = "") -> Path | None:
         folder = os.environ.get("AIFLOW_PICTURES")
         if not folder:
             return None
-        path = Path(folder, f"{name}-{look}.png")
+        path = Path(folder, f"{name}-{look._replace(theme=theme or look.theme)}.png")
         page.screenshot(path=path, full_page=True, animations="disabled")
         return path
 
     return take
+
+
+@pytest.fixture
+def fine(look: Look, axe: Callable[..., None], picture: Picture) -> Fine:
+    """Give `fine(page, name)`: in both themes nothing that axe finds, and a picture."""
+
+    def judge(page: Page, name: str = "") -> None:
+        for theme in sorted(THEMES, key=lambda each: each == look.theme):  # it is left as it was
+            page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+            page.evaluate(UNTIL_STILL)
+            axe(page)
+            if name:
+                picture(page, name, theme)
+
+    return judge

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,12 +15,17 @@ from e2e.up import Up, end_leftovers
 
 
 class DemoBench(Bench):
-    """`aiflow demo`: a small program with the requests TODO-1 to TODO-8 and the built-in agent, in one language."""
+    """`aiflow demo`: a small program with the requests TODO-1 to TODO-8 and the built-in agent, in one language.
 
-    def __init__(self, folder: Path, language: str, *, is_worked: bool = False) -> None:
+    `program` is a script that the program is started with, in place of the program itself.
+    """
+
+    program: tuple[str, ...] = ()
+
+    def __init__(self, folder: Path, language: str, *, is_worked: bool = False, name: str = "todo") -> None:
         """Make it; with `is_worked` auto-run has worked through it, and some of it waits for a person."""
         folder.mkdir(exist_ok=True)
-        self.root, self.state = folder / "todo", folder / "state"
+        self.root, self.state = folder / name, folder / "state"
         self.aiflow = Program(folder)
         own = {"XDG_STATE_HOME": str(self.state), "GIT_CONFIG_NOSYSTEM": "1", "AIFLOW_LANG": language}
         self.aiflow.environ |= own
@@ -26,6 +33,13 @@ class DemoBench(Bench):
         self.aiflow("demo", str(self.root), *(() if is_worked else ("--no-run",)), "--json")
         self.aiflow.cwd = self.root
         self.agent = Agent(folder / "agent", self.root)
+
+    def start(
+        self, *args: str, env: dict[str, str] | None = None, argv: list[str] | None = None
+    ) -> subprocess.Popen[str]:
+        """Start the program, or the script that stands in for it."""
+        script = [sys.executable, *self.program, *args] if self.program else None
+        return super().start(*args, env=env, argv=argv or script)
 
 
 @contextlib.contextmanager

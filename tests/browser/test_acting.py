@@ -102,6 +102,24 @@ def test_a_409_leads_to_the_run_that_is_in_the_way(page: Page, up: Up, watch: Wa
     expect(link).to_have_attribute("href", f"/requests/RQ-1/runs/{up.bench.run_ids('RQ-1')[-1]}")
 
 
+def test_a_refusal_is_as_wide_as_the_page_and_above_its_button(page: Page, up: Up, watch: Watch) -> None:
+    watch.allow("409")
+    up.bench.add_request("RQ-5")
+    answer_from_terminal(up.bench, "RQ-1")
+    wait_until(lambda: up.bench.stage("RQ-1")["state"] == "IMPLEMENTING")
+    page.goto("/requests/RQ-5")
+    start, edit = page.locator("[action$='/run'] button"), page.locator("#acts [href$='/edit']")
+    before = edit.bounding_box()
+    start.click()
+    notice = page.locator("#acts .notice")
+    expect(notice).to_be_visible()
+    told, head, button, beside = (each.bounding_box() for each in (notice, page.locator(".page-head"), start, edit))
+    assert told and head and button and beside and before
+    assert told["width"] == pytest.approx(head["width"], abs=1)
+    assert told["y"] + told["height"] <= button["y"]
+    assert beside["height"] == before["height"]
+
+
 def test_what_somebody_else_did_becomes_a_receipt_and_the_draft_stays(page: Page, new_page: NewPage, up: Up) -> None:
     other = new_page()
     open_live(page)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.look import THEMES, Look, every_look
-from browser.window import Picture, Watch
+from browser.look import THEMES, Look, each_size
+from browser.window import Fine, Watch
 from builders import write_request
 from e2e.up import Up
 
@@ -39,13 +39,12 @@ def set_key(up: Up, request_id: str, key: str, value: str) -> None:
     up.bench.aiflow("set", request_id, f"{key}={value}")
 
 
-@every_look
-def test_each_page_can_be_read_by_everybody(page: Page, look: Look, axe: Callable[..., None], picture: Picture) -> None:
+@each_size
+def test_each_page_can_be_read_by_everybody(page: Page, look: Look, fine: Fine) -> None:
     for name, path in PAGES.items():
         page.goto(path)
         expect(page.locator("h1")).to_be_visible()
-        axe(page)
-        picture(page, name)
+        fine(page, name)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= look.width
 
 
@@ -90,6 +89,36 @@ def test_several_are_set_at_once(page: Page, up: Up) -> None:
     page.locator("#several button[value=set]").click()
     expect(page.locator("#toasts")).to_contain_text("Done for 2 requests")
     expect(page.locator("#rows tr:not(.group)").first).to_have_attribute("id", "row-RQ-2")
+
+
+@pytest.mark.spec("REQ-6")
+def test_each_of_several_that_are_accepted_says_live_what_came_of_it(
+    page: Page, scripted: Up, axe: Callable[..., None]
+) -> None:
+    bench, held = scripted.bench, scripted.bench.root / "held.ignored"
+    bench.configure(f"[tests]\nunit = \"while [ -e '{held}' ]; do sleep 0.02; done\"")
+    bench.commit()
+    for name in ("RQ-1", "RQ-2"):
+        bench.agent.does("implementer", f"write('app.txt', '{name}\\n')\ndone()")
+        bench.run(name)
+    held.touch()
+    page.goto("/backlog")
+    for name in ("RQ-1", "RQ-2"):
+        page.locator(f"#row-{name} input").check()
+    page.locator("#several button[value=accept]").click()
+    list_of = page.locator("[data-accepting]")
+    expect(list_of.locator("li")).to_have_count(2)
+    expect(list_of.locator("li").first).to_have_attribute("data-turn", "run")
+    expect(list_of).to_contain_text("RQ-2 waits its turn")
+    axe(page)
+    held.unlink()
+    expect(list_of.locator("li").first).to_contain_text("is accepted")
+    expect(list_of.locator("li").last).to_contain_text("conflict")
+    expect(list_of).to_contain_text("2 of 2 decided")
+    expect(page.locator("#row-RQ-1")).to_have_count(0)  # the page changed around the list
+    expect(list_of).not_to_have_attribute("data-goes-on", "")
+    list_of.locator("li").last.get_by_role("link", name="Open the run").click()
+    page.wait_for_url("**/requests/RQ-2/runs/*")
 
 
 @pytest.mark.parametrize("look", [Look(theme=theme) for theme in THEMES], ids=str)

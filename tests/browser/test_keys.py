@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.desk import ask, item, open_live
+from browser.desk import IS_SAME, ask, item, open_live
 from e2e.up import Up
 from run_page_runs import REQUESTS, write_run
 
@@ -114,6 +114,21 @@ def test_the_palette_finds_pages_requests_and_actions(page: Page, up: Up) -> Non
         page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{up.url}/queue")
+
+
+def test_another_language_reaches_what_is_around_the_page_and_the_palette(page: Page, up: Up) -> None:
+    open_live(page)
+    page.context.add_cookies([{"name": "aiflow_lang", "value": "ja", "url": up.url}])  # as another tab does it
+    page.evaluate("() => document.body.dispatchEvent(new Event('aiflow:done'))")
+    expect(page.locator("html")).to_have_attribute("lang", "ja")
+    expect(page.locator("#lost b")).to_have_text("aiflow との接続が切れました。")
+    expect(page.locator("#lost-again")).to_have_attribute("data-now", "再接続しています…")
+    expect(page.locator("#live")).to_contain_text("接続中")
+    expect(page.locator(".skip")).to_have_text("本文へ移動")
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("combobox", name="ページ・Request・操作")).to_be_focused()
+    expect(page.get_by_role("option").first).to_contain_text("朝の確認")
+    assert page.evaluate(IS_SAME)
 
 
 def test_nothing_destructive_has_a_single_key(page: Page, up: Up) -> None:

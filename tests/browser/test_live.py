@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from browser.desk import COUNT, HIDE, IS_SAME, ask, item, open_live
-from e2e.up import Up, hold, let_go, wait_for_state
+from e2e.up import HELD, Up, hold, let_go, wait_for_state
 
 pytestmark = pytest.mark.spec("WEB-3")
 
@@ -31,15 +31,53 @@ def test_what_happens_in_a_terminal_shows(page: Page, up: Up) -> None:
     assert page.evaluate(IS_SAME), "it was not reloaded"
 
 
-def test_an_auto_run_shows_on_every_page_with_its_stop(page: Page, up: Up) -> None:
+@pytest.mark.spec("WEB-2")
+def test_an_auto_run_shows_on_every_page_with_its_stop_which_stops_it(page: Page, up: Up) -> None:
+    up.bench.add_request("RQ-2")
     hold(up.bench)
     open_live(page, "/activity")
     expect(page.locator("#qbar")).to_have_count(0)
     process = up.bench.start("auto", "--json")
     expect(page.locator("#qbar")).to_contain_text("RQ-1")
-    let_go(up.bench)
+    page.locator("#qbar").get_by_role("link", name="Stop…").click()
+    dialog = page.get_by_role("dialog", name="Stop the queue?")
+    expect(dialog.get_by_label("After this run")).to_be_checked()
+    dialog.get_by_role("button", name="Stop").click()
+    expect(page.locator("#qbar")).to_contain_text("Queue is stopping")
+    page.locator("#qbar").get_by_role("link", name="Stop now…").click()
+    dialog.get_by_label("Now").check()
+    dialog.get_by_role("button", name="Stop").click()
     process.communicate()
     expect(page.locator("#qbar")).to_have_count(0)
+    assert up.bench.stage("RQ-1")["state"] == "NEEDS_INPUT"
+    assert up.bench.run_ids("RQ-2") == []
+    assert page.evaluate(IS_SAME)
+
+
+@pytest.mark.spec("WEB-1")
+def test_a_run_is_cancelled_and_replaced_by_one_with_a_new_plan(page: Page, up: Up) -> None:
+    up.bench.agent.plans("S01", "S02")
+    up.bench.agent.does("implementer", HELD, step="S02")
+    run_id = up.run()
+    open_live(page, f"/requests/RQ-1/runs/{run_id}")
+    reason, dialog = page.locator("#reason"), page.get_by_role("dialog")
+    reason.get_by_role("link", name="Cancel").click()
+    dialog.get_by_role("button", name="Let it run").click()
+    expect(dialog).to_have_count(0)
+    reason.get_by_role("link", name="Cancel").click()
+    dialog.get_by_role("button", name="Cancel the run").click()
+    expect(reason).to_contain_text("CANCELLED")
+    wait_for_state(up.bench, "NEEDS_INPUT")
+    let_go(up.bench)
+    reason.get_by_role("link", name="Replan…").click()
+    expect(dialog).to_contain_text("This one is closed")
+    expect(dialog.locator(".is-wait")).to_have_text("1 finished step of this run will be done again.")
+    dialog.get_by_role("button", name="Close it and replan").click()
+    head = page.locator("#run-head")
+    expect(head).to_contain_text("replaced by")
+    newer = up.bench.run_ids()[-1]
+    assert newer != run_id
+    expect(head.get_by_role("link", name=newer)).to_have_attribute("href", f"/requests/RQ-1/runs/{newer}")
     assert page.evaluate(IS_SAME)
 
 

@@ -30,7 +30,7 @@ WORKS = (
     "    write('word.txt', 'overdue\\n' if wish else 'late\\n'); done()"
 )
 REASON = {"en": "The agent has a question", "ja": "エージェントから質問があります"}
-NOTHING = {"en": "Nothing is waiting for you.", "ja": "対応待ちはありません。"}
+NOTHING = {"en": "Nothing is waiting for you", "ja": "対応待ちはありません"}
 
 
 @pytest.fixture

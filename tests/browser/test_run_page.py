@@ -12,8 +12,9 @@ import pytest
 from playwright.sync_api import Dialog, Page, expect
 
 from aiflow.domain.runs.events import stopped
-from browser.look import PAIRS, Look, both_languages, both_widths, every_look
-from browser.window import NewPage, Picture
+from browser.desk import open_live
+from browser.look import PAIRS, Look, both_languages, both_widths, each_size
+from browser.window import Fine, NewPage, Watch
 from e2e.up import Up
 from real_engine import engine_at
 from run_builders import at, why
@@ -64,8 +65,8 @@ def live_run(up: Up) -> Iterator[str]:
         yield path_of("running")
 
 
-@every_look
-def test_it_can_be_read_by_everybody(page: Page, up: Up, axe: Callable[..., None], picture: Picture) -> None:
+@each_size
+def test_it_can_be_read_by_everybody(page: Page, up: Up, fine: Fine) -> None:
     for name in SHOWN:
         write_run(up.bench.root, name)
         for number in (1, 2):
@@ -76,14 +77,15 @@ def test_it_can_be_read_by_everybody(page: Page, up: Up, axe: Callable[..., None
             expect(page.locator("h1")).to_be_visible()
             if page.locator("[data-log]").count():
                 expect(page.locator(".log .v").first).to_be_attached()
-            axe(page)
+            fine(page, f"run-{name}")
             is_wide = page.evaluate("() => document.documentElement.scrollWidth > innerWidth")
             assert not is_wide, f"{name} scrolls sideways"
-            picture(page, f"run-{name}")
 
 
 @pytest.mark.parametrize("look", PAIRS[:2], ids=str)
-def test_every_other_state_can_be_read_by_everybody_too(page: Page, up: Up, axe: Callable[..., None]) -> None:
+def test_every_other_state_can_be_read_by_everybody_too(
+    page: Page, up: Up, look: Look, axe: Callable[..., None]
+) -> None:
     states = [name for name in MADE if name not in SHOWN]
     for name in states:
         write_run(up.bench.root, name)
@@ -92,6 +94,10 @@ def test_every_other_state_can_be_read_by_everybody_too(page: Page, up: Up, axe:
             page.goto(path_of(name))
             expect(page.locator("#reason h2")).to_be_visible()
             axe(page)
+            for width in (320, 390) if look.is_phone else ():
+                page.set_viewport_size({"width": width, "height": 844})
+                is_wide = page.evaluate("() => document.documentElement.scrollWidth > innerWidth")
+                assert not is_wide, f"{name} scrolls sideways at {width}"
 
 
 class TestLongLog:
@@ -213,10 +219,8 @@ def test_a_long_line_is_cut_and_can_be_seen_whole(page: Page, up: Up, stopped_ru
     expect(page.locator("#log-whole")).to_have_count(0)
 
 
-@every_look
-def test_lines_have_their_colours_and_their_times(
-    page: Page, look: Look, up: Up, axe: Callable[..., None], picture: Picture
-) -> None:
+@each_size
+def test_lines_have_their_colours_and_their_times(page: Page, look: Look, up: Up, fine: Fine) -> None:
     write_run(up.bench.root, "tests_failed")
     text = "\x1b[1;31mred\x1b[0m and \x1b[42mgreen\x1b[0m\nFAIL: \x1b[33mtest\x1b[0m_a (tests.T)\n"
     log_of(up, "tests_failed", 2, "unit tests: make", text)
@@ -232,10 +236,9 @@ def test_lines_have_their_colours_and_their_times(
     assert written is not None
     assert datetime.fromisoformat(began) <= datetime.fromisoformat(written)
     expect(when).to_be_visible(visible=not look.is_phone)
-    picture(page, "run-colours")
     page.locator("#log-search").fill("red and green")
     expect(page.locator("#log-hits")).to_have_text(re.compile("1"))
-    axe(page)
+    fine(page, "run-colours")
 
 
 @both_languages
@@ -264,7 +267,8 @@ class TestComments:
         root = up.bench.root
         write_run(root, "done")
         (root / "added.py").write_text("one\ntwo\nthree\n")
-        _commit(up, "added.py")
+        (root / "long.py").write_text("".join(f"line {n}\n" for n in range(1, 121)))
+        _commit(up, "added.py", "long.py")
         return f"{path_of('done')}?view=diff"
 
     def test_they_are_kept_in_the_tab_and_sent_with_their_places(self, page: Page, up: Up, address: str) -> None:
@@ -289,11 +293,46 @@ class TestComments:
         page.reload()
         expect(page.locator("tr.say")).to_have_count(0)
 
+    def test_every_line_has_a_button_for_keys_fingers_and_those_who_listen(
+        self, page: Page, new_page: NewPage, address: str, fine: Fine
+    ) -> None:
+        page.goto(address)
+        expect(page.locator("#say-how")).to_contain_text("Press the + of a line to comment on it.")
+        page.locator("[data-path='added.py']").focus()
+        page.keyboard.press("Tab")
+        first = page.get_by_role("button", name="Comment on line 1 of added.py")
+        expect(first).to_be_focused()
+        expect(first).to_have_css("opacity", "1")
+        expect(first).to_have_accessible_description("one")
+        fine(page, "diff-comments")
+        page.keyboard.press("ArrowDown")
+        expect(page.get_by_role("button", name="Comment on line 2 of added.py")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_label("Comment on line 2 of added.py").and_(page.locator("textarea"))).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("button", name="Comment on line 2 of added.py")).to_be_focused()
 
-def _commit(up: Up, path: str) -> None:
-    """Make a file the work of the finished run's last step."""
+        # Where nobody reads yet there are none, or a diff of 5,000 lines would be slow.
+        buttons = page.locator("[data-path='long.py'] .say-it")
+        assert buttons.count() < 100
+        page.locator("[data-path='long.py'] tr[data-line='115']").scroll_into_view_if_needed()
+        expect(page.get_by_role("button", name="Comment on line 115 of long.py")).to_be_attached()
+
+        phone = new_page(look=Look("ja", width=390))
+        phone.goto(address)
+        phone.locator("[data-path='added.py'] tr[data-line='3']").scroll_into_view_if_needed()
+        mine = phone.get_by_role("button", name="added.py の3行目へのコメント")
+        box = mine.bounding_box()
+        assert box and box["width"] >= 40 and box["height"] >= 24
+        fine(phone, "diff-comments-phone")
+        mine.tap()
+        expect(phone.locator("tr.say textarea")).to_be_focused()
+
+
+def _commit(up: Up, *paths: str) -> None:
+    """Make files the work of the finished run's last step."""
     root: Path = up.bench.root
-    up.bench.git("add", "--", path)
+    up.bench.git("add", "--", *paths)
     up.bench.git("commit", "-qm", "Work")
     commit = up.bench.git("rev-parse", "HEAD")
     stage = next((root / "runs" / REQUESTS["done"]).glob("*/stage.json"))
@@ -318,3 +357,29 @@ def test_on_a_phone_the_recommended_way_is_in_the_dock_and_not_twice(new_page: N
     expect(page.locator(".dock .btn--go")).to_be_visible()
     expect(page.locator("#reason .btn--go")).to_be_hidden()
     expect(page.locator("#reason .btn").nth(1)).to_be_visible()
+
+
+@pytest.mark.spec("WEB-3", "ERR-2")
+def test_a_run_that_is_gone_can_be_read_but_not_resumed(page: Page, up: Up, watch: Watch) -> None:
+    watch.allow("404")
+    run = write_run(up.bench.root, "question")
+    open_live(page, path_of("question"))
+    answer, send = page.locator("#ways textarea"), page.locator("#ways .btn--go")
+    answer.fill("overdue")
+    folder = up.bench.root / "runs" / run.request_id / run.run_id
+    folder.rename(up.bench.root / "aside")
+    up.bench.add_request("RQ-80")  # something happens, and the page looks
+    expect(page.locator("#gone")).to_contain_text("No such run")
+    expect(send).to_have_attribute("aria-disabled", "true")
+    expect(page.locator("#gone")).to_be_in_viewport()
+    posted: list[str] = []
+    page.on("request", lambda request: posted.append(request.url) if request.method == "POST" else None)
+    send.click(force=True)
+    expect(page.locator("#rail a[data-dialog]").first).not_to_have_attribute("aria-disabled", "true")
+    expect(answer).to_have_value("overdue")
+    assert posted == []
+    (up.bench.root / "aside").rename(folder)
+    up.bench.add_request("RQ-81")
+    expect(page.locator("#gone")).to_have_count(0)
+    expect(send).not_to_have_attribute("aria-disabled", "true")
+    expect(answer).to_have_value("overdue")

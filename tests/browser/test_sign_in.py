@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.look import Look, both_languages, every_look
-from browser.window import NewPage, Picture, Watch, new_code
+from browser.look import Look, both_languages, each_size
+from browser.window import Fine, NewPage, Watch, new_code
 from e2e.up import Up
 
 pytestmark = pytest.mark.spec("API-1")
@@ -21,21 +21,19 @@ def up(worked: Up) -> Up:
     return worked
 
 
-@every_look
-def test_a_code_signs_in(visitor: Page, up: Up, look: Look, axe: Callable[..., None], picture: Picture) -> None:
+@each_size
+def test_a_code_signs_in(visitor: Page, up: Up, look: Look, fine: Fine) -> None:
     visitor.goto("/")
     expect(visitor).to_have_url(f"{up.url}/sign-in")
     expect(visitor.locator("html")).to_have_attribute("lang", look.language)
-    axe(visitor)
-    picture(visitor, "sign-in")
+    fine(visitor, "sign-in")
     visitor.locator("input[name=code]").fill(new_code(up))
     visitor.locator("input[name=name]").fill("Ann")
     visitor.locator("button[type=submit]").click()
     expect(visitor).to_have_url(f"{up.url}/")
     expect(visitor.locator("html")).to_have_attribute("lang", look.language)
     expect(visitor.locator("main")).to_contain_text("TODO-")
-    axe(visitor)
-    picture(visitor, "home")
+    fine(visitor, "home")
 
 
 def test_the_link_brings_its_code_along_and_does_not_stay_in_the_address(visitor: Page, up: Up) -> None:

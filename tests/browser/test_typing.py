@@ -52,6 +52,34 @@ def test_a_draft_survives_a_reload_and_goes_when_it_is_sent(page: Page, up: Up) 
     assert page.evaluate("() => sessionStorage.length") == 0
 
 
+def test_what_was_chosen_for_a_request_survives_a_language_a_reload_and_what_others_change(
+    page: Page, up: Up, watch: Watch
+) -> None:
+    watch.allow("409")
+    open_live(page, "/requests/RQ-1")
+    priority, labels = page.locator("#meta [name=priority]"), page.locator("#meta [name=labels]")
+    priority.select_option("P3")
+    labels.fill("urgent, web")
+    page.locator("#rail button[name=lang]").click()
+    expect(page.locator("html")).to_have_attribute("lang", "ja")
+    expect(priority).to_have_value("P3")
+    expect(labels).to_have_value("urgent, web")
+    labels.fill("")  # as it was: nothing of it is kept
+    for change in ("priority=P0", "labels=theirs"):
+        up.bench.aiflow("set", "RQ-1", change)
+    page.reload()
+    expect(priority).to_have_value("P3")
+    expect(labels).to_have_value("theirs")
+    page.locator("#meta .btns button").first.click()
+    expect(page.get_by_role("alert")).to_contain_text("priority: P0")
+    page.get_by_role("alert").locator("a[data-forget]").click()
+    expect(priority).to_have_value("P0")
+    priority.select_option("P1")
+    page.locator("#meta .btns button").first.click()
+    expect(page.locator("header .pri")).to_have_text("P1")
+    assert page.evaluate("() => sessionStorage.length") == 0
+
+
 def test_the_text_of_a_request_survives_a_reload_a_refusal_and_what_others_change(
     page: Page, up: Up, watch: Watch
 ) -> None:

@@ -31,10 +31,17 @@ class NewPage(Protocol):
         """Open it; what is not said is as with `page`, and `more` goes to `new_context`."""
 
 
+class Fine(Protocol):
+    """Looks at a page in both themes."""
+
+    def __call__(self, page: Page, name: str = "") -> None:
+        """Fail for everything serious that axe finds in either; with a name, take a picture of each."""
+
+
 class Picture(Protocol):
     """Takes a picture."""
 
-    def __call__(self, page: Page, name: str) -> Path | None:
+    def __call__(self, page: Page, name: str, theme: str = "") -> Path | None:
         """Write the whole page to `$AIFLOW_PICTURES/<name>-<look>.png`, if that folder is given."""
 
 

@@ -15,7 +15,7 @@ from aiflow.adapters.memory.requests import MemoryRequests
 from aiflow.adapters.memory.tickets import MemoryTickets
 from aiflow.adapters.several_sources import FilesAmongOthers, SeveralSources
 from aiflow.domain.backlog.metadata import Change
-from aiflow.domain.claims import Claimed, Comment, Dropped, Lost, Settled
+from aiflow.domain.claims import Claimed, Comment, Dropped, Lost, NotStarted, Refusal, Settled
 from aiflow.domain.lifecycle import RunOutcome
 from aiflow.domain.reasons import CATALOGUE
 from aiflow.domain.request import ProblemKind, RequestId, RequestStatus
@@ -134,6 +134,16 @@ def test_a_claim_holds_or_says_which_status_keeps_it(make: Make, status: Request
         assert source.status(request_id) is status
 
 
+@pytest.mark.spec("ISS-3")
+def test_what_is_claimed_and_left_alone_may_begin(make: Make) -> None:
+    source, request_id, set_status, _ = make(S.READY)
+    source.claim(request_id, "RUN-1")
+    assert source.confirm(request_id, "RUN-1") is None
+    set_status(S.DRAFT)
+    refusal = source.confirm(request_id, "RUN-1")
+    assert refusal == (Refusal("CANCELLED") if request_id == TICKET else None)
+
+
 @pytest.mark.spec("REQ-3", "REQ-5")
 def test_an_end_is_shown_and_a_persons_status_stays(make: Make) -> None:
     source, request_id, set_status, _ = make(S.READY)
@@ -179,6 +189,16 @@ def test_asking_and_progress_change_no_status(make: Make) -> None:
     assert source.feedback(request_id, None) == ()
     assert source.feedback(request_id, NOW) == ()
     assert source.status(request_id) is S.READY
+
+
+@pytest.mark.spec("ISS-3", "ISS-5")
+def test_a_start_that_failed_blocks_where_its_source_says_so(make: Make) -> None:
+    source, request_id, *_ = make(S.READY)
+    assert source.not_started(request_id, NotStarted("WORKTREE_DIRTY")) is None
+    assert source.status(request_id) is S.READY
+    answer = source.not_started(request_id, NotStarted("IO_ERROR", is_blocking=True))
+    assert answer == (Settled(S.READY, S.BLOCKED) if request_id == TICKET else None)
+    assert source.status(request_id) is (answer.now if answer else S.READY)
 
 
 # --- tickets alone ---------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 SPEC = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
 
 STOPS_AS_NEEDS_INPUT = [
+    "BASE_TESTS_FAILED",
     "RUN_LIMIT_REACHED",
     "SETTINGS_INVALID",
     "NETWORK_FILE_SYSTEM",
@@ -126,7 +127,7 @@ def test_every_reason_code_that_the_program_names_is_in_the_catalogue() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
     words = set(re.findall(r'"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)"', sources)) - {event.value for event in RunEvent}
     is_variable = re.compile(
-        r"(AIFLOW|GITHUB|JAVA|LC|NO|XDG|LD|DYLD|SC)_|GIT_(?!\w+(MISSING|FOUND|OLD|FAILED)$)"
+        r"(AIFLOW|GCM|GITHUB|JAVA|LC|NO|XDG|LD|DYLD|SC)_|GIT_(?!\w+(MISSING|FOUND|OLD|FAILED)$)"
         r"|(ANTHROPIC|AWS|AZURE|BEDROCK|CLAUDE|CLOUD|CODEX|DISABLE|ENABLE|GEMINI|GOOGLE|OPENAI|OPENCODE|OPENROUTER|VERTEX)_"
         r"|(CARGO|PIP|UV)_|(NOTIFY_SOCKET|SSH_\w+|WAYLAND_DISPLAY)$"
         r"|\w+_API_KEY$"

@@ -151,7 +151,7 @@ while True:
     prompt = texts[0] if texts else ""
     found = {{name: prompt.find(name) for name in ("planner", "implementer", "qa")}}
     role = min((name for name in found if found[name] >= 0), key=found.get, default="")
-    if method == "session/prompt" and prompt.startswith("You go on"):
+    if method == "session/prompt" and prompt.startswith("You are still"):
         role = read(session)
     elif role:
         write(HERE / session, role)

@@ -14,7 +14,7 @@ import forked
 import fresh_git
 from builders import write_request
 from conftest import Program
-from e2e.scripted_agents import Agent
+from e2e.scripted_agents import Agent, untested_base
 from waiting import wait_until
 
 
@@ -70,7 +70,9 @@ class Bench:
     def configure(self, text: str = "", agent: str = "", argv: list[str] | None = None) -> None:
         """Write `aiflow.toml`: the scripted agent, and these lines."""
         command = json.dumps(argv if argv is not None else [str(self.agent.path)])
-        (self.root / "aiflow.toml").write_text(f'[agent]\nkind = "command"\nargv = {command}\n{agent}\n{text}\n')
+        (self.root / "aiflow.toml").write_text(
+            f'[agent]\nkind = "command"\nargv = {command}\n{agent}\n{untested_base(text)}\n'
+        )
 
     def add_request(self, request_id: str, **keys: str) -> Path:
         """Write a request that is ready."""

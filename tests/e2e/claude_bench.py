@@ -11,6 +11,7 @@ from typing import Any
 from e2e.bench import Bench
 from e2e.model_server import ModelServer
 from e2e.real_agents import RealHome, claude
+from e2e.scripted_agents import untested_base
 from waiting import wait_until
 
 
@@ -27,7 +28,7 @@ class ClaudeBench:
 
     def configure(self, text: str = "", agent: str = "") -> None:
         """Write `aiflow.toml` and commit it."""
-        (self.bench.root / "aiflow.toml").write_text(f'[agent]\nkind = "claude-code"\n{agent}\n{text}\n')
+        (self.bench.root / "aiflow.toml").write_text(f'[agent]\nkind = "claude-code"\n{agent}\n{untested_base(text)}\n')
         if self.bench.git("status", "--porcelain"):
             self.bench.commit()
 

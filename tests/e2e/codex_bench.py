@@ -13,6 +13,7 @@ from typing import Any
 from e2e.bench import Bench
 from e2e.model_server import ModelServer
 from e2e.real_agents import RealHome, codex
+from e2e.scripted_agents import untested_base
 from waiting import wait_until
 
 THREAD = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -32,7 +33,7 @@ class CodexBench:
 
     def configure(self, text: str = "", agent: str = "") -> None:
         """Write `aiflow.toml` and commit it."""
-        (self.bench.root / "aiflow.toml").write_text(f'[agent]\nkind = "codex"\n{agent}\n{text}\n')
+        (self.bench.root / "aiflow.toml").write_text(f'[agent]\nkind = "codex"\n{agent}\n{untested_base(text)}\n')
         if self.bench.git("status", "--porcelain"):
             self.bench.commit()
 

@@ -110,6 +110,11 @@ def plan_of(*step_ids: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def untested_base(text: str) -> str:
+    """Add to settings that name tests that these do not run on the base, unless that is said (RUN-17)."""
+    return text if "baseline" in text else text.replace("[tests]\n", "[tests]\nbaseline = false\n", 1)
+
+
 class Agent:
     """One agent program; without further rules it plans its steps, writes a file in each, and passes everything."""
 

@@ -28,6 +28,7 @@ class Kills(NamedTuple):
     afterwards: Callable[[Scene], None]
     steps: int = 1
     has_setup: bool = False
+    has_baseline: bool = False
     is_on_base: bool = False
     known_until: str = ""
     known_from: str | None = None
@@ -103,7 +104,8 @@ def kill_everywhere(folder: Path, kills: Kills, whole: Callable[[Scene, Done], N
 
     `whole` checks the same command left alone.
     """
-    scene = Scene(folder, steps=kills.steps, has_setup=kills.has_setup, is_on_base=kills.is_on_base)
+    wants = {name: getattr(kills, name) for name in ("steps", "has_setup", "has_baseline", "is_on_base")}
+    scene = Scene(folder, **wants)
     failures: list[str] = []
     try:
         kills.prepare(scene)

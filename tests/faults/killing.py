@@ -280,6 +280,7 @@ kind = "command"
 argv = ["{python}", "-I", "-S", "{world}/agent.pyc"]
 [tests]
 unit = "{python} -I -S {world}/agent.pyc check"
+baseline = {baseline}
 [worktree]
 setup = "{setup}"
 copy = ["copied.env"]
@@ -333,7 +334,14 @@ class Scene:
     """A project to run aiflow in."""
 
     def __init__(
-        self, folder: Path, *, steps: int = 2, has_setup: bool = False, requests: int = 1, is_on_base: bool = False
+        self,
+        folder: Path,
+        *,
+        steps: int = 2,
+        has_setup: bool = False,
+        has_baseline: bool = False,
+        requests: int = 1,
+        is_on_base: bool = False,
     ) -> None:
         self.folder = folder
         self.steps = steps
@@ -354,19 +362,20 @@ class Scene:
         }
         _write_agent(self.world / "agent.pyc")
         self.order(steps=steps)
-        self._make_repository(has_setup=has_setup)
+        self._make_repository(has_setup=has_setup, has_baseline=has_baseline)
         for number in range(1, requests + 1):
             path = self.root / f"requests/RQ-{number}.md"
             path.write_text(f"---\ntitle: Request {number}\nstatus: ready\npriority: P2\n---\n\nDo it.\n")
 
-    def _make_repository(self, *, has_setup: bool) -> None:
+    def _make_repository(self, *, has_setup: bool, has_baseline: bool) -> None:
         """Make a repository with a person at work in it: staged, changed, untracked and stashed files.
 
         They are on a branch of their own, or on the base branch itself.
         """
         root = self.root
         setup = f"{sys.executable} -I -S {self.world}/agent.pyc setup" if has_setup else ""
-        settings = SETTINGS.format(python=sys.executable, world=self.world, setup=setup)
+        facts = {"python": sys.executable, "world": self.world, "setup": setup}
+        settings = SETTINGS.format(**facts, baseline=str(has_baseline).lower())
         git(root, "init", "-q", "-b", "main", "--template=")
         with (root / ".git/config").open("a") as config:
             config.write(

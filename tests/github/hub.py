@@ -5,10 +5,19 @@ State only: no HTTP, no threads of its own, and the time it is given. `answering
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
+# As GitHub's documentation has it; where it leaves something open, the reading that closes more.
+CLOSING = re.compile(
+    r"\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?[\s*_`>(\[]*"
+    r"(?:(?:octo/demo)?#|GH-|https://github\.com/octo/demo/issues/)(\d+)",
+    re.IGNORECASE,
+)
 WRITERS = ("admin", "maintain", "write")
 LABELLERS = (*WRITERS, "triage")
 
@@ -42,8 +51,9 @@ class CommentRow:
     created_at: datetime
     updated_at: datetime
     reactions: list[tuple[str, str]] = field(default_factory=list)
-    # The calls that have not listed it yet: a list may lag behind.
+    # The calls that have not listed it yet: a list may lag behind, for everybody or for all but its author.
     unseen: int = 0
+    unseen_by_others: int = 0
 
 
 @dataclass
@@ -54,6 +64,8 @@ class EventRow:
     at: datetime
     label: LabelRow | None = None
     renamed: tuple[str, str] = ("", "")
+    # The calls that have not listed it yet.
+    unseen: int = 0
 
 
 @dataclass
@@ -91,6 +103,7 @@ class PullRow:
     created_at: datetime
     is_open: bool = True
     merged_at: datetime | None = None
+    merge_commit: str | None = None
 
 
 @dataclass
@@ -119,8 +132,15 @@ class Hub:
     elsewhere: dict[tuple[str, int], tuple[bool, str | None]] = field(default_factory=dict)
     pulls: list[PullRow] = field(default_factory=list)
     branches: set[str] = field(default_factory=lambda: {"main"})
+    # Branches that have nothing that their base has not, and a repository whose branches count besides.
+    empty: set[str] = field(default_factory=set)
+    origin: Path | None = None
     hooks: list[HookRow] = field(default_factory=list)
     lag_calls: int = 0
+    # So many lists of pull requests have none yet.
+    lag_pulls: int = 0
+    lag_for_others: int = 0
+    event_lag_calls: int = 0
     lag_seconds: float = 0.0
     _last_id: int = 1000
     _last_number: int = 0
@@ -171,9 +191,32 @@ class Hub:
         self.rows[number].is_pull = True
         return number
 
+    def merge_pull(self, number: int, by: str, commit: str = "f" * 40) -> None:
+        """Merge a pull request: GitHub closes every issue that its text says it closes, be it by mistake."""
+        pull = next(pull for pull in self.pulls if pull.number == number)
+        pull.is_open, pull.merged_at, pull.merge_commit = False, self.now(), commit
+        self.close(number, by)
+        for named in CLOSING.findall(f"{pull.title}\n{pull.body}"):
+            if int(named) in self.rows:
+                self.close(int(named), by)
+
+    def close_pull(self, number: int, by: str) -> None:
+        """Close a pull request without merging it."""
+        next(pull for pull in self.pulls if pull.number == number).is_open = False
+        self.close(number, by, "not_planned")
+
+    def open_pulls(self) -> list[PullRow]:
+        return [pull for pull in self.pulls if pull.is_open]
+
+    def has_branch(self, name: str) -> bool:
+        """Tell whether a branch was pushed."""
+        shown = ["git", "-C", str(self.origin), "show-ref", "--verify", "-q", f"refs/heads/{name}"]
+        return name in self.branches or (self.origin is not None and subprocess.run(shown, check=False).returncode == 0)
+
     def comment(self, number: int, body: str, by: str) -> CommentRow:
         row, now = self.rows[number], self.now()
-        comment = CommentRow(self.new_id(), number, self.user(by), body, now, now, unseen=self.lag_calls)
+        lags = {"unseen": self.lag_calls, "unseen_by_others": self.lag_for_others}
+        comment = CommentRow(self.new_id(), number, self.user(by), body, now, now, **lags)  # type: ignore[arg-type]
         row.comments.append(comment)
         self.touch(row)
         return comment
@@ -181,8 +224,9 @@ class Hub:
     def edit_comment(self, comment_id: int, body: str) -> CommentRow:
         comment = self.find_comment(comment_id)
         assert comment is not None
-        comment.body, comment.updated_at = body, self.now()
-        self.touch(self.rows[comment.number])
+        if body != comment.body:  # an edit that changes nothing may count as none
+            comment.body, comment.updated_at = body, self.now()
+            self.touch(self.rows[comment.number])
         return comment
 
     def delete_comment(self, comment_id: int) -> None:
@@ -255,22 +299,31 @@ class Hub:
         every = (comment for row in self.shown() for comment in row.comments)
         return next((comment for comment in every if comment.id == comment_id), None)
 
-    def listed_comments(self, row: IssueRow) -> list[CommentRow]:
+    def listed_comments(self, row: IssueRow, reader: User | None = None) -> list[CommentRow]:
         """The comments as the list has them now; each call lets a lagging one come nearer."""
         now, listed = self.clock(), []
         for comment in row.comments:
             is_late = (now - comment.created_at).total_seconds() < self.lag_seconds
             if comment.unseen > 0:
                 comment.unseen -= 1
+            elif comment.unseen_by_others > 0 and comment.author is not reader:
+                comment.unseen_by_others -= 1
             elif not is_late:
                 listed.append(comment)
+        return listed
+
+    def listed_events(self, row: IssueRow) -> list[EventRow]:
+        """The history as the list has it now: a label is there before the event that tells who set it."""
+        listed = [event for event in row.events if event.unseen <= 0]
+        for event in row.events:
+            event.unseen -= 1
         return listed
 
     def touch(self, row: IssueRow) -> None:
         row.updated_at = self.now()
 
     def _event(self, row: IssueRow, kind: str, by: str, label: LabelRow | None = None) -> EventRow:
-        event = EventRow(self.new_id(), kind, self.user(by), self.now(), label)
+        event = EventRow(self.new_id(), kind, self.user(by), self.now(), label, unseen=self.event_lag_calls)
         row.events.append(event)
         self.touch(row)
         return event

@@ -46,7 +46,7 @@ def edit_issue(call: Call, repo: str, number: str) -> Found:
 
 def list_comments(call: Call, repo: str, number: str) -> Found:
     row = call.issue(repo, number)
-    listed = [comment for comment in call.hub.listed_comments(row) if _since(call, comment.updated_at)]
+    listed = [comment for comment in call.hub.listed_comments(row, call.by) if _since(call, comment.updated_at)]
     return call.page([shapes.comment(comment, call.hub.repo) for comment in listed])
 
 
@@ -114,7 +114,8 @@ def react(call: Call, repo: str, comment_id: str) -> Found:
 
 
 def list_events(call: Call, repo: str, number: str) -> Found:
-    return call.page([shapes.event(event, call.hub.repo) for event in call.issue(repo, number).events])
+    events = call.hub.listed_events(call.issue(repo, number))
+    return call.page([shapes.event(event, call.hub.repo) for event in events])
 
 
 def list_blockers(call: Call, repo: str, number: str) -> Found:
@@ -202,7 +203,8 @@ def list_deliveries(call: Call, repo: str, hook_id: str) -> Found:
 def list_pulls(call: Call, repo: str) -> Found:
     call.repo(repo)
     head = call.query.get("head", "").partition(":")[2]
-    pulls = [pull for pull in call.hub.pulls if not head or pull.head == head]
+    pulls = [pull for pull in call.hub.pulls if (not head or pull.head == head) and not call.hub.lag_pulls]
+    call.hub.lag_pulls = max(0, call.hub.lag_pulls - 1)
     if (state := call.query.get("state", "open")) != "all":
         pulls = [pull for pull in pulls if pull.is_open == (state == "open")]
     return call.page([shapes.pull(pull, call.hub) for pull in reversed(pulls)])
@@ -212,10 +214,13 @@ def open_pull(call: Call, repo: str) -> Found:
     call.repo(repo)
     call.need(WRITERS)
     head, hub = str(call.body("head")), call.hub
-    if head not in hub.branches:
+    if not hub.has_branch(head) or not hub.has_branch(str(call.body("base"))):
         raise RefusedError(
             422, "Validation Failed", errors=[{"resource": "PullRequest", "field": "head", "code": "invalid"}]
         )
+    if head in hub.empty:
+        none = {"resource": "PullRequest", "code": "custom", "message": f"No commits between main and {head}"}
+        raise RefusedError(422, "Validation Failed", errors=[none])
     if any(pull.head == head and pull.is_open for pull in hub.pulls):
         said = {
             "resource": "PullRequest",
@@ -236,7 +241,8 @@ def edit_pull(call: Call, repo: str, number: str) -> Found:
     made = next((pull for pull in call.hub.pulls if str(pull.number) == number), None)
     if made is None:
         raise RefusedError(404, "Not Found")
-    made.is_open = call.body("state") != "closed"
+    if call.body("state") == "closed" and made.is_open:
+        call.hub.close_pull(made.number, call.by.login)
     return 200, shapes.pull(made, call.hub), {}
 
 

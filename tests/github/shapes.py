@@ -203,4 +203,5 @@ def pull(of: PullRow, hub: Hub) -> JsonObject:
         shape[side] = {**shape[side], "ref": branch, "label": f"octo:{branch}", "user": owner, "repo": repo}
     said = {"title": of.title, "body": of.body or None, "state": "open" if of.is_open else "closed"}
     when = {"created_at": moment(of.created_at), "merged_at": moment(of.merged_at), "merged": of.merged_at is not None}
+    when["merge_commit_sha"] = of.merge_commit
     return {**shape, "url": url, "html_url": web, "number": of.number, "user": user(of.author), **said, **when}

@@ -17,6 +17,7 @@ from aiflow.adapters.memory.time import PlayedTime
 from aiflow.adapters.toml_settings import load_settings
 from aiflow.domain.issues.issue import Right
 from aiflow.errors import AiflowError
+from e2e.bench import Bench
 from github.emulator import OWNER, OWNER_TOKEN, REPO, RUNNER, RUNNER_TOKEN, emulator
 
 pytestmark = pytest.mark.contract
@@ -26,6 +27,16 @@ pytestmark = pytest.mark.contract
 def url(tmp_path: Path) -> Iterator[str]:
     with emulator(tmp_path) as found:
         yield found
+
+
+@pytest.fixture
+def bench(url: str, repository: Path, tmp_path: Path) -> Bench:
+    """A checkout whose settings name the emulator's repository."""
+    made = Bench(repository, tmp_path)
+    made.aiflow.environ["GITHUB_TOKEN"] = RUNNER_TOKEN
+    made.configure(f'[github]\nrepo = "{REPO}"\napi_url = "{url}"\n')
+    made.commit()
+    return made
 
 
 @pytest.fixture
@@ -41,6 +52,35 @@ def owner(url: str) -> Iterator[httpx2.Client]:
     """The repository's owner, at a browser."""
     with httpx2.Client(base_url=f"{url}/repos/{REPO}", headers={"Authorization": f"Bearer {OWNER_TOKEN}"}) as found:
         yield found
+
+
+@pytest.mark.timeout(300)  # two whole runs, with a second between two writes
+@pytest.mark.spec("ISS-3", "ISS-6", "ISS-9")
+def test_the_program_takes_an_issue_from_its_label_to_its_result(owner: httpx2.Client, bench: Bench) -> None:
+    """The happy path as a user has it: nothing of ours but the program, and a repository of another hand."""
+    assert owner.put(f"/collaborators/{RUNNER}", json={"permission": "push"}).is_success
+    assert owner.post("/issues", json={"title": "Say hello", "body": "Please."}).is_success
+    bench.aiflow.json("issues", "labels")
+    assert {"agent:queued", "agent:running"} <= {each["name"] for each in owner.get("/labels").json()}
+    assert owner.post("/issues/1/labels", json={"labels": ["agent:queued"]}).is_success
+    assert bench.aiflow.json("issues", "sync")["changed"] == ["GH-1"]
+    assert bench.run("GH-1")["state"] == "DONE"
+
+    comments = owner.get("/issues/1/comments").json()
+    assert [each["body"].split("**")[1] for each in comments] == [
+        "aiflow is working on this issue",
+        "Finished",
+        "aiflow finished",
+    ]
+    assert {each["user"]["login"] for each in comments} == {RUNNER}
+    assert [each["name"] for each in owner.get("/issues/1").json()["labels"]] == ["agent:running"]
+    assert owner.post("/issues/1/comments", json={"body": "/retry Shorter, please."}).is_success
+    bench.aiflow.json("issues", "sync")
+    assert bench.run("GH-1")["state"] == "DONE"
+    assert owner.patch("/issues/1", json={"state": "closed", "state_reason": "completed"}).is_success
+    bench.aiflow.json("issues", "sync")
+    assert bench.aiflow.json("show", "GH-1")["status"] == "done"
+    assert owner.get("/issues/1").json()["labels"] == []
 
 
 def test_an_issue_lives_from_its_label_to_its_end(owner: httpx2.Client, client: GitHubClient) -> None:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from aiflow.adapters.github_issues.at_work import Here, IssueWork
+from aiflow.adapters.github_issues.at_work import IssueWork
 from aiflow.adapters.github_issues.book import IssueBook, IssueTerms
+from aiflow.adapters.github_issues.here import Here
 from aiflow.adapters.github_issues.mirror import IssueMirror
 from aiflow.adapters.github_issues.source import GitHubIssues
 from aiflow.adapters.github_issues.sync import sync_issues
 from aiflow.adapters.memory.journal import MemoryJournal
 from aiflow.domain.claims import Claimed, Lost, Settled
 from aiflow.domain.issues.headers import RunHeader
+from aiflow.domain.issues.pulls import NoPull
 from aiflow.domain.issues.repository import Synced
-from aiflow.domain.issues.view import OwnRun, Post
+from aiflow.domain.issues.view import ClosePull, OwnRun, Post
 from aiflow.domain.lifecycle import RunOutcome
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.runs.run import Run
 from aiflow.errors import AiflowError
 from aiflow.messages import Texts
 from aiflow.usecases.issues.comments import answer_comment, comment_of, header_comment, progress_comment
+from aiflow.usecases.issues.pulls import closing_comment
+from aiflow.usecases.runs.claims import claim
 from github.scene import Scene
 
 GH_1, GH_2 = RequestId("GH-1"), RequestId("GH-2")
@@ -41,6 +47,12 @@ class Words:
 
     def answer(self, text: str) -> str:
         return answer_comment(text, self.texts)
+
+    def pull(self, number: int, run_id: str) -> NoPull:
+        return NoPull("RUN_NOT_FOUND")
+
+    def pull_closed(self, number: int, deed: ClosePull) -> str:
+        return closing_comment(deed, None, self.texts)
 
 
 class Checkout:
@@ -244,17 +256,27 @@ def test_a_strangers_label_starts_nothing_and_is_told_once(scene: Scene, here: C
     assert len(shown(scene, number)[1]) == 1
 
 
-@pytest.mark.spec("ISS-3")
+@pytest.mark.spec("ISS-3", "ISS-10")
 def test_a_label_that_fails_is_tried_once_more_and_then_the_issue_is_blocked(scene: Scene, here: Checkout) -> None:
     number = queued(scene)
     here.sync()
     scene.api.answers(r"POST .*/labels", 422)
     assert here.source.claim(GH_1, "RUN-1") == Claimed(RequestStatus.READY)
     assert shown(scene, number)[0] == ["agent:running"]
+    assert [(entry.run_id, entry.data["event"]) for entry in here.journal.entries] == [("RUN-1", "started")] * 2
     second = queued(scene)
     here.sync()
     scene.api.answers(r"POST .*/labels", 422, times=2)
-    assert here.source.claim(GH_2, "RUN-2") == Lost(RequestStatus.BLOCKED)
+    here.journal.entries.clear()
+    engine: Any = SimpleNamespace(source=here.source, journal=here.journal, time=scene.time)
+    assert claim(engine, GH_2, "RUN-2") == Lost(RequestStatus.BLOCKED)
+    told = [(entry.run_id, *(entry.data[name] for name in ("key", "from", "to"))) for entry in here.journal.entries]
+    assert told == [
+        ("RUN-2", "labels", None, "agent:blocked"),
+        ("RUN-2", "labels", "agent:queued", None),
+        ("RUN-2", "status", "ready", "blocked"),
+    ]
+    assert all(entry.request_id == GH_2 and entry.at.tzinfo for entry in here.journal.entries)
     labels, comments = shown(scene, second)
     assert (labels, comments[-1]) == (["agent:blocked"], "**aiflow stopped and needs you** · attempt 1 of 6")
     assert here.source.load(GH_2).status is RequestStatus.BLOCKED

@@ -22,7 +22,7 @@ from typing import Any
 
 import forked
 import fresh_git
-from e2e.scripted_agents import Agent
+from e2e.scripted_agents import Agent, untested_base
 
 # The scenes give their own times and ids earlier years, and so only those that the program made match.
 _YEAR = r"20(?:2[6-9]|[3-9]\d)"
@@ -119,7 +119,7 @@ class Stage:
 
     def configure(self, text: str = "") -> None:
         """Name the scripted agent, and these settings too, in `aiflow.toml`."""
-        self.write("aiflow.toml", f'[agent]\nkind = "command"\nargv = ["{self.agent.path}"]\n{text}')
+        self.write("aiflow.toml", f'[agent]\nkind = "command"\nargv = ["{self.agent.path}"]\n{untested_base(text)}')
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the checkout."""

@@ -770,10 +770,13 @@ def test_the_settings_command_says_where_each_comes_from(project: Path, aiflow: 
 # --- a terminal, a pipe, a closed pipe -------------------------------------------------------------------------------
 
 
-def in_terminal(cwd: Path, *arguments: str, columns: int = 80, env: dict[str, str] | None = None) -> str:
-    """Run the program with a terminal of its own and return what it showed."""
+def in_terminal(
+    cwd: Path, *arguments: str, columns: int = 80, env: dict[str, str] | None = None, typed: bytes = b""
+) -> str:
+    """Run the program with a terminal of its own, in which something is typed, and return what it showed."""
     program = Program(cwd)
     main, terminal = pty.openpty()
+    os.write(main, typed)
     environ = {**program.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **(env or {})}
     assert forked.can_fork(environ)
     process = forked.Process([*arguments], str(cwd), environ, stdin=terminal, out=terminal)

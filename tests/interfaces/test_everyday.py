@@ -179,6 +179,33 @@ def test_everything_that_waits_is_accepted_and_what_cannot_be_stops_no_other(sho
     assert (again["accepted"], [each["request_id"] for each in again["results"]]) == ([], ["RQ-3"])
 
 
+@pytest.mark.spec("REQ-6", "RUN-19")
+def test_a_person_at_a_terminal_sees_what_changed_and_is_asked_before_it_is_accepted(
+    shop: Shop, aiflow: Program
+) -> None:
+    finished(shop, aiflow, 1, 2, 3)
+    before = git(shop.root, "rev-parse", "main")
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", in_terminal(shop.root, "accept", "RQ-1", typed=b"\n"))
+    assert "Accept RQ-1 into main? [y/N]" in shown
+    assert "Files changed: 2, lines added: 2, deleted: 1" in shown
+    assert re.search(r"\+1 +-0 +RQ-1\.txt", shown)
+    assert git(shop.root, "rev-parse", "main") == before
+    shown = in_terminal(shop.root, "accept", "RQ-1", typed=b"y\n")
+    assert "Accepted: merged into main as" in shown
+    assert "[y/N]" not in in_terminal(shop.root, "accept", "RQ-2", "--yes")
+    assert aiflow.json("show", "RQ-2")["status"] == "done"
+    assert "[y/N]" not in in_terminal(shop.root, "accept", "RQ-2")  # it is accepted already
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", in_terminal(shop.root, "accept", "--all", typed=b"n\n"))
+    assert re.search(r"RQ-3 +2 +\+2 +-1 ", shown)
+    assert "Accept all of them (1)? [y/N]" in shown
+    assert aiflow.json("show", "RQ-3")["status"] == "blocked"
+    report = in_terminal(shop.root, "report", "RQ-3", columns=60)
+    assert re.search(r"\x1b\[1mRole +Calls +Tokens +Cost +Time", report)  # its tables are drawn
+    assert re.search(r"^planner +1 ", report, re.MULTILINE)
+    assert "|--" not in report
+    assert "|---" in aiflow("report", "RQ-3").stdout
+
+
 @pytest.mark.spec("REQ-6", "LCK-7")
 def test_one_that_somebody_works_on_is_named_and_the_others_are_accepted(shop: Shop, aiflow: Program) -> None:
     finished(shop, aiflow, 1, 2)
@@ -220,6 +247,18 @@ def test_runs_are_listed_with_time_cost_and_branch(shop: Shop, aiflow: Program) 
     assert re.fullmatch(rf"{run_id}  RQ-1     DONE           12 min  \$1\.25  .*  {branch}", line)
     (shape,) = aiflow.json("runs")["runs"]
     assert (shape["branch"], shape["worked_seconds"], shape["cost_usd"], shape["tokens"]) == (branch, 720, 1.25, 12_000)
+    costs = aiflow.json("status", "--cost")
+    assert [(line["request_id"], line["cost_usd"]) for line in costs["requests"]] == [("RQ-1", 1.25)]
+    assert {line["role"]: line["agent_calls"] for line in costs["roles"]} == {
+        "planner": 1,
+        "implementer": 2,
+        "qa": 2,
+        None: 0,
+    }
+    assert costs["months"][0] == {"month": f"{began.astimezone():%Y-%m}", **costs["total"]}
+    listed = aiflow("status", "--cost").stdout
+    assert re.search(r"^RQ-1 +1 +5 +12\.0k +\$1\.25 ", listed, re.MULTILINE)
+    assert re.search(r"^implementer +1 +2 ", listed, re.MULTILINE)
     for language in ("en", "ja"):
         shown = re.sub(r"\x1b\[[0-9;]*m", "", in_terminal(shop.root, "--lang", language, "runs")).splitlines()
         assert max(map(display_width, shown)) <= 80

@@ -17,11 +17,11 @@ LETTER = "[ぁ-ゖァ-ヺー一-鿿々]"
 COUNTERS = "件|回|秒|分|時間|日|行|個|つ|文字|番|バイト"
 # Facts that are whole numbers, and those that are Japanese themselves; all others stand for a Latin word or a path.
 NUMBERS = re.compile(
-    "attempt|attempts|of|changed|gone|tended|"
-    "begin|bytes|calls|day|end|failed|n|waited|cancelled|complete|count|days|done|error|first_line|hours|left|len|limit|line|minutes|most|nargs|number|"
+    "attempt|attempts|of|changed|gone|tended|problems|warnings|"
+    "begin|bytes|calls|clock|day|end|failed|n|waited|cancelled|complete|count|days|done|error|first_line|hours|left|len|limit|line|minutes|most|nargs|number|"
     "place|ready|runnable|runs|seconds|shown|tasks|total|unreached"
 )
-JAPANESE = {"wanted", "month", "weekday", "worked"}
+JAPANESE = {"wanted", "month", "since", "weekday", "worked"}
 # The user's own words, which tests/interfaces/test_messages.py keeps to the letter.
 AS_GIVEN = ("QUEUE_IN_PROGRESS", "同一RequestのRunが実行中です", "実行可能なrequestなし")
 

@@ -20,7 +20,7 @@ from aiflow.domain.activity import ActivityKind
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.programs import AgentTrouble, Login
 from aiflow.domain.health import Health
-from aiflow.domain.lifecycle import RunEvent
+from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.lock import LockVerdict
 from aiflow.domain.programs import End
 from aiflow.domain.reasons import CATALOGUE
@@ -155,6 +155,7 @@ def test_everything_that_can_be_said_has_words() -> None:
     keys += [f"status.{status}" for status in RequestStatus]
     keys += [f"settings_mistake.{kind}" for kind in MistakeKind] + [f"kind.{kind}" for kind in SettingKind]
     keys += [f"source.{source}" for source in Source]
+    keys += [f"auto.doing.{state}" for state in RunState]  # its process may hold a run that has ended a moment longer
     keys += [f"event.{event}" for event in RunEvent] + [f"role.{role}" for role in Role]
     keys += [f"login.{login}" for login in Login]
     keys += [f"verdict.{verdict}" for verdict in LockVerdict] + [f"doctor.{health.lower()}" for health in Health]
@@ -176,6 +177,7 @@ def test_everything_the_doctor_says_has_words_and_it_says_all_it_has_words_for()
     endings = {
         "": ("pass", "warn"),
         "agent.": tuple(AgentTrouble),
+        "account.": ("app", "fine_grained", "classic", "installation", "token"),
         "notify_urls.": ("pass", "unset", "missing"),
     }
     said = {
@@ -225,8 +227,11 @@ def test_every_text_that_code_asks_for_exists_and_none_is_left_over() -> None:
             prefixes.add(str(node.values[0].value))
     prefixes = {prefix for prefix in prefixes if re.fullmatch(r"[a-z_]+\.[a-z_.]*", prefix)}
     for page in (ROOT / "src/aiflow/web/templates").rglob("*.html"):
-        for key, more in re.findall(r"\bt\(\"([\w.]+)\"( ~)?", page.read_text(encoding="utf-8")):
-            (prefixes if more else asked).add(key)
+        text = page.read_text(encoding="utf-8")
+        for key, other, more in re.findall(
+            r"\b(?:t|linked|timed)\(\"([\w.]+)\"(?: if [^\"]+ else \"([\w.]+)\")?( ~)?", text
+        ):
+            (prefixes if more else asked).update(filter(None, (key, other)))
     left_over = [
         key for key in load("ui", "en") if key not in asked and not any(key.startswith(prefix) for prefix in prefixes)
     ]

@@ -116,7 +116,7 @@ def test_who_makes_ready_what_waits_is_told_how_it_goes_on(shop: Path, aiflow: P
 
 @pytest.mark.spec("RUN-4", "RUN-5", "RUN-6")
 def test_a_second_failure_in_a_row_advises_no_mere_repetition(shop: Path, aiflow: Program) -> None:
-    failing = ("-c", DEMO, "-c", "tests.unit=false")
+    failing = ("-c", DEMO, "-c", "tests.baseline=false", "-c", "tests.unit=false")
     aiflow(*failing, "run", "RQ-1", code=7)
     again = aiflow(*failing, "retry-step", "RQ-1", code=7).stdout
     assert advised(again, "replan") == [*failing, "replan", "RQ-1"]

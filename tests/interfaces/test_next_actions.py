@@ -14,8 +14,9 @@ import click
 import pytest
 
 from aiflow.cli.main import COMMANDS, cli
+from aiflow.domain.issue_ways import for_issue
 from aiflow.domain.lock import Lock, LockType
-from aiflow.domain.next_action import ABOUT_SOMETHING, OPEN, ActionKind, NextAction, set_status, shell
+from aiflow.domain.next_action import ABOUT_SOMETHING, NOT_TYPED, OPEN, ActionKind, NextAction, set_status, shell
 from aiflow.domain.reasons import CATALOGUE, WAYS, way_to_mend
 from aiflow.domain.request import RequestId
 from aiflow.errors import AiflowError
@@ -31,8 +32,9 @@ RESUME = NextAction(ActionKind.RESUME, "RQ-1")
 
 # An action of each kind with every option that it is ever given.
 EXAMPLES = [
-    *(NextAction(kind, "RQ-1" if kind in ABOUT_SOMETHING else None) for kind in ActionKind if kind is not kind.SHELL),
+    *(NextAction(kind, "RQ-1" if kind in ABOUT_SOMETHING else None) for kind in ActionKind if kind not in NOT_TYPED),
     RESUME.having(keep_changes="", force=""),
+    RESUME.having(no_baseline=""),
     NextAction(ActionKind.RETRY_STEP, "RQ-1", options=(("step_id", "S02"), ("force", ""), ("keep_changes", ""))),
     NextAction(ActionKind.ANSWER, "RQ-1", options=(("answer", 'It\'s "$HOME"'),)),
     NextAction(ActionKind.SEND_BACK, "RQ-1", options=(("message", "two words"),)),
@@ -123,7 +125,7 @@ def test_the_help_of_a_command_is_an_action_too() -> None:
 
 
 def test_every_kind_and_every_option_is_tried() -> None:
-    assert {action.kind for action in EXAMPLES} == set(ActionKind) - {ActionKind.SHELL}
+    assert {action.kind for action in EXAMPLES} == set(ActionKind) - NOT_TYPED
     tried = {name for action in EXAMPLES if action.kind is not ActionKind.SET for name, _ in action.options}
     assert tried == {*_OPTIONS, *_PLAIN, "setting"} - {"help"}
 
@@ -217,6 +219,18 @@ def test_who_tried_something_else_than_to_resume_tries_that_again() -> None:
     assert Advice((RESUME.having(keep_changes=""),)).trying(ActionKind.RUN) is None
     by_demo = RESUME.having(setting="agent.kind=demo")
     assert Advice((by_demo,)).trying(ActionKind.RUN) == Advice((replace(by_demo, kind=ActionKind.RUN),))
+
+
+@pytest.mark.spec("ISS-6", "ERR-1")
+def test_who_could_not_run_an_issue_is_not_told_to_answer_a_run_that_never_was() -> None:
+    advices = [
+        each.trying(ActionKind.RUN) for each in Texts("en").message("DOCTOR_FAILED", {"request_id": "GH-7"}).actions
+    ]
+    typed = [command_line(step) for each in advices if each for step in each.steps]
+    assert "aiflow run GH-7" in typed
+    assert not [line for line in typed if "answer" in line or "resume" in line]
+    by_demo = for_issue(NextAction(ActionKind.RESUME, RequestId("GH-7"), options=(("setting", "agent.kind=demo"),)))
+    assert command_line(by_demo).startswith("aiflow -c agent.kind=demo ")
 
 
 def test_an_action_that_is_a_fact_is_said_as_its_command() -> None:

@@ -198,6 +198,8 @@ def test_a_request_is_queued_with_its_priority_and_it_is_said_who_takes_it(shop:
         (("RQ-1", "--replan", "--update"), 2, "INPUT_INVALID"),
         (("RQ-1", "--resume", "--step", "S01"), 2, "INPUT_INVALID"),
         (("RQ-1", "--watch"), 2, "INPUT_INVALID"),
+        (("RQ-1", "--resume", "--quick"), 2, "INPUT_INVALID"),
+        (("--auto", "--no-baseline"), 2, "INPUT_INVALID"),
         (("RQ-1", "RQ-2", "--task-id", "X"), 2, "INPUT_INVALID"),
     ],
 )

@@ -38,8 +38,21 @@ READS = frozenset(
             "untracked",
         ),
         *("is_intact", "tip", "is_ancestor", "find_commit", "diff", "differing", "has_unsaved", "marked", "state_of"),
+        "confirm",
         *("size_of", "file_system", "unwritable", "free_bytes", "is_repository_root", "confinement", "get", "live_of"),
-        *("prompt", "pages", "waiting", "tasks_of", "drafted", "all", "allow", "writing", "wait", "adopt"),
+        *(
+            "prompt",
+            "pages",
+            "waiting",
+            "tasks_of",
+            "drafted",
+            "passed",
+            "all",
+            "allow",
+            "writing",
+            "wait",
+            "adopt",
+        ),
     }
 )
 # Longer than anything takes here: a lock's TTL, a heartbeat's timeout, a run.

@@ -24,7 +24,7 @@ from aiflow.usecases.engine import Engine
 from aiflow.usecases.queue.desk import Desk, look_around
 from aiflow.usecases.read_backlog import read_backlog, with_interrupted
 from aiflow.usecases.runner.work_tasks import work_tasks
-from memory_engine import NAMESPACE, TEXTS, MemoryCheckout, MemoryProcess, plan
+from memory_engine import NAMESPACE, TEXTS, MemoryCheckout, MemoryProcess, look, plan
 from simulation.invariants import Watcher
 from simulation.ports import ResolvingQueue, SteppedPort
 from simulation.world import Faults, Proc, SimMutex, SimTime, World, told_on_failure
@@ -180,6 +180,7 @@ class Scene:
         if call.role is Role.PLANNER:
             return plan(*("S01", "S02")[: self.random.choice((1, 1, 2))])
         if call.role is Role.QA:
+            look(call)
             return AgentReply(b'{"verdict":"fail","findings":["no"]}' if draw < 0.12 else b'{"verdict":"pass"}')
         tree = checkout.repository.worktrees.get(call.cwd)
         if tree is not None:

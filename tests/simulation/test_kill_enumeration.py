@@ -14,6 +14,7 @@ import pytest
 from aiflow.domain.auto.stopping import StopRequest
 from aiflow.domain.backlog.metadata import Change
 from aiflow.domain.lifecycle import RunState
+from aiflow.domain.programs import End, Ended
 from aiflow.domain.queue.order import Order
 from aiflow.domain.queue.task import TaskAction
 from aiflow.domain.request import RequestId, RequestStatus
@@ -109,6 +110,23 @@ def _new(_scene: CalmScene, _checkout: MemoryCheckout, engine: Engine, _desk: De
 
 def _ready() -> Bench:
     return a_bench(**{"tests.unit": "make test"})
+
+
+def _quick() -> Bench:
+    return a_bench(**{"tests.unit": "make test", "agent.plan": "never", "agent.review": "never"})
+
+
+def _red_base() -> Bench:
+    """A run that stopped because its base failed its tests, and a base that a person has mended since."""
+    bench = _ready()
+    bench.checkout.workshop.run_shell = lambda *_: Ended(End.EXITED, 1)
+    run = start_run(bench.engine(), ONE)
+    assert run.error is not None
+    assert run.error.reason_code == "BASE_TESTS_FAILED"
+    repository = bench.checkout.repository
+    tree = repository.keep_tree({**repository.files_of(bench.checkout.base), "mended": b"1\n"})
+    repository.refs["refs/heads/main"] = repository.make_commit(tree, (bench.checkout.base,), "Mend\n")
+    return bench
 
 
 def _with_ticket() -> Bench:
@@ -352,11 +370,13 @@ _send_back = _on_newest(lambda engine, run: send_back(engine, run, "Not like thi
 
 CASES = {
     "run": Case(_ready, _start, _is_done_or_ready, _is_done),
+    "run (quick)": Case(_quick, _start, _is_done_or_ready, _is_done),
     "run (a ticket)": Case(_with_ticket, _start_ticket, _ticket_is_done_or_ready, _ticket_is_done_or_ready),
     "run (by itself)": Case(_by_itself, _start, _each_is_in_once, _is_in_once),
     "run (after a crash)": Case(_interrupted, _start, _is_done_or_waits, _is_done_or_waits),
     "run (once more)": Case(_once_more, _start, _ran_once_more_or_is_ready, _ran_once_more),
     "resume": Case(_asked, _resume(ResumeMode.RESUME), _is_done_or_waits, _is_done),
+    "resume (a mended base)": Case(_red_base, _resume(ResumeMode.RESUME), _is_done_or_waits, _is_done),
     "retry-step": Case(_asked, _resume(ResumeMode.RETRY_STEP), _is_done_or_waits, _is_done),
     "replan": Case(_asked, _resume(ResumeMode.REPLAN), _is_done_or_waits, _is_done),
     "resume --update": Case(_in_conflict, _update, _is_done_or_waits, _is_done),

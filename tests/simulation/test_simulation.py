@@ -17,6 +17,7 @@ import pytest
 from simulation.seeds import PARTS, play, seeds
 
 
+@pytest.mark.longer
 @pytest.mark.spec("LCK-3", "LCK-5", "LCK-7", "RUN-11", "RUN-14", "QUE-5", "QUE-6", "QUE-7", "QUE-10", "AUT-4")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_whatever_befalls_whom_nothing_is_lost_nor_done_twice_and_all_comes_to_rest(part: int) -> None:

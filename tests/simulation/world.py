@@ -116,6 +116,9 @@ class Timer:
     def close(self) -> None:
         self.is_over = True
 
+    def leave(self) -> None:
+        self.close()
+
     def turn(self) -> None:
         if self.is_over or self._process.is_dead:
             return
@@ -144,9 +147,12 @@ class FiberBeside:
         if self._is_asleep and self._fiber is not None:
             self._world.wake(self._fiber)
 
-    def close(self) -> None:
+    def leave(self) -> None:
         self._is_over = True
         self.poke()
+
+    def close(self) -> None:
+        self.leave()
         while self._fiber is not None and not self._fiber.is_done:
             self._world.sleep(0.05)
 

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
 MASK = b"***"
 LEAST_SECRET = 8
@@ -89,13 +89,13 @@ _BEHIND_WORDS = (
 
 
 class Masker:
-    """Masks the secrets of one environment, and what looks like one of anybody's."""
+    """Masks the secrets of one environment, and what looks like one of anybody's; `named` variables are secret, too."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], named: Collection[str] = ()) -> None:
         values = {
             form
             for name, value in environ.items()
-            if is_secret_name(name) and not _is_known(value)
+            if (is_secret_name(name) or name in named) and not _is_known(value)
             for form in _forms_of(value)
             if len(form) >= LEAST_SECRET
         }

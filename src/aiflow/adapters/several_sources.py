@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from aiflow.domain.agents.call import Feedback
     from aiflow.domain.backlog.metadata import Change
-    from aiflow.domain.claims import Claimed, Comment, Dropped, Lost, Refusal, Settled
+    from aiflow.domain.claims import Claimed, Comment, Dropped, Lost, NotStarted, Refusal, Settled
+    from aiflow.domain.issues.telling import StoryLine
     from aiflow.domain.lifecycle import RunOutcome
     from aiflow.domain.request import Request, RequestId, RequestStatus, Value
     from aiflow.domain.runs.run import Run
@@ -59,6 +60,14 @@ class SeveralSources:
         """Show that a run works on a request."""
         return self._of(request_id).claim(request_id, run_id)
 
+    def not_started(self, request_id: RequestId, why: NotStarted) -> Settled | None:
+        """Tell the source of a request that no run of it could begin."""
+        return self._of(request_id).not_started(request_id, why)
+
+    def confirm(self, request_id: RequestId, run_id: str) -> Refusal | None:
+        """Look once more just before a run's first agent call."""
+        return self._of(request_id).confirm(request_id, run_id)
+
     def settle(self, request_id: RequestId, run_id: str, outcome: RunOutcome) -> Settled | Dropped:
         """Show what a run's end means to its request."""
         return self._of(request_id).settle(request_id, run_id, outcome)
@@ -78,6 +87,10 @@ class SeveralSources:
     def feedback(self, request_id: RequestId, since: datetime | None) -> tuple[Feedback, ...]:
         """Return what people said about a request since a moment."""
         return self._of(request_id).feedback(request_id, since)
+
+    def story(self, request_id: RequestId) -> tuple[StoryLine, ...]:
+        """Return what people and aiflow said and did where a request is kept."""
+        return self._of(request_id).story(request_id)
 
     def _of(self, request_id: str) -> RequestSource:
         return _owner(self._others, request_id) or self._files

@@ -62,10 +62,14 @@ class ThreadBeside:
         """Let the next turn be now."""
         self._turn.set()
 
-    def close(self) -> None:
-        """End it, behind the turn it is at."""
+    def leave(self) -> None:
+        """End it, and wait for nothing."""
         self._is_over = True
         self._turn.set()
+
+    def close(self) -> None:
+        """End it, behind the turn it is at."""
+        self.leave()
         if self._thread.ident is not None:
             self._thread.join(JOIN_SECONDS)
 

@@ -28,7 +28,19 @@ def load_settings(root: Path | str, environ: Mapping[str, str], flags: Iterable[
     layers[Source.FLAG] = _read_flags(flags, problems)
     if problems:
         raise SettingsError(problems=problems)
-    return settle(layers)
+    settings = settle(layers)
+    if settings.text("github.repo"):
+        _refuse_handed_secrets(settings)
+    return settings
+
+
+def _refuse_handed_secrets(settings: Settings) -> None:
+    """Refuse settings that would hand GitHub's token to an agent (ISS-11)."""
+    from aiflow.settings.secret_variables import handed_secrets
+
+    problems = [_problem(FILE_NAME, mistake, None) for mistake in handed_secrets(settings)]
+    if problems:
+        raise SettingsError(problems=problems)
 
 
 def _read_file(path: str, problems: list[dict[str, object]]) -> dict[str, SettingValue]:

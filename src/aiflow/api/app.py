@@ -18,6 +18,7 @@ from aiflow.api.routes import (
     activity,
     doctor,
     events,
+    github,
     health,
     locks,
     metrics,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     ErrorPage = Callable[[HttpRequest, AiflowError], Response]
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
-ROOMS = (health, metrics, requests, runs, queue, tasks, doctor, locks, activity, sessions, events)
+ROOMS = (health, metrics, requests, runs, queue, tasks, doctor, locks, activity, sessions, events, github)
 
 
 def make_app(server: Server, pages: Iterable[APIRouter] = (), error_page: ErrorPage | None = None) -> AccessGuard:

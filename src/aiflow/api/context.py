@@ -14,7 +14,7 @@ from aiflow.usecases.backlog.missing_merges import base_now, missing_merges
 from aiflow.usecases.engine import Voice
 from aiflow.usecases.server.look import BacklogDesk
 from aiflow.wiring.live import LivePorts
-from aiflow.wiring.server import StoreDoor, neighbours_of
+from aiflow.wiring.server import StoreDoor, neighbours_of, server_issues
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from aiflow.usecases.engine import Engine
     from aiflow.usecases.queue.desk import StoreView
     from aiflow.usecases.read_backlog import BacklogSources
+    from aiflow.usecases.server.issue_watch import ServerIssues
     from aiflow.usecases.server.sign_in import Caller, SignIn
     from aiflow.usecases.server.start_work import WorkStarter
     from aiflow.usecases.server.watch import CheckoutWatch
@@ -55,6 +56,7 @@ class Server:
     patience: CallerLimits = field(default_factory=CallerLimits)
     events: EventHub = field(init=False)
     store: StoreDoor = field(init=False)
+    issues: ServerIssues = field(init=False)
     desk: BacklogDesk = field(default_factory=BacklogDesk)
     _glanced: object = None
     neighbours: Neighbours = field(init=False)
@@ -62,6 +64,7 @@ class Server:
     def __post_init__(self) -> None:
         self.events = EventHub(self.watch, self.record)
         self.store = StoreDoor(self.live)
+        self.issues = server_issues(self.live, self.store, self.language)
         self.neighbours = neighbours_of(self.records, self.record)
 
     @property

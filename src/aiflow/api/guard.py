@@ -11,13 +11,17 @@ from starlette.responses import RedirectResponse
 
 from aiflow.api.answers import error_answer
 from aiflow.api.context import CALLER, bearer_of, texts_for
+from aiflow.domain.issues.webhook import SIGNATURE_HEADER, is_signature
 from aiflow.domain.server.guard import (
     MAX_BODY_BYTES,
     MAX_OPEN_BODY_BYTES,
+    MAX_WEBHOOK_BYTES,
     SINGLE_HEADERS,
+    WEBHOOKS_AT_ONCE,
     Call,
     is_open,
     is_page,
+    is_webhook,
     refuse,
 )
 from aiflow.errors import AiflowError
@@ -51,6 +55,7 @@ class AccessGuard:
         self.app = app
         self._server = server
         self._asking: CapacityLimiter | None = None
+        self._hooks: asyncio.Semaphore | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Judge one call."""
@@ -63,12 +68,29 @@ class AccessGuard:
         http, sending = HttpRequest(scope, receive), _hardened(send)
         try:
             scope[CALLER] = caller = await self._let_in(http)
-            most = MAX_BODY_BYTES if caller is not None else MAX_OPEN_BODY_BYTES
-            body = await _read_body(http, receive, most, self._server.patience.body_seconds)
+            body = await self._body(http, receive, is_known=caller is not None)
         except AiflowError as error:
             await self._refusal(http, error)(scope, receive, sending)
             return
         await self.app(scope, _given_again(body, receive), sending)
+
+    async def _body(self, http: HttpRequest, receive: Receive, *, is_known: bool) -> bytes:
+        """Read a body, as large as whoever sends it may send one."""
+        seconds = self._server.patience.body_seconds
+        if not is_webhook(http.method, http.scope["path"]):
+            return await _read_body(http, receive, MAX_BODY_BYTES if is_known else MAX_OPEN_BODY_BYTES, seconds)
+        # Who has not even the form of a signature is not listened to at length.
+        most = MAX_WEBHOOK_BYTES if is_signature(http.headers.get(SIGNATURE_HEADER, "")) else MAX_OPEN_BODY_BYTES
+        self._hooks = self._hooks or asyncio.Semaphore(WEBHOOKS_AT_ONCE)
+        try:
+            async with asyncio.timeout(seconds):
+                await self._hooks.acquire()
+        except TimeoutError:
+            raise AiflowError(reason_code="BODY_TOO_SLOW") from None
+        try:
+            return await _read_body(http, receive, most, seconds)
+        finally:
+            self._hooks.release()
 
     async def _let_in(self, http: HttpRequest) -> Caller | None:
         """Return who calls, nobody where that needs nobody; raise why they may not."""

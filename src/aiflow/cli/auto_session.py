@@ -32,6 +32,7 @@ def run_auto(
     view = AutoView(session.texts, is_quiet=as_json, limits=limits)
     texts = ENGLISH if as_json else session.texts
     terms = AutoTerms(session.project.auto_records, limits, texts, is_watching=watch, is_continuing=is_continuing)
+    terms = replace(terms, care=session.issues.work if session.issues is not None else None)
     return _work(session, view, terms)
 
 

@@ -12,6 +12,7 @@ from aiflow.cli.session import CliSession, current_texts, repeat_settings, sessi
 from aiflow.cli.words import WordedCommand, WordedGroup, WordedOption
 from aiflow.domain.request import Priority, RequestId, RequestStatus
 from aiflow.errors import NotFoundError
+from aiflow.settings.table import STANDS_FOR
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -176,6 +177,27 @@ def target_argument(*, is_required: bool = True) -> Callable[[F], F]:
         required=is_required,
         shell_complete=complete_request,
     )
+
+
+def baseline_option() -> Callable[[F], F]:
+    """Declare the option that leaves out the tests of the base (RUN-17)."""
+    return option("--no-baseline", is_flag=True, help="option.run.no_baseline")
+
+
+def quick_option() -> Callable[[F], F]:
+    """Declare the option that calls the implementer alone (RUN-18)."""
+    return option("--quick", is_flag=True, help="option.run.quick")
+
+
+def for_this_call(session: CliSession, **wanted: bool) -> None:
+    """Set for this call what an option stands for; the advice of this process repeats it, as it does `-c`."""
+    flags = {
+        name: value for option, is_wanted in wanted.items() if is_wanted for name, value in STANDS_FOR[option].items()
+    }
+    said = tuple(f"{name}={str(value).lower()}" for name, value in flags.items())
+    session.flags = (*session.flags, *said)
+    if said:
+        repeat_settings(session.flags)
 
 
 def request_id_argument(*, is_required: bool = True) -> Callable[[F], F]:

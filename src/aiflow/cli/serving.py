@@ -21,7 +21,9 @@ from aiflow.domain.server.supervision import Wish
 from aiflow.errors import BadInputError, ConflictError
 from aiflow.ports.server import ServerRecord
 from aiflow.usecases.engine import Voice
+from aiflow.usecases.server.issue_watch import IssueStarts
 from aiflow.usecases.server.supervise import UpDesk, supervise
+from aiflow.usecases.server.up_news import UpNews, UpNewsKind
 from aiflow.web.app import make_app
 from aiflow.wiring import system_time
 from aiflow.wiring.live import LivePorts
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aiflow.cli.session import CliSession
+    from aiflow.errors import AiflowError
     from aiflow.ports.server import ServerRecords
 
 # How long a server that is about to start is given to say where it is.
@@ -127,6 +130,7 @@ def _be_up(session: CliSession, wishes: UpWishes, up: _Up, view: UpView) -> None
                 if wishes.begin is not None:
                     wishes.begin(up.server, interrupts)
                 tell_manager("READY=1")
+                _watch_issues(up.server, view, session.settings.text("github.repo"))
                 desk = UpDesk(
                     engine=lambda: up.server.live.engine(Voice(session.texts)),
                     records=session.project.auto_records,
@@ -138,14 +142,29 @@ def _be_up(session: CliSession, wishes: UpWishes, up: _Up, view: UpView) -> None
                     is_serving=is_serving,
                     tell=view.hear,
                     continues=wishes.continues,
+                    issues=IssueStarts(up.server.issues),
                 )
                 supervise(desk)
                 tell_manager("STOPPING=1")
         finally:
+            up.server.issues.leave()
             up.server.records.remove(record.instance_id)
             close_door_page(root)
     if not wishes.as_json:
         view.show_end()
+
+
+def _watch_issues(server: Server, view: UpView, repo: str) -> None:
+    """Begin to watch the issues; a token that is missing is said at once."""
+    if repo:
+        view.hear(UpNews(UpNewsKind.ISSUES_WATCHED, {"repo": repo}))
+
+    def heard(trouble: AiflowError | None) -> None:
+        kind = UpNewsKind.ISSUES_BACK if trouble is None else UpNewsKind.ISSUES_TROUBLE
+        view.hear(UpNews(kind, error=trouble))
+
+    server.issues.heard = heard
+    server.issues.start()
 
 
 def wish_of(interrupts: Interrupts) -> Wish:

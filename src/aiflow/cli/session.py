@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine
     from aiflow.wiring import Project
+    from aiflow.wiring.issues import IssueRoom
 
 _texts = Texts("en")
 
@@ -79,15 +80,17 @@ class CliSession:
         from aiflow.wiring import project_at
 
         folder = self.find_requests_dir() if self.is_lenient else self.settings.requests_dir
-        return project_at(self.root, (*self.more_sources, *self._issues()), folder, self._request_written)
+        more = (*self.more_sources, *((self.issues.source,) if self.issues is not None else ()))
+        return project_at(self.root, more, folder, self._request_written)
 
-    def _issues(self) -> tuple[RequestSource, ...]:
-        """Give the issues of the repository that the settings name, if they name one."""
+    @cached_property
+    def issues(self) -> IssueRoom | None:
+        """Everything about the issues of the repository that the settings name; None if they name none."""
         if not self.settings.text("github.repo"):
-            return ()
-        from aiflow.wiring.issues import issue_sources
+            return None
+        from aiflow.wiring.issues import IssueRoom
 
-        return issue_sources(self.root, self.settings)
+        return IssueRoom(self.root, self.settings)
 
     @cached_property
     def root(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aiflow.cli.terminal.render import say
-from aiflow.messages.commands import command_line
+from aiflow.messages.commands import said
 from aiflow.usecases.backlog.why import explain_request, unmeetable
 from aiflow.usecases.shapes.backlog import describe, describe_problem
 
@@ -27,7 +27,7 @@ def warn_of_waiting_run(session: CliSession, request_id: RequestId) -> None:
     for barrier in waiting:
         say(session.texts("note.warning", text=describe(barrier, session.texts), request_id=request_id))
     for action in first.actions if waiting else ():
-        say(command_line(action), "  → ")
+        say(said(action, session.texts), "  → ")
 
 
 def warn_of_misspelt_keys(session: CliSession, request_id: RequestId) -> None:

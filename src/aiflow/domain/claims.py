@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,25 +11,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A request shows that this run works on it; `was` is the status it had before."""
+    """A request shows that this run works on it; `was` is the status it had before.
+
+    `text` is its title and body as they were when it was claimed, where the source read them anew.
+    """
 
     was: RequestStatus
+    text: tuple[str, str] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A request is not ours: another run holds it (`holder`), or a person gave it another status meanwhile."""
+    """A request is not ours: another run holds it (`holder`), or a person gave it another status meanwhile.
+
+    `refusal` is what else keeps one that is ready. `was` is the status it had before, where the attempt changed it.
+    """
 
     status: RequestStatus
     holder: str | None = None
+    refusal: Refusal | None = field(default=None, compare=False)
+    was: RequestStatus | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A request shows what came of a run; `was` and `now` are its status before and behind that."""
+    """A request shows what came of a run; `was` and `now` are its status before and behind that.
+
+    `pull_url` is the pull request that shows the run's work, where its source opens one.
+    """
 
     was: RequestStatus
     now: RequestStatus
+    pull_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +59,21 @@ class Refusal:
 
     reason_code: str
     facts: tuple[tuple[str, str], ...] = ()
+
+
+# No reason of a failure: a task waits, and nothing is running that would take it.
+NO_RUNNER = "NO_RUNNER"
+
+
+@dataclass(frozen=True, slots=True)
+class NotStarted:
+    """Why no run of a request could begin: a reason code, or NO_RUNNER.
+
+    `is_blocking` if it is not tried again until a person has decided.
+    """
+
+    reason_code: str
+    is_blocking: bool = False
 
 
 @dataclass(frozen=True, slots=True)

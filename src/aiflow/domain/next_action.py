@@ -14,7 +14,10 @@ OPEN = "…"
 
 
 class ActionKind(StrEnum):
-    """Everything that aiflow ever advises; `SHELL` is a command of another program, such as git."""
+    """Everything that aiflow ever advises; `SHELL` is a command of another program, such as git.
+
+    `AT_GITHUB` is done by hand on an issue: no command does it.
+    """
 
     RUN = "run"
     RESUME = "resume"
@@ -59,6 +62,11 @@ class ActionKind(StrEnum):
     STORE_STATUS = "store_status"
     STORE_LOGS = "store_logs"
     STORE_ROTATE_KEY = "store_rotate_key"
+    ISSUES_SYNC = "issues_sync"
+    ISSUES_SHOW = "issues_show"
+    ISSUES_LABELS = "issues_labels"
+    ISSUES_DOCTOR = "issues_doctor"
+    AT_GITHUB = "at_github"
     SHELL = "shell"
 
 
@@ -68,9 +76,11 @@ ABOUT_SOMETHING = frozenset(
         *(ActionKind.RUN, ActionKind.RESUME, ActionKind.RETRY_STEP, ActionKind.REPLAN, ActionKind.UPDATE),
         *(ActionKind.ANSWER, ActionKind.CANCEL, ActionKind.ACCEPT, ActionKind.SEND_BACK, ActionKind.WHY),
         *(ActionKind.SHOW, ActionKind.LOGS, ActionKind.REPORT, ActionKind.DIFF, ActionKind.SET),
-        *(ActionKind.QUEUE_SHOW, ActionKind.QUEUE_CANCEL),
+        *(ActionKind.QUEUE_SHOW, ActionKind.QUEUE_CANCEL, ActionKind.ISSUES_SHOW, ActionKind.AT_GITHUB),
     }
 )
+# What is typed nowhere.
+NOT_TYPED = frozenset({ActionKind.SHELL, ActionKind.AT_GITHUB})
 # Those that let an agent work: what a person set for one call counts for the next one, too.
 LETS_WORK = frozenset(
     {

@@ -7,6 +7,7 @@ _TABLE = """
 NOT_READY                SELECTION    409 CONFLICT    MEND        - -                      no
 DEPENDS_NOT_DONE         SELECTION    409 CONFLICT    WAIT        - -                      yes
 DEPENDS_NOT_FOUND        SELECTION    409 BAD_INPUT   MEND        - -                      no
+DEPENDS_FREED            INPUT        200 OK          NONE        - -                      no
 DEPENDS_CYCLE            SELECTION    409 BAD_INPUT   MEND        - -                      no
 REQUEST_LOCKED           SELECTION    409 CONFLICT    WAIT        - -                      yes
 QUEUE_LOCKED             SELECTION    409 CONFLICT    WAIT        - -                      yes
@@ -39,6 +40,7 @@ IO_ERROR                 ENVIRONMENT  503 ENVIRONMENT RESUME      N environment_
 DOCTOR_FAILED            ENVIRONMENT  409 ENVIRONMENT RESUME      N environment_failure    yes
 SETUP_FAILED             ENVIRONMENT  409 ENVIRONMENT RESUME      N environment_failure    yes
 
+BASE_TESTS_FAILED        EXECUTION    409 TESTS       RESUME      N environment_failure    yes
 RUN_IN_PROGRESS          EXECUTION    409 CONFLICT    WAIT        - -                      yes
 QUEUE_IN_PROGRESS        EXECUTION    409 CONFLICT    WAIT        - -                      yes
 LOCK_STALE_RECOVERED     EXECUTION    200 OK          NONE        - -                      no
@@ -90,6 +92,7 @@ DEPENDS_NOT_IN_BASE      GIT          200 OK          MEND        - -           
 ORIGIN_MISSING           GIT          200 OK          RESUME      - -                      no
 REMOTE_NOT_GITHUB        GIT          200 OK          RESUME      - -                      no
 PUSH_FAILED              GIT          200 OK          RESUME      - -                      no
+PULL_NEEDS_PUSH          GIT          200 OK          MEND        - -                      no
 NOT_A_REPOSITORY         GIT          503 GIT         MEND        - environment_failure    no
 NO_COMMITS               GIT          409 GIT         MEND        - environment_failure    no
 BASE_BRANCH_MISSING      GIT          409 GIT         MEND        N environment_failure    no
@@ -163,6 +166,8 @@ CONTENT_TYPE_REFUSED     INPUT        415 BAD_INPUT   MEND        - -           
 ROUTE_NOT_FOUND          INPUT        404 BAD_INPUT   MEND        - -                      no
 METHOD_NOT_ALLOWED       INPUT        405 BAD_INPUT   MEND        - -                      no
 SESSION_NOT_FOUND        INPUT        404 BAD_INPUT   MEND        - -                      no
+SIGNATURE_INVALID        INPUT        401 BAD_INPUT   MEND        - -                      no
+WEBHOOK_NOT_SET          ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no
 START_UNCONFIRMED        ENVIRONMENT  504 ENVIRONMENT WAIT        - -                      yes
 SERVER_RUNNING           EXECUTION    409 CONFLICT    NONE        - -                      no
 SERVER_NOT_RUNNING       ENVIRONMENT  503 ENVIRONMENT MEND        - -                      no

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
 
+from aiflow.domain.issue_ways import RETRY, answer, at_github, is_issue
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.next_action import OPEN, ActionKind, NextAction
 from aiflow.domain.reason_codes import ROWS
@@ -69,6 +70,12 @@ WAYS: Mapping[WayOn, NextAction] = {
     WayOn.ACCEPT: NextAction(ActionKind.ACCEPT),
     WayOn.NEW_RUN: NextAction(ActionKind.SET, options=(("status", "ready"),)),
 }
+
+
+# None of these is open to an issue's run that has stopped.
+_TRIED_AGAIN = frozenset(
+    {WayOn.RESUME, WayOn.RETRY_STEP, WayOn.REPLAN, WayOn.ANSWER, WayOn.UPDATE, WayOn.NEW_RUN, WayOn.ISSUE_RETRY}
+)
 
 
 # What a person can mend in the run's worktree instead, and have tested: `resume --keep-changes`.
@@ -142,5 +149,13 @@ def exit_code(code: str, cause: str | None = None) -> ExitCode:
 
 def way_to_mend(code: str, request_id: str, cause: str | None = None, way: str | None = None) -> NextAction | None:
     """Return what takes the recommended way on, or None if a person has to mend something first."""
-    action = WAYS.get(WayOn(way) if way in tuple(WayOn) else way_on(code, cause))
+    open_way = WayOn(way) if way in tuple(WayOn) else way_on(code, cause)
+    if is_issue(request_id) and shown_way(open_way, request_id) is WayOn.ISSUE_RETRY:
+        return at_github(RETRY, request_id) if code == "RUN_LOST" else answer(request_id)
+    action = WAYS.get(open_way)
     return replace(action, request_id=request_id) if action else None
+
+
+def shown_way(way: WayOn, request_id: str) -> WayOn:
+    """Return the way on of a request: an issue's run that has stopped is tried again with a new one (ISS-6)."""
+    return WayOn.ISSUE_RETRY if way in _TRIED_AGAIN and is_issue(request_id) else way

@@ -47,21 +47,43 @@ class MetadataKey(StrEnum):
     LABELS = "labels"
     CREATED_AT = "created_at"
     UPDATED_AT = "updated_at"
+    PLAN = "plan"
+    REVIEW = "review"
+    BASELINE = "baseline"
 
 
 LIST_KEYS = frozenset({MetadataKey.DEPENDS_ON, MetadataKey.LABELS})
 DATE_KEYS = frozenset({MetadataKey.CREATED_AT, MetadataKey.UPDATED_AT})
 EDITABLE_KEYS = tuple(key for key in MetadataKey if key is not MetadataKey.ID)
 
+SWITCH_KEYS = (MetadataKey.PLAN, MetadataKey.REVIEW, MetadataKey.BASELINE)
+
 DEFAULT_PRIORITY = Priority.P3
 DEFAULT_STATUS = RequestStatus.DRAFT
+
+
+# Only a source that knows of runs elsewhere keeps a request for one of these.
+_ELSEWHERE = ("REQUEST_LOCKED", "AWAITING_ACCEPTANCE")
+
+
+class PartWishes(NamedTuple):
+    """Which parts a request's runs are to have or not (RUN-17, RUN-18); None leaves it to the settings."""
+
+    plan: bool | None = None
+    review: bool | None = None
+    baseline: bool | None = None
+
+
+NO_WISHES = PartWishes()
 
 
 class Request(NamedTuple):
     """One valid backlog item; a named tuple because a backlog has tens of thousands of them (PRF-1).
 
     `where` is its place as a person opens it: the path of its file below the root, or a URL. `kept` is what its source
-    itself knows to keep it from running: files know of nothing, an issue may be worked on elsewhere.
+    itself knows to keep it from running: files know of nothing, an issue may be worked on elsewhere. `freed` is what it
+    no longer waits for, since nobody is going to do that. `is_overdue` of one whose source has waited for a person's
+    decision for more than a day (ISS-8).
     """
 
     id: RequestId
@@ -74,12 +96,21 @@ class Request(NamedTuple):
     created_at: datetime | None = None
     updated_at: datetime | None = None
     missing: tuple[MetadataKey, ...] = ()
+    wishes: PartWishes = NO_WISHES
     kept: Refusal | None = None
+    freed: tuple[str, ...] = ()
+    is_overdue: bool = False
 
     @property
     def is_held_elsewhere(self) -> bool:
         """Whether a run that is not of this checkout works on it, as far as its source knows."""
         return self.kept is not None and self.kept.reason_code == "REQUEST_LOCKED"
+
+    @property
+    def run_elsewhere(self) -> str | None:
+        """The run that is not of this checkout and works on it, or came to its end last, as far as its source knows."""
+        kept = self.kept if self.kept is not None and self.kept.reason_code in _ELSEWHERE else None
+        return next((fact for name, fact in kept.facts if name in ("holder", "run_id")), None) if kept else None
 
 
 class ProblemKind(Enum):
@@ -106,6 +137,7 @@ class ProblemKind(Enum):
     BAD_STATUS = "bad_status"
     BAD_PRIORITY = "bad_priority"
     BAD_DATE = "bad_date"
+    BAD_SWITCH = "bad_switch"
     BAD_TITLE = "bad_title"
     BAD_KEY = "bad_key"
     SAME_ID = "same_id"

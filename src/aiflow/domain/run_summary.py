@@ -22,10 +22,21 @@ class TaskRef(NamedTuple):
     task_id: str
 
 
+class RoleSpent(NamedTuple):
+    """What one role of a run used."""
+
+    role: str
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+
+
 class RunRecord(NamedTuple):
     """What a list of runs shows besides: when it began, how long it was worked on, what its agents used.
 
-    `is_accepted` of one whose work is in the base branch.
+    `is_accepted` of one whose work is in the base branch; `pull_url` is the pull request that shows it; `roles` is what
+    each role used, as far as that was recorded.
     """
 
     created_at: datetime | None
@@ -35,6 +46,8 @@ class RunRecord(NamedTuple):
     agent_calls: int = 0
     agent_seconds: float = 0.0
     is_accepted: bool = False
+    pull_url: str | None = None
+    roles: tuple[RoleSpent, ...] = ()
 
 
 class RunSummary(NamedTuple):

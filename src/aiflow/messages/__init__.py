@@ -59,14 +59,17 @@ class Texts:
         found = _load("messages", self.language).get(code)
         if found is None:
             return Message(code, "", ())
-        from aiflow.messages.advice import read_advice
+        from aiflow.messages.advice import issue_of, read_advice, taken_for_issue
 
+        issue = issue_of(facts)
+        facts = {**facts, "issue": issue} if issue else facts
         fitting = (_fitting(action, facts) for action in found["actions"])
         actions = tuple(read_advice(action, facts, lambda text: self._fill(text, facts)) for action in fitting)
+        actions = tuple(taken_for_issue(actions, issue, self)) if issue else actions
         # What is in the way may be another request's.
         other = _load("ui", self.language).get(f"title.{code}.other") if "asked_for" in facts else None
         # … or nobody's yet; what is gone may have left its work on a branch, what was changed may be git's own.
-        forms = (f"summary.{code}.{name}" for name in ("turn", "merge", "git_settings") if name in facts)
+        forms = (f"summary.{code}.{name}" for name in ("turn", "merge", "git_settings", "unposted") if name in facts)
         summary = next(filter(None, map(_load("ui", self.language).get, forms)), None)
         return Message(
             self._fill(other or found["title"], facts), self._fill(summary or found["summary"], facts), actions

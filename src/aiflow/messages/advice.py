@@ -10,11 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aiflow.domain.issue_ways import for_issue, is_issue
 from aiflow.domain.next_action import OPEN, ActionKind, NextAction, shell
-from aiflow.messages.commands import command_line
+from aiflow.messages.commands import command_line, said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from aiflow.messages import Texts
 
 SLOT = "{do}"
 _REQUEST, _TASK = "request_id", "task_id"
@@ -36,6 +39,7 @@ ADVISED: Mapping[str, NextAction] = {
     "resume.any": _plain(ActionKind.RESUME),
     "resume.keep_changes": _of_request(ActionKind.RESUME, keep_changes=""),
     "resume.force": _of_request(ActionKind.RESUME, force=""),
+    "resume.no_baseline": _of_request(ActionKind.RESUME, no_baseline=""),
     "retry_step": _of_request(ActionKind.RETRY_STEP),
     "replan": _of_request(ActionKind.REPLAN),
     "update": _of_request(ActionKind.UPDATE),
@@ -85,6 +89,9 @@ ADVISED: Mapping[str, NextAction] = {
     "store.start": _plain(ActionKind.STORE_START),
     "store.status": _plain(ActionKind.STORE_STATUS),
     "store.logs": _plain(ActionKind.STORE_LOGS),
+    "issues.sync": _plain(ActionKind.ISSUES_SYNC),
+    "issues.show": _of_request(ActionKind.ISSUES_SHOW),
+    "issues.doctor": _plain(ActionKind.ISSUES_DOCTOR),
 }
 
 
@@ -107,6 +114,11 @@ class Advice(NamedTuple):
             return command_line(self.steps[0])
         return "".join(each if isinstance(each, str) else f"`{command_line(each)}`" for each in self.pieces)
 
+    @property
+    def is_of_a_run(self) -> bool:
+        """Whether it says how a run that has stopped is resumed, which is more than that it is."""
+        return any(step.kind is ActionKind.RESUME and step.without_settings().options for step in self.steps)
+
     def with_settings(self, settings: Sequence[str]) -> Advice:
         """Return the advice with the settings of a call in every action that they count for."""
         pieces = (each if isinstance(each, str) else each.with_settings(settings) for each in self.pieces)
@@ -117,14 +129,14 @@ class Advice(NamedTuple):
 
         How a run is resumed is no advice for who has none yet.
         """
-        if any(step.kind is ActionKind.RESUME and step.without_settings().options for step in self.steps):
+        if self.is_of_a_run:
             return None
         return self._replace(pieces=tuple(_trying(kind, piece) for piece in self.pieces))
 
 
 def _trying(kind: ActionKind, piece: str | NextAction) -> str | NextAction:
-    if isinstance(piece, NextAction) and piece.kind is ActionKind.RESUME:
-        return replace(piece, kind=kind)
+    if isinstance(piece, NextAction) and piece.kind in (ActionKind.RESUME, ActionKind.ANSWER):
+        return replace(piece, kind=kind, options=tuple(each for each in piece.options if each[0] != "answer"))
     return piece
 
 
@@ -147,6 +159,41 @@ def read_advice(action: str | Mapping[str, Any], facts: Mapping[str, object], fi
         pieces += [fill(words)] if words else []
         pieces += [step] if step else []
     return Advice(tuple(pieces))
+
+
+def issue_of(facts: Mapping[str, object]) -> str:
+    """Return the issue that a message is about, by its address where that is known; empty if it is about none."""
+    request_id, path = str(facts.get(_REQUEST, "")), str(facts.get("path", ""))
+    if not is_issue(request_id):
+        return ""
+    return path if path.startswith(("https://", "http://")) else request_id
+
+
+def taken_for_issue(advices: Iterable[Advice], issue: str, texts: Texts) -> Iterator[Advice]:
+    """Yield what of some advice works for an issue: what cannot be typed for one is said as what is done on it.
+
+    However a run of a file may go on, that of an issue is tried again, so that is said once.
+    """
+    url, is_retried = issue if ":" in issue else "", False
+    for advice in advices:
+        steps = [for_issue(step, url) for step in advice.steps]
+        by_hand = [step for step in steps if step.kind is ActionKind.AT_GITHUB]
+        is_retry = any(step.kind is ActionKind.ANSWER for step in steps)
+        if by_hand and len(advice.pieces) <= len(advice.steps) + 1 and str(advice.pieces[0]).endswith(": "):
+            yield Advice((by_hand[0].having(words=said(by_hand[0], texts)),))
+        elif by_hand:
+            yield advice._replace(pieces=tuple(_by_hand(each, url, texts) for each in advice.pieces))
+        elif not is_retry or not (is_retried or advice.is_of_a_run):
+            is_retried = is_retried or is_retry
+            pieces = (for_issue(each, url) if isinstance(each, NextAction) else each for each in advice.pieces)
+            yield advice._replace(pieces=tuple(pieces))
+
+
+def _by_hand(piece: str | NextAction, url: str, texts: Texts) -> str | NextAction:
+    """Return a piece of advice with what cannot be typed as words."""
+    action = for_issue(piece, url) if isinstance(piece, NextAction) else piece
+    is_by_hand = isinstance(action, NextAction) and action.kind is ActionKind.AT_GITHUB
+    return said(action, texts) if isinstance(action, NextAction) and is_by_hand else action
 
 
 def _names(action: Mapping[str, Any]) -> list[str]:

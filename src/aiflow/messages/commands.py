@@ -10,18 +10,18 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from aiflow.domain.next_action import ABOUT_SOMETHING, SETTING, ActionKind, NextAction
+from aiflow.domain.next_action import ABOUT_SOMETHING, NOT_TYPED, SETTING, ActionKind, NextAction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from aiflow.messages import Texts
 
 PROGRAM = "aiflow"
 # What stands for an id that is not known.
 ANY_ID = "<ID>"
 
-_WORDS: Mapping[ActionKind, tuple[str, ...]] = {
-    kind: (kind.value,) for kind in ActionKind if kind is not ActionKind.SHELL
-} | {
+_WORDS: Mapping[ActionKind, tuple[str, ...]] = {kind: (kind.value,) for kind in ActionKind if kind not in NOT_TYPED} | {
     ActionKind.RETRY_STEP: ("retry-step",),
     ActionKind.SEND_BACK: ("send-back",),
     ActionKind.ANSWER: ("resume",),
@@ -36,6 +36,10 @@ _WORDS: Mapping[ActionKind, tuple[str, ...]] = {
     ActionKind.STORE_STATUS: ("store", "status"),
     ActionKind.STORE_ROTATE_KEY: ("store", "rotate-key"),
     ActionKind.STORE_LOGS: ("store", "logs"),
+    ActionKind.ISSUES_SYNC: ("issues", "sync"),
+    ActionKind.ISSUES_SHOW: ("issues", "show"),
+    ActionKind.ISSUES_LABELS: ("issues", "labels"),
+    ActionKind.ISSUES_DOCTOR: ("issues", "doctor"),
 }
 # Options that a kind has by itself.
 _ALWAYS: Mapping[ActionKind, tuple[str, ...]] = {ActionKind.UPDATE: ("--update",)}
@@ -46,6 +50,7 @@ _OPTIONS: Mapping[str, str] = {
     "namespace": "--namespace",
     "keep_changes": "--keep-changes",
     "force": "--force",
+    "no_baseline": "--no-baseline",
     "full": "--full",
     "all": "--all",
     "check": "--check",
@@ -67,10 +72,24 @@ _UNSAFE_IN_DOUBLE_QUOTES = re.compile(r"[\"$`\\!]")
 
 
 def command_line(action: NextAction) -> str:
-    """Return an action as a person types it."""
+    """Return an action as a person types it; what is done by hand on an issue is said in English (`said`)."""
     if action.kind is ActionKind.SHELL:
         return dict(action.options)["line"]
+    if action.kind is ActionKind.AT_GITHUB:
+        from aiflow.messages.details import ENGLISH
+
+        return said(action, ENGLISH)
     return " ".join(_typed(action))
+
+
+def said(action: NextAction, texts: Texts) -> str:
+    """Return an action as a person reads it: its command, or what to do by hand on an issue, and where."""
+    if action.kind is not ActionKind.AT_GITHUB:
+        return command_line(action)
+    facts = dict(action.options)
+    if "words" in facts:  # said already, in the language of a message
+        return facts["words"]
+    return texts(f"at_github.{facts['do']}", **{**facts, "url": facts["url"] or action.request_id})
 
 
 def as_plain(value: object) -> object:

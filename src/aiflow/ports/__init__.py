@@ -75,8 +75,8 @@ class RunStore(RunHistory, Protocol):
     def load(self, request_id: str, run_id: str) -> Run | None:
         """Read a run back; None if it is not there or its file cannot be read."""
 
-    def find(self, run_id: str) -> str | None:
-        """Return the request a run belongs to."""
+    def find(self, run_id: str, request_id: str | None = None) -> str | None:
+        """Return the request a run belongs to; with one given only that one is looked at."""
 
     def brief(self, run: Run) -> Brief:
         """Return the request as it was when the run began."""
@@ -127,6 +127,10 @@ class StepLog(Protocol):
     @property
     def tail(self) -> str:
         """The last lines, for the evidence of a failure."""
+
+    @property
+    def excerpt(self) -> str:
+        """The output's beginning and end, with how much is left out between them."""
 
     def close(self) -> None:
         """Flush what is left."""
@@ -214,6 +218,16 @@ class Notifier(Protocol):
         """Say what is missing to send by addresses (`notify.urls_env`): the variable, apprise, or nothing (None)."""
 
 
+class Baselines(Protocol):
+    """The commits of this checkout on which the tests are known to pass (RUN-17)."""
+
+    def passed(self, how: str) -> tuple[str, ...]:
+        """Return the commits on which the tests passed in a certain way, oldest first; what cannot be read did not."""
+
+    def note_passed(self, how: str, commit: str) -> None:
+        """Remember that they did; what was noted long ago may be forgotten."""
+
+
 class AutoRecords(Protocol):
     """The auto-run session of this checkout, kept through a crash (AUT-4)."""
 
@@ -230,6 +244,7 @@ Hear = Callable[[bytes], None]
 __all__ = [
     "Agents",
     "AutoRecords",
+    "Baselines",
     "Beside",
     "Clock",
     "Control",

@@ -76,6 +76,9 @@ class IssueHost(IssueReading, IssueWriting, Protocol):
     def account(self) -> Account:
         """Return the account that we are."""
 
+    def account_of(self, login: str) -> Account | None:
+        """Return the account of a login; None if there is none."""
+
     def repository(self) -> Repository:
         """Return the repository; GITHUB_NOT_FOUND or GITHUB_MOVED if this account is shown none."""
 
@@ -103,6 +106,12 @@ class IssueCare(Protocol):
 
     def sync(self, *, is_full: bool = False) -> Synced:
         """Read what changed since the last time, or everything."""
+
+    def looked_at(self) -> datetime | None:
+        """Return when somebody of this checkout read what changed for the last time; None if nobody ever did."""
+
+    def wish(self, number: int) -> str | None:
+        """Return the id of what asks for a run of an issue now, as last seen; None if nothing does."""
 
     def pending(self) -> tuple[int, ...]:
         """Return the issues for which something is to be done, as far as is known without a call."""

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
 
     from aiflow.domain.agents.call import Feedback
     from aiflow.domain.backlog.metadata import Change
-    from aiflow.domain.claims import Claimed, Comment, Dropped, Lost, Refusal, Settled
+    from aiflow.domain.claims import Claimed, Comment, Dropped, Lost, NotStarted, Refusal, Settled
+    from aiflow.domain.issues.telling import StoryLine
     from aiflow.domain.lifecycle import RunOutcome
     from aiflow.domain.request import InvalidRequest, Problem, Request, RequestId, RequestStatus, Value
     from aiflow.domain.runs.run import Run
@@ -40,6 +41,18 @@ class RequestSource(Protocol):
     def claim(self, request_id: RequestId, run_id: str) -> Claimed | Lost:
         """Show that a run works on a request; claiming again what this run has claimed already changes nothing."""
 
+    def not_started(self, request_id: RequestId, why: NotStarted) -> Settled | None:
+        """Hear that no run of a request could begin; what is shown of it, and how often, is the source's business.
+
+        Returns the status it has now if that changed. Whatever goes wrong with saying so is not raised.
+        """
+
+    def confirm(self, request_id: RequestId, run_id: str) -> Refusal | None:
+        """Look once more just before a run's first agent call: why it may not begin after all; None if it may.
+
+        Where the source cannot be asked, that is raised: nothing is known, and whoever asks may ask again.
+        """
+
     def settle(self, request_id: RequestId, run_id: str, outcome: RunOutcome) -> Settled | Dropped:
         """Show what a run's end means to its request; what a person set meanwhile stays (REQ-3).
 
@@ -57,6 +70,9 @@ class RequestSource(Protocol):
 
     def feedback(self, request_id: RequestId, since: datetime | None) -> tuple[Feedback, ...]:
         """Return what people said about a request since a moment, beside its body, for the agents of the next run."""
+
+    def story(self, request_id: RequestId) -> tuple[StoryLine, ...]:
+        """Return what people and aiflow said and did where a request is kept, in order, as it was last seen."""
 
 
 class RequestEditor(Protocol):

@@ -40,3 +40,6 @@ class Beside(Protocol):
 
     def close(self) -> None:
         """End it, behind the turn it is at."""
+
+    def leave(self) -> None:
+        """End it, and wait for nothing: the turn it is at may take long, and nobody needs its end."""

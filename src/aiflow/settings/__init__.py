@@ -85,6 +85,10 @@ class Settings(NamedTuple):
         """The folder of the request files below the root, without a slash at its end (REQ-2)."""
         return self.text("requests_dir").rstrip("/")
 
+    def with_flags(self, flags: Mapping[str, SettingValue]) -> Settings:
+        """Return the settings of one call, for which a flag says more."""
+        return Settings({**self.values, **flags}, {**self.sources, **dict.fromkeys(flags, Source.FLAG)})
+
     def for_role(self, role: str, key: str) -> SettingValue:
         """Return a key of `[agent]` as it holds for one role: its own if set, else the general one."""
         own = f"agent.roles.{role}.{key}"

@@ -29,6 +29,7 @@ class MistakeKind(StrEnum):
     NOT_A_SECTION = "not_a_section"
     MISPLACED = "misplaced"
     NO_VALUE = "no_value"
+    NOT_FOR_AGENTS = "not_for_agents"
     SYNTAX = "syntax"
 
 

@@ -23,6 +23,15 @@ ROLES = ("planner", "implementer", "qa")
 LOCAL_STORE = "local"
 AWS_STORE = "aws"
 
+# Whether a part of every run is wanted (RUN-18).
+ALWAYS, NEVER = "always", "never"
+# What the options of a call that leave something out stand for, wherever they are given (RUN-17, RUN-18).
+QUICK, NO_BASELINE = "quick", "no_baseline"
+STANDS_FOR: Mapping[str, Mapping[str, SettingValue]] = {
+    QUICK: {"agent.plan": NEVER, "agent.review": NEVER},
+    NO_BASELINE: {"tests.baseline": False},
+}
+
 
 class SettingKind(StrEnum):
     """What a setting's value is."""
@@ -96,12 +105,16 @@ TABLE: tuple[Setting, ...] = (
     Setting("commit_requests", default=False),
     Setting("language", "", ("", "ja", "en"), env_alias="AIFLOW_LANG"),
     *_AGENT,
+    # Whether a role is called at all: not for one role again.
+    Setting("agent.plan", ALWAYS, (ALWAYS, NEVER)),
+    Setting("agent.review", ALWAYS, (ALWAYS, NEVER)),
     *(_for_role(row, role) for role in ROLES for row in _AGENT),
     Setting("tests.unit", ""),
     Setting("tests.e2e", ""),
     Setting("tests.timeout_seconds", 900, minimum=1),
     Setting("tests.idle_seconds", 900, minimum=1),
     Setting("tests.env", ()),
+    Setting("tests.baseline", default=True),
     Setting("worktree.setup", ""),
     Setting("worktree.copy", ()),
     Setting("git.dirty_checkout", "fail", ("fail", "warn")),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from aiflow.messages import Texts
     from aiflow.ports import (
         Agents,
+        Baselines,
         Control,
         Housekeeping,
         Journal,
@@ -106,6 +107,7 @@ class Ports:
     merging: Merging
     notifier: Notifier
     housekeeping: Housekeeping
+    baselines: Baselines
     agents: Agents
     workshop: Workshop
     journal: Journal

@@ -19,6 +19,7 @@ from aiflow.usecases.shapes.errors import actions_of, error_facts
 from aiflow.web.advice import advice_pieces
 from aiflow.web.drawing import is_part, page, render, run_path
 from aiflow.web.frame import make_frame
+from aiflow.web.typed import form_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,9 +57,11 @@ class Form(NamedTuple):
 
 
 async def read_form(http: HttpRequest) -> Form:
-    """Read a form, in UTF-8 with line ends as files have them."""
+    """Read a form, in UTF-8 with line ends as files have them; a refusal shows what was typed into it."""
     text = (await http.body()).decode("utf-8", "replace")
-    return Form(tuple((name, value.replace("\r\n", "\n")) for name, value in parse_qsl(text, keep_blank_values=True)))
+    form = Form(tuple((name, value.replace("\r\n", "\n")) for name, value in parse_qsl(text, keep_blank_values=True)))
+    http.state.form = form
+    return form
 
 
 Fields = Annotated[Form, Depends(read_form)]
@@ -85,6 +88,8 @@ def refused(http: HttpRequest, call: CallContext, error: AiflowError) -> Respons
         "error": error,
         "told": told,
         "holder": run_path(*holder) if holder else None,
+        # An auto-run that is in the way can be stopped where that is said (D39 §5).
+        "is_stoppable": bool(call.caller) and error.reason_code == "QUEUE_IN_PROGRESS",
         "detail": facts.get("detail"),
         "advice": advice_pieces(actions_of(error, told.actions), call.texts, _runs_meant(http, holder)),
     }
@@ -93,7 +98,9 @@ def refused(http: HttpRequest, call: CallContext, error: AiflowError) -> Respons
     # Who has not signed in is told nothing but that.
     template = "refused.html" if call.caller else "refused_outside.html"
     frame = _frame(call) if call.caller else None
-    return page(http, call, template, {"frame": frame, "back": back_path(http), **more}, status)
+    form = getattr(http.state, "form", None)
+    around = {"frame": frame, "back": back_path(http), "again": form_again(http.url.path, form) if form else None}
+    return page(http, call, template, {**around, **more}, status)
 
 
 def _runs_meant(http: HttpRequest, holder: tuple[str, str] | None) -> dict[str, str]:

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.next_action import SETTING, ActionKind, NextAction
-from aiflow.messages.commands import command_line
+from aiflow.messages.commands import command_line, said
 from aiflow.web.drawing import request_path, run_path
 
 if TYPE_CHECKING:
@@ -58,13 +58,15 @@ PLACES: Mapping[ActionKind, PagePlace] = {
     ActionKind.RUNS: PagePlace("/activity", "web.page.activity"),
     ActionKind.STATUS: PagePlace("/", "web.page.morning"),
     ActionKind.DOCTOR: PagePlace("/doctor", "web.page.doctor"),
+    ActionKind.ISSUES_DOCTOR: PagePlace("/doctor", "web.page.doctor"),
+    ActionKind.ISSUES_SHOW: PagePlace("#story", "web.page.request", is_of_request=True),
     ActionKind.AGENTS: PagePlace("/agents", "web.agents"),
     ActionKind.SETTINGS: PagePlace("/settings", "web.settings"),
     ActionKind.AUTO: PagePlace("/auto/start", "web.start_auto", is_dialog=True),
     ActionKind.STOP: PagePlace("/auto/stop", "web.stop", is_dialog=True),
 }
 # How a run is resumed after a question of its own.
-_ASKED = {"force": "/resume?force=1", "keep_changes": "/resume?keep_changes=1"}
+_ASKED = {"force": "/resume?force=1", "keep_changes": "/resume?keep_changes=1", "no_baseline": "/resume?no_baseline=1"}
 # What no page can say: a setting for one call, a lock to be broken, an agent to be called.
 _ONLY_TYPED = frozenset({SETTING, "break", "check"})
 # A command of another program among the words, which is copied as it is.
@@ -78,6 +80,7 @@ class Piece(NamedTuple):
     href: str = ""
     is_dialog: bool = False
     is_command: bool = False
+    is_outside: bool = False
 
 
 def advice_pieces(advices: Iterable[Advice], texts: Texts, runs: Mapping[str, str]) -> tuple[tuple[Piece, ...], ...]:
@@ -87,6 +90,8 @@ def advice_pieces(advices: Iterable[Advice], texts: Texts, runs: Mapping[str, st
 
 def piece_of(action: NextAction, texts: Texts, runs: Mapping[str, str]) -> Piece:
     """Return one action as what a page has for it."""
+    if action.kind is ActionKind.AT_GITHUB:
+        return _outside(action, texts)
     place = PLACES.get(action.kind)
     if place is None or any(name in _ONLY_TYPED for name, _ in action.options):
         return Piece(command_line(action), is_command=True)
@@ -102,6 +107,14 @@ def piece_of(action: NextAction, texts: Texts, runs: Mapping[str, str]) -> Piece
     return Piece(
         texts(place.name, id=known), run_path(known, run_id) + (asked or place.path), place.is_dialog or bool(asked)
     )
+
+
+def _outside(action: NextAction, texts: Texts) -> Piece:
+    """Return what is done by hand on an issue as a link to it."""
+    url, words = dict(action.options)["url"], said(action, texts)
+    if not url.startswith(("https://", "http://")):
+        return Piece(words)
+    return Piece(words.removesuffix(url).rstrip(" :"), url, is_outside=True)
 
 
 def _pieces(advice: Advice, texts: Texts, runs: Mapping[str, str]) -> Iterator[Piece]:

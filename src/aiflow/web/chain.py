@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.backlog.board import Board
     from aiflow.domain.backlog.explanation import Station
+    from aiflow.domain.backlog.selection import Barrier
     from aiflow.domain.next_action import NextAction
     from aiflow.messages import Texts
 
@@ -37,6 +38,7 @@ class ChainWay(NamedTuple):
     fields: tuple[tuple[str, str], ...] = ()
     href: str = ""
     is_dialog: bool = False
+    is_outside: bool = False
 
     @property
     def is_button(self) -> bool:
@@ -134,9 +136,15 @@ def _sentences(station: Station, texts: Texts) -> Iterator[str]:
     for barrier, invalid in station.explained:
         is_said = code is not None and barrier.reason_code in ("NOT_READY", "LATEST_RUN_NEEDS_INPUT", code)
         if not is_said:
-            yield describe(barrier, texts, invalid)
+            yield _kept(barrier, texts) or describe(barrier, texts, invalid)
     if not station.barriers and station.request is not None:
         yield texts(f"web.mark.{station.request.status.value}")
+
+
+def _kept(barrier: Barrier, texts: Texts) -> str:
+    """Say whom a request waits for as a page does: the requests themselves stand below."""
+    words = {"DEPENDS_NOT_DONE": "web.chain.depends", "DEPENDS_NOT_FOUND": "web.chain.missing"}.get(barrier.reason_code)
+    return texts(words, **dict(barrier.facts)) if words else ""
 
 
 def _ways(station: Station, board: Board, texts: Texts) -> Iterator[ChainWay]:
@@ -148,6 +156,9 @@ def _ways(station: Station, board: Board, texts: Texts) -> Iterator[ChainWay]:
 
 def _way(action: NextAction, station: Station, texts: Texts) -> ChainWay:
     """Return an action as what a page has for it."""
+    if action.kind is ActionKind.AT_GITHUB:
+        done = piece_of(action, texts, {})
+        return ChainWay(done.words, "", href=done.href, is_outside=True)
     command, here = command_line(action), request_path(station.request_id)
     if action.kind is ActionKind.RUN:
         return ChainWay(texts("web.way.run"), command, f"{here}/run")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.request import normalize_id
 from aiflow.usecases.backlog.patch import Patch, patch_request
 from aiflow.usecases.server.accept import accept
-from aiflow.usecases.server.orders import run_order
+from aiflow.usecases.server.orders import LeftOut, run_order
 from aiflow.web.acting import Receipt
 from aiflow.web.drawing import request_path, run_path
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from aiflow.api.context import CallContext
 
 
-def start_run(call: CallContext, request_id: str) -> Receipt:
+def start_run(call: CallContext, request_id: str, how: LeftOut = LeftOut()) -> Receipt:  # noqa: B008
     """Run a request now."""
-    begun = call.server.work.start(run_order(call.engine.source, request_id, call.person))
+    begun = call.server.work.start(run_order(call.engine.source, request_id, call.person, how))
     return going(call, "web.receipt.started", request_id, begun.run_id)
 
 

@@ -80,13 +80,19 @@ def render(http: HttpRequest, call: CallContext, template: str, facts: Facts) ->
         "age": partial(told.age, call.texts, now),
         "linked": partial(told.linked, call.texts),
         "moment": partial(told.moment, call.texts),
+        "lately": partial(told.lately, call.texts, now),
+        "timed": partial(told.timed, call.texts),
+        "time_words": partial(told.time_words, call.texts),
+        "zone": told.zone(now),
         "duration": partial(told.duration, call.texts),
         "elapsed": partial(_elapsed, now),
         "clock": told.elapsed,
         "moment_of_day": partial(told.short_day, call.texts),
         "reason": partial(_reason, call),
     }
-    return templates().get_template(template).render({**own, **facts})
+    text = templates().get_template(template).render({**own, **facts})
+    # Half a character, which a file written by hand may have, can be neither sent nor shown.
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def is_part(http: HttpRequest) -> bool:

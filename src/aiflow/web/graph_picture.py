@@ -17,6 +17,8 @@ EDGE, WIDTH, HEIGHT, ACROSS, DOWN = 24, 208, 44, 288, 60
 # So wide is a title in a box, counted in letters of the alphabet; one of Japanese counts twice. An id is wider.
 TITLE_LETTERS = 30
 ID_LETTERS = 20
+# The mark of what was cut is as wide as a letter of Japanese beside such.
+MARK_LETTERS = 2
 LEAST_WIDTH = 1080
 
 
@@ -86,10 +88,12 @@ def _arrows(edges: tuple[GraphEdge, ...], boxes: Mapping[str, Box]) -> Iterator[
 
 
 def cut(text: str, letters: int) -> str:
-    """Cut a text to a width, with a mark that it goes on."""
-    room = letters
+    """Cut a text to a width, with a mark that it goes on; the mark fits in, too."""
+    ends, room = 0, letters
     for at, character in enumerate(text):
+        if room >= MARK_LETTERS:
+            ends = at
         room -= 2 if unicodedata.east_asian_width(character) in "WF" else 1
         if room < 0:
-            return f"{text[:at].rstrip()}…"
+            return f"{text[:ends].rstrip()}…"
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.backlog.looks import WAITING_MARKS, Mark
@@ -10,6 +11,7 @@ from aiflow.domain.request import RequestStatus
 from aiflow.domain.wait_kind import WaitKind, kind_of
 from aiflow.errors import AiflowError
 from aiflow.usecases.backlog.hidden_text import hidden_in, hidden_words
+from aiflow.usecases.backlog.why import freed
 from aiflow.usecases.shapes.backlog import describe, describe_problem
 from aiflow.web.chain import chain_of
 from aiflow.web.text.markdown import render_markdown
@@ -17,15 +19,22 @@ from aiflow.web.text.markdown import render_markdown
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from markupsafe import Markup
+
     from aiflow.api.context import CallContext
     from aiflow.domain.backlog.board import Board, Row
     from aiflow.domain.backlog.explanation import Station
+    from aiflow.domain.backlog.selection import Barrier
+    from aiflow.domain.issues.telling import StoryLine
     from aiflow.domain.request import InvalidRequest, Request, RequestId
     from aiflow.domain.run_summary import RunSummary
 
 # The keys that the page's form sets.
 REQUEST_KEYS = ("status", "priority", "depends_on", "labels")
 MOST_RUNS = 20
+MOST_SAID = 8_000
+# GitHub draws it small; here it would stand as text.
+_SMALL = re.compile(r"</?sub>")
 _SHAPES = {WaitKind.QUESTION: "question", WaitKind.STOPPED: "stopped", WaitKind.ACCEPTANCE: "accept"}
 
 
@@ -42,6 +51,14 @@ class RunRow(NamedTuple):
     branch: str
 
 
+class StoryRow(NamedTuple):
+    """One line of an issue's story: what was said as HTML, and the run if it is one of this checkout."""
+
+    line: StoryLine
+    html: Markup | None
+    run_id: str
+
+
 def request_facts(call: CallContext, board: Board, stations: Sequence[Station]) -> Mapping[str, object]:
     """Return what the page of a request shows."""
     first, engine = stations[0], call.engine
@@ -54,15 +71,16 @@ def request_facts(call: CallContext, board: Board, stations: Sequence[Station]) 
         "row": row,
         "lead": _lead(call, board, row),
         "chain": chain_of(stations, board, call.texts),
-        "warnings": [describe(each, call.texts) for each in call.missing_merges(request)] if is_open else [],
+        "warnings": [describe(each, call.texts) for each in _warnings(call, request)] if is_open else [],
         "body": render_markdown(_without_title(body, request)),
         "hidden": hidden_words(hidden_in(request, body), call.texts),
         "runs": tuple(_runs(call, [run for _, run in runs], row)),
         "runs_total": total,
+        "story": tuple(_story(engine.source.story(request.id), {run.run_id for _, run in runs})),
         "needed_by": board.waited_for_by.get(request.id, ()),
         "is_runnable": any(each.id == request.id for each in board.selection.runnable),
         "is_waiting": row.mark in WAITING_MARKS,
-        "is_here": whole_text(call, request.id) is not None,
+        "is_file": whole_text(call, request.id) is not None,
         "has_queue": call.server.store.is_there(),
         "was": {"depends_on": ", ".join(request.depends_on), "labels": ", ".join(request.labels)},
     }
@@ -83,6 +101,10 @@ def whole_text(call: CallContext, request_id: RequestId) -> str | None:
         return None
 
 
+def _warnings(call: CallContext, request: Request) -> tuple[Barrier, ...]:
+    return (*freed(request), *call.missing_merges(request))
+
+
 def _lead(call: CallContext, board: Board, row: Row) -> str:
     """Say in one sentence how it is with a request."""
     request, key, facts = row.request, "stopped", {}
@@ -91,7 +113,7 @@ def _lead(call: CallContext, board: Board, row: Row) -> str:
     if row.is_next:
         key = "next"
     elif request in board.selection.runnable:
-        key, facts = "place", {"place": len(board.backlog.continued) + board.selection.runnable.index(request) + 1}
+        key, facts = "place", {"place": row.turn}
     elif request.id in board.backlog.interrupted:
         key = "interrupted"
     elif row.mark is Mark.RUN:
@@ -106,6 +128,14 @@ def _without_title(body: str, request: Request) -> str:
     text = body.lstrip()
     first, _, rest = text.partition("\n")
     return rest if first.startswith("# ") and first[2:].strip() == request.title else text
+
+
+def _story(lines: Sequence[StoryLine], runs: set[str]) -> Iterator[StoryRow]:
+    """Return what happened where a request is kept; whatever anybody wrote is rendered as text that can do nothing."""
+    for line in lines:
+        text = _SMALL.sub("", line.text) if line.is_ours else line.text
+        html = render_markdown(text, cap=MOST_SAID, top=4).html if text else None
+        yield StoryRow(line, html, line.run_id if line.run_id in runs else "")
 
 
 def _runs(call: CallContext, runs: Sequence[RunSummary], row: Row) -> Iterator[RunRow]:

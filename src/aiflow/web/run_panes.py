@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.runs.log_marks import with_looks
-from aiflow.domain.runs.timeline import PLAN, REPORT
+from aiflow.domain.runs.log_names import BASELINE_LOG, PLANNER_LOG, log_name
+from aiflow.domain.runs.timeline import BASELINE, PLAN, REPORT
 from aiflow.errors import AiflowError
 from aiflow.usecases.runs.diff import diff_run
 from aiflow.usecases.runs.report import read_report
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 # Where an end of the run begins, for aiflow itself.
 _OWN_MARK = re.compile(r"^<!-- aiflow:end [^\n]*-->\n", re.MULTILINE)
+_OTHER_LOGS = {PLAN: PLANNER_LOG, BASELINE: BASELINE_LOG}
 VIEWS = ("log", "diff", "report", "plan")
 # Without a script the end of a log is enough to see why it stopped; the rest is one link away.
 SHOWN_LINES = 500
@@ -111,6 +113,9 @@ def _usual_view(run: Run, step: str) -> str:
 def _where(look: RunLook) -> str:
     """Return the step that a run stands in."""
     run = look.run
+    at = next((stage.name for stage in look.stages if stage.name == BASELINE), None)
+    if at and run.needs_baseline:
+        return at
     if run.current_step is not None:
         return run.current_step.id
     return run.plan[-1].id if run.plan else PLAN
@@ -133,8 +138,8 @@ def _log(engine: Engine, look: RunLook, chosen: Chosen, *, is_whole: bool) -> Lo
     run = look.run
     number = next((step.number for step in run.plan if step.id == chosen.step), None)
     if number is None:
-        number = 0 if chosen.step == PLAN or not run.plan else run.plan[-1].number
-    at = f"{run_path(run.request_id, run.run_id)}/logs/{number}"
+        number = _OTHER_LOGS.get(chosen.step, run.plan[-1].number if run.plan else PLANNER_LOG)
+    at = f"{run_path(run.request_id, run.run_id)}/logs/{log_name(number)}"
     pane = LogPane(number, at, f"/api{at}", number in look.logs, look.around.is_worked_on)
     if not is_whole or not pane.is_there:
         return pane
@@ -150,7 +155,7 @@ def _log(engine: Engine, look: RunLook, chosen: Chosen, *, is_whole: bool) -> Lo
 
 def _diff(engine: Engine, run: Run, chosen: Chosen) -> DiffPane | None:
     step = chosen.step if any(planned.id == chosen.step for planned in run.plan) else None
-    if chosen.step == PLAN:
+    if chosen.step in _OTHER_LOGS:
         return None
     try:
         diff = diff_run(engine, run, step)

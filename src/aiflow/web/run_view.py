@@ -8,16 +8,22 @@ from aiflow.domain.lifecycle import RunState
 from aiflow.domain.next_action import ActionKind
 from aiflow.domain.run_summary import CUT_OFF
 from aiflow.domain.runs.events import crashed
+from aiflow.domain.runs.stopped import outcome_code
 from aiflow.usecases.runs.report import message_facts, message_of, words_of
-from aiflow.usecases.shapes.runs import outcome_code
-from aiflow.web.ways import Offer, advised, meaning, offer_of
+from aiflow.web.advice import advice_pieces
+from aiflow.web.ways import ICONS, Offer, advised, meaning, offer_of
 
 if TYPE_CHECKING:
     from aiflow.domain.runs.run import Run
     from aiflow.domain.runs.ways import Way
     from aiflow.messages import Message, Texts
     from aiflow.usecases.runs.look import RunLook
+    from aiflow.web.advice import Piece
 
+# What the page itself has: its buttons, and the tabs below.
+_HERE = frozenset(ICONS) | {ActionKind.LOGS, ActionKind.REPORT, ActionKind.DIFF, ActionKind.LIST, ActionKind.RUNS}
+# Reasons whose summary says all, or whose particulars stand beside it.
+_TOLD = frozenset({"PROCESS_CRASHED", "REPLANNED"})
 # Reasons that are themselves what happened, whatever came before.
 _OWN_TITLE = frozenset({"REPLANNED", "SENT_BACK"})
 
@@ -46,6 +52,8 @@ class Panel(NamedTuple):
     text: str
     seen: str
     offers: tuple[Offer, ...]
+    # What else is advised, beside the buttons.
+    advice: tuple[tuple[Piece, ...], ...] = ()
 
     @property
     def recommended(self) -> Offer | None:
@@ -80,8 +88,9 @@ def panel(look: RunLook, texts: Texts, rules: RunRules) -> Panel:
     text = message.summary
     if name == "continues" and code != CUT_OFF:  # whose own words say so
         text = texts("web.way.and", first=text, second=texts("web.continues"))
-    seen = "" if not words or words in message.summary or words == _asked(run) else words
-    return Panel(tone, mark, title, codes, text, seen, _offers(look, run, message, texts, rules))
+    is_told = not words or words in message.summary or words == _asked(run) or code in _TOLD
+    offers = _offers(look, run, message, texts, rules)
+    return Panel(tone, mark, title, codes, text, "" if is_told else words, offers, _advice(run, message, texts))
 
 
 def _state(look: RunLook) -> tuple[str, str]:
@@ -90,8 +99,9 @@ def _state(look: RunLook) -> tuple[str, str]:
     if look.around.is_continued:
         return "continues", "pause"
     if run.is_active:
-        is_waiting = run.quota is not None and not run.quota.is_over
-        return ("cut_off", "stopped") if look.is_cut_off else ("quota", "pause") if is_waiting else ("running", "run")
+        return (
+            ("cut_off", "stopped") if look.is_cut_off else ("quota", "pause") if run.waits_until else ("running", "run")
+        )
     return _at_rest(look)
 
 
@@ -111,7 +121,7 @@ def _at_rest(look: RunLook) -> tuple[str, str]:
 
 def _at_work(run: Run, texts: Texts) -> tuple[str, str]:
     """Say what a run does now."""
-    if run.quota is not None and not run.quota.is_over:
+    if run.waits_until is not None:
         return texts("web.run.quota"), texts("web.run.quota.means")
     step, index = run.current_step, run.current_index
     title = texts(f"web.run.doing.{run.state}")
@@ -146,6 +156,16 @@ def _title(run: Run, message: Message, code: str, texts: Texts) -> tuple[str, tu
 
 def _asked(run: Run) -> str | None:
     return run.error.question if run.error else None
+
+
+def _advice(run: Run, message: Message, texts: Texts) -> tuple[tuple[Piece, ...], ...]:
+    """Return what the catalogue advises and this page has no button for."""
+    kept = [
+        advice
+        for advice in message.actions
+        if not any(piece.kind in _HERE for piece in advice.pieces if not isinstance(piece, str))
+    ]
+    return advice_pieces(kept, texts, {run.request_id: run.run_id})
 
 
 def _offers(look: RunLook, run: Run, message: Message | None, texts: Texts, rules: RunRules) -> tuple[Offer, ...]:

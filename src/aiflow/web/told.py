@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
 from markupsafe import Markup, escape
 
 if TYPE_CHECKING:
-    from datetime import date, datetime
+    from datetime import date
 
     from aiflow.messages import Texts
 
 _CODE = re.compile(r"`([^`\n]+)`")
-# Stands for a link while a text is filled; a character that no text has.
-_SLOT = "\ue000"
+# They stand for markup while a text is filled; characters that no text has.
+_SLOTS = tuple(map(chr, range(0xE000, 0xE008)))
+_NO_SLOTS = dict.fromkeys(map(ord, _SLOTS))
 _STEPS = ((86400, "d"), (3600, "h"), (60, "min"))
 
 
@@ -39,16 +42,49 @@ def age(texts: Texts, now: datetime, at: datetime | None) -> Markup:
 
 def moment(texts: Texts, at: datetime | None, form: str = "clock") -> Markup:
     """Say when something was: by the clock, or with its day."""
-    if at is None:
-        return Markup("")
-    here = at.astimezone()
-    clock = f"{here.hour}:{here.minute:02}"
-    if form == "clock":
-        return _time(at, clock, form)
-    day = texts(
-        "web.day", weekday=texts(f"web.weekday.{here.weekday()}"), month=texts(f"web.month.{here.month}"), day=here.day
+    return Markup("") if at is None else _time(at, _form(texts, at.astimezone(), form), form)
+
+
+def lately(texts: Texts, now: datetime, at: datetime) -> Markup:
+    """Say when something was that may have been yesterday or today: "yesterday, 18:00"."""
+    here, days = at.astimezone(), {0: "web.lately.today", 1: "web.lately.yesterday"}
+    key = days.get((now.astimezone().date() - here.date()) // timedelta(days=1))
+    return _time(at, texts(key, clock=_clock(here)) if key else _form(texts, here, "full"), "lately")
+
+
+class Timed(NamedTuple):
+    """A text with moments in it where no `<time>` can stand: as it reads here, and with the moments themselves."""
+
+    words: str
+    moments: str
+
+
+def timed(texts: Texts, key: str, **facts: object) -> Timed:
+    """Fill a text; what a moment is in `moments` a script says by the reader's clock."""
+    exact = {name: f"{{{_iso(each)}}}" if isinstance(each, datetime) else each for name, each in facts.items()}
+    here = {name: _clock(each.astimezone()) if isinstance(each, datetime) else each for name, each in facts.items()}
+    return Timed(texts(key, **here), texts(key, **exact))
+
+
+def time_words(texts: Texts) -> str:
+    """Return the words for moments as a script needs them, which says them by the reader's clock."""
+    day = texts("web.day", weekday="{weekday}", month="{month}", day="{day}")
+    return json.dumps(
+        {
+            "weekdays": [texts(f"web.weekday.{number}") for number in range(7)],
+            "months": [texts(f"web.month.{number}") for number in range(1, 13)],
+            "day": day,
+            "moment": texts("web.moment", day="{day}", clock="{clock}"),
+            "today": texts("web.lately.today", clock="{clock}"),
+            "yesterday": texts("web.lately.yesterday", clock="{clock}"),
+        },
+        ensure_ascii=False,
     )
-    return _time(at, texts("web.moment", day=day, clock=clock) if form == "full" else day, form)
+
+
+def zone(now: datetime) -> str:
+    """Name the zone of this machine's clock: "UTC+09:00"."""
+    return f"UTC{now.astimezone().isoformat()[-6:]}"
 
 
 def short_day(texts: Texts, day: date) -> str:
@@ -101,16 +137,37 @@ def codes(text: object) -> Markup:
     )
 
 
-def linked(texts: Texts, key: str, link: Markup, **facts: object) -> Markup:
-    """Say a text in which something is a link: its `{link}`; all else is text."""
-    text = texts(key, link=_SLOT, **{name: str(value).replace(_SLOT, "") for name, value in facts.items()})
-    before, _, after = text.partition(_SLOT)
-    return escape(before) + link + escape(after)
+def linked(texts: Texts, key: str, link: Markup | None = None, **facts: object) -> Markup:
+    """Say a text in which some of what fills it is markup, as a link or a moment; all else is text."""
+    given = facts if link is None else {"link": link, **facts}
+    kept = [each for each in given.values() if isinstance(each, Markup)]
+    slots = iter(_SLOTS)
+    filled = {
+        name: next(slots) if isinstance(each, Markup) else str(each).translate(_NO_SLOTS)
+        for name, each in given.items()
+    }
+    said = str(escape(texts(key, **filled)))
+    for slot, each in zip(_SLOTS, kept, strict=False):
+        said = said.replace(slot, each)
+    return Markup(said)  # noqa: S704  text is escaped, and markup is what was given as such
 
 
-def _time(at: datetime, words: str, form: str = "") -> Markup:
+def _form(texts: Texts, here: datetime, form: str) -> str:
+    if form == "clock":
+        return _clock(here)
+    month, weekday = texts(f"web.month.{here.month}"), texts(f"web.weekday.{here.weekday()}")
+    day = texts("web.day", weekday=weekday, month=month, day=here.day)
+    return texts("web.moment", day=day, clock=_clock(here)) if form == "full" else day
+
+
+def _clock(here: datetime) -> str:
+    return f"{here.hour}:{here.minute:02}"
+
+
+def _iso(at: datetime) -> str:
+    return at.isoformat(timespec="seconds")
+
+
+def _time(at: datetime, words: str, form: str = "ago") -> Markup:
     exact = at.astimezone().isoformat(sep=" ", timespec="seconds")
-    kind = Markup(' data-form="{}"').format(form) if form else ""
-    return Markup('<time datetime="{}" title="{}"{}>{}</time>').format(
-        at.isoformat(timespec="seconds"), exact, kind, words
-    )
+    return Markup('<time datetime="{}" title="{}" data-form="{}">{}</time>').format(_iso(at), exact, form, words)

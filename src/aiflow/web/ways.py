@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from aiflow.domain.issue_ways import is_issue
 from aiflow.domain.next_action import ActionKind
 
 if TYPE_CHECKING:
@@ -47,16 +48,25 @@ class Offer(NamedTuple):
 
 def offer_of(way: Way, texts: Texts, branch: str) -> Offer:
     """Put a way on into words; `branch` is what the run's work is to be merged into."""
-    kind, more = way.kind, ".forced" if way.is_forced else ".keep" if way.keeps_changes else ""
+    kind, more = way.kind, _form(way)
     value = way.action.options[0][1] if kind is ActionKind.SET else ""
     label = texts(f"web.way.{kind}{more}", branch=branch, value=value)
-    mode = f"{kind} keep_changes" if way.keeps_changes else _MODES.get(kind, kind.value)
+    how = next((name for name in ("keep_changes", "no_baseline") if way.action.has(name)), None)
+    mode = f"{kind} {how}" if how else _MODES.get(kind, kind.value)
     return Offer(way.action, label, ICONS[kind], mode, way.is_recommended, way.is_forced)
 
 
 def meaning(way: Way, texts: Texts, branch: str) -> str:
     """Say what a way on does."""
-    return texts(f"web.way.{way.kind}.means{'.forced' if way.is_forced else ''}", branch=branch)
+    return texts(f"web.way.{way.kind}.means{_form(way)}", branch=branch)
+
+
+def _form(way: Way) -> str:
+    """Tell the words of a way from those of another of its kind, as of an answer that is posted on an issue."""
+    forms = {".forced": way.is_forced, ".keep": way.keeps_changes, ".no_baseline": way.has_no_baseline}
+    if any(forms.values()):
+        return next(form for form, is_meant in forms.items() if is_meant)
+    return ".issue" if way.kind is ActionKind.ANSWER and is_issue(way.action.request_id) else ""
 
 
 def advised(way: Way, message: Message, texts: Texts) -> str | None:
@@ -64,6 +74,6 @@ def advised(way: Way, message: Message, texts: Texts) -> str | None:
     for advice in message.actions:
         match advice.pieces:
             case (str(words), step) if not isinstance(step, str) and step.kind is way.kind:
-                if step.has("keep_changes") == way.keeps_changes:
+                if all(step.has(name) == way.action.has(name) for name in ("keep_changes", "no_baseline")):
                     return texts("web.sentence", text=words.removesuffix(": "))
     return None

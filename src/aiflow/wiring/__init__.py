@@ -16,6 +16,7 @@ from aiflow.adapters.project_files import find_root as find_root
 from aiflow.adapters.project_files import refuse_linked_state
 from aiflow.adapters.run_folders.run_files import RunFiles
 from aiflow.usecases.read_backlog import BacklogSources
+from aiflow.wiring.run_ids import new_run_id as new_run_id
 from aiflow.wiring.stores import (
     count_listeners as count_listeners,
 )
@@ -133,18 +134,17 @@ def build_ports(project: Project, settings: Settings, journal: Journal) -> Ports
     from aiflow.adapters.machine import LocalWorkshop, checkout_folder, state_home
     from aiflow.adapters.notifications.notifier import ProgramNotifier
     from aiflow.adapters.processes.launch import GuardedProcesses
+    from aiflow.adapters.run_folders.baseline_file import BaselineFile
     from aiflow.adapters.run_folders.run_store import RunFolders
-    from aiflow.adapters.secrets import Masker
     from aiflow.domain.agents.plain_text import plain
     from aiflow.domain.runs.worktree import MEGABYTE, Bounds
     from aiflow.usecases.engine import Ports
+    from aiflow.wiring.issues import masker_for
     from aiflow.wiring.server import page_address
 
     root, environ = project.root, os.environ
-    masker = Masker(environ)
-    processes = GuardedProcesses(f"{root}/.aiflow/guards")
-    workshop = LocalWorkshop(root, environ, settings, processes)
-    state = str(checkout_folder(root, environ))
+    masker, processes = masker_for(settings), GuardedProcesses(f"{root}/.aiflow/guards")
+    workshop, state = LocalWorkshop(root, environ, settings, processes), str(checkout_folder(root, environ))
     calls, caches = f"{state_home(environ)}/calls", f"{state}/caches"
     around = Surroundings(root, f"{state}/results", calls, environ, processes, masker, caches)
     hooks, sign, base_branch = settings.flag("git.hooks"), settings.flag("git.sign"), settings.text("base_branch")
@@ -161,6 +161,7 @@ def build_ports(project: Project, settings: Settings, journal: Journal) -> Ports
         merging=GitMerging(root, hooks=hooks, sign=sign),
         notifier=ProgramNotifier(root, environ, settings, processes, masker, partial(page_address, root, settings)),
         housekeeping=LocalHousekeeping(root, state),
+        baselines=BaselineFile(root),
         agents=ChosenAgents(settings, around),
         workshop=workshop,
         journal=journal,
@@ -186,13 +187,13 @@ def trial_agents(settings: Settings, root: str) -> Iterator[TrialGround]:
     from aiflow.adapters.agents.call.command import Surroundings
     from aiflow.adapters.agents.chosen import ChosenAgents
     from aiflow.adapters.processes.launch import GuardedProcesses
-    from aiflow.adapters.secrets import Masker
     from aiflow.usecases.project.try_agent import TrialGround
+    from aiflow.wiring.issues import masker_for
 
     with tempfile.TemporaryDirectory(prefix="aiflow-", ignore_cleanup_errors=True) as made:
         folder = os.path.realpath(made)
         os.mkdir(f"{folder}/work")
-        processes, masker = GuardedProcesses(f"{folder}/guards"), Masker(os.environ)
+        processes, masker = GuardedProcesses(f"{folder}/guards"), masker_for(settings)
         around = Surroundings(root, f"{folder}/results", f"{folder}/calls", os.environ, processes, masker)
         yield TrialGround(ChosenAgents(settings, around), f"{folder}/work", new_run_id(), system_time())
 
@@ -209,18 +210,6 @@ def system_time() -> Time:
     from aiflow.adapters.system_time import SystemTime
 
     return SystemTime()
-
-
-def new_run_id(newest: str | None = None) -> str:
-    """Make a run id: the time in UTC and six hex digits (SPEC §1), behind the request's newest in text order."""
-    from datetime import UTC, datetime
-
-    made = f"RUN-{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
-    if newest is None or made > newest:
-        return made
-    # Within one second, or with a clock that was set back: the next number behind the newest.
-    stamp, _, number = newest.rpartition("-")
-    return f"{stamp}-{int(number, 16) + 1:06x}"
 
 
 def project_at(

@@ -10,7 +10,7 @@ from aiflow.domain.backlog.metadata import commit_message
 from aiflow.errors import EnvironmentProblemError
 from aiflow.settings import FILE_NAME
 from aiflow.wiring import build_ports, commit_request, project_at, read_settings
-from aiflow.wiring.issues import issue_sources
+from aiflow.wiring.issues import IssueRoom
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +29,7 @@ class _Known(NamedTuple):
     version: object
     project: Project
     ports: Ports
+    issues: IssueRoom | None
 
 
 class LivePorts:
@@ -64,6 +65,10 @@ class LivePorts:
         """Return the settings as they are now."""
         return self._now().ports.settings
 
+    def issues(self) -> IssueRoom | None:
+        """Return what looks after the issues; None where the settings name no repository."""
+        return self._now().issues
+
     def engine(self, voice: Voice, charge: Charge | None = None) -> Engine:
         """Give an engine to one caller."""
         return self.ports().engine(voice, charge)
@@ -76,9 +81,11 @@ class LivePorts:
             if self._known is None or self._known.version != version:
                 settings = read_settings(self._root, self._flags)
                 written = _committing(self._root, settings, self._left)
-                more = (*self._more, *issue_sources(self._root, settings))
+                # One room for whoever reads, writes and watches: GitHub's limits are those of one account.
+                room = IssueRoom(self._root, settings) if settings.text("github.repo") else None
+                more = (*self._more, *((room.source,) if room is not None else ()))
                 project = project_at(self._root, more, settings.requests_dir, written, stays=True)
-                self._known = _Known(version, project, build_ports(project, settings, project.journal))
+                self._known = _Known(version, project, build_ports(project, settings, project.journal), room)
             return self._known
 
 

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 
     from aiflow.domain.lock import LockStatus
     from aiflow.ports import Journal
+    from aiflow.ports.issues import IssueCare
     from aiflow.ports.server import Access, Neighbours, RunnerChild, ServerDoor, ServerRecord, ServerRecords
     from aiflow.ports.tasks import QueueStore
     from aiflow.settings import Settings
     from aiflow.usecases.queue.desk import StoreView
+    from aiflow.usecases.server.issue_watch import ServerIssues
     from aiflow.usecases.server.sign_in import SignIn
     from aiflow.usecases.server.start_work import WorkStarter
     from aiflow.usecases.server.watch import CheckoutWatch
@@ -146,6 +148,32 @@ class StoreDoor:
             problem=status.problem or words("store_problem.not_running"),
             start=NextAction(ActionKind.STORE_START),
         )
+
+
+def server_issues(live: LivePorts, store: StoreDoor, language: str) -> ServerIssues:
+    """Give the issue watch beside a server."""
+    from aiflow.messages import Texts
+    from aiflow.usecases.engine import Voice
+    from aiflow.usecases.server.issue_watch import IssuePlace, ServerIssues
+
+    def care() -> IssueCare | None:
+        room = live.issues()
+        return room.work if room is not None else None
+
+    return ServerIssues(
+        IssuePlace(
+            care=care,
+            engine=lambda: live.engine(Voice(Texts(language))),
+            open_desk=lambda: store.view(live.project().journal, is_to_write=True).desk,
+            time=system_time(),
+        )
+    )
+
+
+def webhook_secret(settings: Settings) -> str:
+    """Return the secret that GitHub signs its deliveries with; empty where none is set, or nothing is watched."""
+    variable = settings.text("github.webhook_secret_env")
+    return os.environ.get(variable, "") if variable and settings.text("github.repo") else ""
 
 
 def runner_child(root: str, settings: Sequence[str] = ()) -> RunnerChild:

@@ -106,7 +106,7 @@ def test_a_session_goes_on_and_what_the_agent_repeats_of_it_is_no_news(scene: Sc
     late = 'send(id=current, result={}); time.sleep(0.1); say("old news again"); raise Stop'
     scene.agent.does("session/load", f"{repeat}; {late}")
     session = scene.call()[1]["id"]
-    scene.call(session_id=session, prompt="You go on")
+    scene.call(session_id=session, prompt="You are still the implementer")
     assert scene.agent.requests("session/load") == [{"cwd": str(scene.cwd), "mcpServers": [], "sessionId": session}]
     assert scene.agent.requests("session/prompt")[1]["sessionId"] == session
     assert len(scene.agent.requests("session/new")) == 1
@@ -231,6 +231,18 @@ def test_what_the_kernel_confines_may_look_around(scene: Scene, kind: str, path:
         "implementer", f'write(HERE / "chosen", str(may("x", {kind!r}, locations=[{{"path": {path!r}}}])))'
     )
     scene.call(is_confined=True)
+    assert (scene.agent.folder / "chosen").read_text() == chosen
+
+
+@pytest.mark.spec("SEC")
+@pytest.mark.parametrize(("kind", "chosen"), [("execute", "once"), ("edit", "no"), ("other", "no")])
+def test_a_reviewer_whom_the_kernel_confines_runs_commands_and_changes_nothing(
+    scene: Scene, kind: str, chosen: str
+) -> None:
+    scene.agent.does(
+        "qa", f'write(HERE / "chosen", str(may("x", {kind!r}, locations=[{{"path": {str(scene.cwd)!r}}}])))'
+    )
+    scene.call(role="qa", prompt="You are the qa", is_confined=True, may_run=True)
     assert (scene.agent.folder / "chosen").read_text() == chosen
 
 

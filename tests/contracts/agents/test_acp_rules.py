@@ -54,7 +54,13 @@ KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch"
     kind=st.sampled_from(KINDS),
     options=st.lists(st.sampled_from(OPTIONS), unique=True),
     places=st.lists(st.sampled_from(list(Where))),
-    rules=st.builds(PermissionRules, st.sampled_from([Policy.AUTO, Policy.DENY]), st.booleans(), st.booleans()),
+    rules=st.builds(
+        PermissionRules,
+        st.sampled_from([Policy.AUTO, Policy.DENY]),
+        st.booleans(),
+        st.booleans(),
+        may_run=st.booleans(),
+    ),
 )
 def test_nothing_is_ever_allowed_for_ever_nor_outside(
     kind: str, options: list[Option], places: list[Where], rules: PermissionRules
@@ -63,7 +69,8 @@ def test_nothing_is_ever_allowed_for_ever_nor_outside(
     if decision.verdict is PermissionVerdict.ALLOWED:
         assert rules.policy is Policy.AUTO
         assert decision.option_id == "once"
-        assert not rules.is_reader or kind in ("read", "search", "think", "fetch")
+        reading = ("read", "search", "think", "fetch", *(("execute",) if rules.may_run else ()))
+        assert not rules.is_reader or kind in reading
         assert Where.OWN not in places
         assert kind not in ("edit", "delete", "move") or set(places) <= {Where.INSIDE}
     else:
@@ -355,14 +362,33 @@ def test_a_call_is_started_through_our_client(tmp_path: Path) -> None:
     )
     assert order["answers"] == [["execute: make", "Reject"], ["execute: make", "Allow once"]]
     assert order["is_confined"]
+    assert order["may_run"]
     assert order["session_id"] == "s"
-    assert order["prompt"].startswith("You go on")
+    assert order["prompt"].startswith("You are still the implementer")
     assert started.variables["OPENCODE_PRINT_LOGS"] == "1"
     assert "continue_loop_on_deny" in started.variables["OPENCODE_CONFIG_CONTENT"]
     # What the user has set stays.
     own, _ = start(("opencode", "acp"), home | {"OPENCODE_CONFIG_CONTENT": "{}"}, tmp_path)
     assert "OPENCODE_CONFIG_CONTENT" not in own.variables
     assert "OPENCODE_CONFIG_CONTENT" in own.env_names
+
+
+@pytest.mark.spec("AGT-1", "SEC")
+def test_a_reviewer_gets_commands_only_where_the_kernel_keeps_them_from_writing(tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path / "home")}
+    for role, sandbox, may_run in (
+        (Role.QA, "auto", True),
+        (Role.QA, "off", False),
+        (Role.PLANNER, "auto", False),
+        (Role.IMPLEMENTER, "off", True),
+    ):
+        around = Surroundings(str(tmp_path), "", "", home, Nothing(), Masker({}))  # type: ignore[arg-type]
+        call = AgentCall(role, Brief("RQ-1", "Title", "Body", "P1"), "RUN-1", str(tmp_path), None, (), 1)
+        driver = AcpDriver(Launch(("opencode", "acp"), 9, 9, sandbox=sandbox), around)
+        order = json.loads(driver.start(call, str(tmp_path)).stdin)
+        assert order["may_run"] is may_run
+        if role is not Role.IMPLEMENTER:
+            assert ("You can run commands" in order["prompt"]) is may_run
 
 
 def test_known_programs_get_the_keys_that_are_theirs() -> None:

@@ -46,10 +46,11 @@ def test_permissions_are_said_at_every_call(role: Role, session_id: str | None) 
     assert argv[:5] == ("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages")
     assert value(argv, "--permission-mode") == "dontAsk"
     reading = ["Read", "Glob", "Grep"]
+    commands = [] if role is Role.PLANNER else ["Bash"]
     is_writer = role is Role.IMPLEMENTER
-    tools = [*reading, "Edit", "Write", "NotebookEdit", "Bash"] if is_writer else reading
+    tools = [*reading, *(["Edit", "Write", "NotebookEdit"] if is_writer else []), *commands]
     assert value(argv, "--tools").split(",") == tools
-    rules = [*reading, "Bash", "Edit(./**)", "Edit(//state/tmp/**)"] if is_writer else reading
+    rules = [*reading, *commands, *(["Edit(./**)", "Edit(//state/tmp/**)"] if is_writer else [])]
     assert values(argv, "--allowedTools") == rules
     assert "--strict-mcp-config" in argv
     assert json.loads(value(argv, "--json-schema")) == SCHEMAS[role]
@@ -70,6 +71,13 @@ def test_what_the_settings_say_is_passed_on() -> None:
     assert "--strict-mcp-config" not in argv
     assert json.loads(value(argv, "--settings"))["env"] == {"A": "1"}
     assert value(arguments(ClaudeTerms(Role.QA, cost_usd=0.0)), "--max-budget-usd") == "0.0001"  # it takes no zero
+
+
+@pytest.mark.spec("AGT-4", "SEC")
+@pytest.mark.parametrize("role", [Role.QA, Role.PLANNER])
+def test_a_reader_has_no_commands_where_the_kernel_does_not_keep_them_from_writing(role: Role) -> None:
+    argv = arguments(ClaudeTerms(role, is_confined=False))
+    assert value(argv, "--tools").split(",") == values(argv, "--allowedTools") == ["Read", "Glob", "Grep"]
 
 
 def test_a_sandbox_of_the_users_own_stays_where_the_kernel_has_none() -> None:
@@ -178,7 +186,7 @@ def test_instructions_that_claude_does_not_read_by_itself_are_named(
     assert b"CLAUDE.md" not in start().stdin
     (tmp_path / "worktree/.mcp.json").write_text("{}")
     begun = start()
-    assert b"instructions for agents are in `CLAUDE.md`" in begun.stdin
+    assert b"instructions for whoever works on it in `CLAUDE.md`" in begun.stdin
     assert value(begun.argv, "--setting-sources") == "user"
 
 

@@ -16,7 +16,7 @@ import pytest
 from aiflow.adapters.agents import demo
 from aiflow.domain.agents.answers import Implemented, Planned, Question, Reviewed, Role, Spoiled, read_answer
 from aiflow.domain.agents.call import AgentCall, Brief, Feedback, document
-from aiflow.domain.agents.plan import PlanStep
+from aiflow.domain.agents.plan import PlanStep, whole_request
 
 PLANNER, IMPLEMENTER, QA = Role
 STEPS = tuple(PlanStep(f"S{number:02d}", "x") for number in range(1, 4))
@@ -66,7 +66,7 @@ class Demo:
     ) -> subprocess.CompletedProcess[bytes]:
         self.result.unlink(missing_ok=True)
         is_planner = role is PLANNER
-        steps = tuple(replace(each, target_paths=more.get("paths", ())) for each in STEPS)
+        steps = tuple(replace(each, target_paths=more.get("paths", ())) for each in more.get("plan", STEPS))
         call = AgentCall(
             role=role,
             brief=Brief("RQ-1", "A title", body, "P1"),
@@ -197,6 +197,15 @@ def test_a_step_does_its_own_blocks_and_no_others(agent: Demo) -> None:
     assert agent.files() == {"src/a.txt": "one\n## no heading\ntwo\n"}
     agent.ask(IMPLEMENTER, TWO_STEPS, step=2)  # what is deleted already stays deleted
     assert agent.files()["src/a.txt"].endswith("two\ntwo\n")
+
+
+@pytest.mark.spec("AGT-1", "RUN-18")
+def test_without_a_plan_the_only_step_does_everything(agent: Demo) -> None:
+    plan = (*whole_request("A title"), PlanStep("S02", "Merge main"))
+    assert agent.ask(IMPLEMENTER, TWO_STEPS, plan=plan) == Implemented("A title")
+    assert agent.files() == {"src/a.txt": "one\n## no heading\ntwo\n"}
+    agent.ask(IMPLEMENTER, TWO_STEPS, step=2, plan=plan)
+    assert agent.files() == {"src/a.txt": "one\n## no heading\ntwo\n"}
 
 
 @pytest.mark.spec("AGT-1", "RUN-4")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aiflow.adapters.agents.call.prompts import mark_of, prompt_for
 from aiflow.domain.agents.answers import Role
-from aiflow.domain.agents.call import AgentCall, Brief, Feedback
+from aiflow.domain.agents.call import AgentCall, Brief, Feedback, StepDone
 from aiflow.domain.agents.plan import PlanStep
 from aiflow.domain.untrusted.calls import without_hidden
 
@@ -20,18 +20,23 @@ pytestmark = pytest.mark.spec("SEC", "AGT-1")
 
 def call_with(text: str, role: Role = Role.QA) -> AgentCall:
     """A call in which everything that somebody else can write is this text, cleaned as every call is."""
-    step = PlanStep("S01", text, text, (text,))
+    before, step = PlanStep("S01", text, text), PlanStep("S02", text, text, (text,))
     call = AgentCall(
         role=role,
         brief=Brief("RQ-1", text, text, "P1", (text,)),
         run_id="RUN-20260102-030405-aaaaaa",
         cwd="/w",
         step=None if role is Role.PLANNER else step,
-        plan=() if role is Role.PLANNER else (step,),
+        plan=() if role is Role.PLANNER else (before, step),
         attempt=2,
         feedback=(Feedback("SENT_BACK", text, text), Feedback("UNIT_TEST_FAILED", text, text)),
         answers=((text, text),),
         changes=lambda: text,
+        tests={"unit": "make test"},
+        done={"S01": StepDone(text, "0123")},
+        summary=text,
+        test_output=text,
+        whole=lambda: text,
     )
     return without_hidden(call)[0]
 
@@ -78,7 +83,7 @@ def test_what_aiflow_says_does_not_depend_on_what_others_wrote(text: str, role: 
 @pytest.mark.parametrize("text", ATTEMPTS)
 def test_no_text_of_others_has_the_mark(text: str) -> None:
     prompts = [prompt_for(call_with(each)) for each in (text, "An ordinary text.")]
-    assert len(PLACE.findall(prompts[0])) == 6
+    assert len(PLACE.findall(prompts[0])) == 9
     # In capitals neither: a reader who is not exact might take it for the end.
     assert len({len(re.findall(MARK, prompt, re.IGNORECASE)) for prompt in prompts}) == 1
 

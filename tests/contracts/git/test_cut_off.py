@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import multiprocessing
 import os
@@ -91,8 +92,19 @@ class Scene:
         mover.start()
         mover.join()
         assert mover.exitcode == -9
+        wait_until(self._is_left)  # the filter that killed them ends a moment later, and is at it until then
         for path in ((self.root / ".git/info/attributes"), *(self.root / ".git/hooks").glob("*")):
             path.unlink(missing_ok=True)
+
+    def _is_left(self) -> bool:
+        folder = os.open(self.root / ".git", os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(folder)
+        return True
 
     def _move(self) -> None:
         (self.folder / "aiflow").write_text(str(os.getpid()))

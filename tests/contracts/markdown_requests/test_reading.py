@@ -209,6 +209,8 @@ def test_usual_ids_are_accepted(stem: str) -> None:
         ("---\ndepends_on: {a: b}\n---\n", [(ProblemKind.NOT_A_VALUE, 2)]),
         ("---\ndepends_on: [[a]]\n---\n", [(ProblemKind.NOT_A_VALUE, 2)]),
         ("---\nstatus: [ready]\n---\n", [(ProblemKind.NOT_A_VALUE, 2)]),
+        ("---\nplan: never\n---\n", [(ProblemKind.BAD_SWITCH, 2)]),
+        ("---\nreview: [no]\n---\n", [(ProblemKind.NOT_A_VALUE, 2)]),
         ("---\nupdated_at: yesterday\n---\n", [(ProblemKind.BAD_DATE, 2)]),
         ("---\nid: RQ-2\n---\n", [(ProblemKind.OTHER_ID, 2)]),
         ("---\nid: a/b\n---\n", [(ProblemKind.BAD_ID, 2)]),

@@ -19,11 +19,11 @@ from aiflow.adapters.run_folders.run_log import (
     LONGEST_SECRET,
     MAX_CALL_BYTES,
     MAX_LINE_BYTES,
-    TAIL_BYTES,
     StepLogFile,
 )
 from aiflow.adapters.secrets import Masker
 from aiflow.domain.agents.plain_text import plain_bytes
+from aiflow.domain.runs.excerpt import TAIL_BYTES
 from aiflow.domain.runs.log_marks import LogMark, line_times, with_looks
 from aiflow.errors import EnvironmentProblemError
 from aiflow.ports import StepLog
@@ -176,6 +176,7 @@ def test_no_colour_keeps_a_secret_apart(tmp_path: Path, secret: bytes) -> None:
         split = secret[:cut] + b"\x1b[31m" + secret[cut:]
         marked.log.write(b"\x1b[1mbefore\n" + split + b"\x1b[0m\n\x1b[2mbehind\n" + split)
         assert secret not in marked.log.tail.encode()
+        assert secret not in marked.log.excerpt.encode()
         assert "\x1b" not in marked.log.tail
         assert secret not in marked.text()
         assert secret not in plain_bytes(marked.shown())

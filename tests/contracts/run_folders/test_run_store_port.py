@@ -17,7 +17,7 @@ from aiflow.domain.agents.call import Brief
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.auto.session import AutoSession, Started
 from aiflow.domain.request import RequestId
-from aiflow.domain.run_summary import RunRecord, TaskRef, worked_seconds
+from aiflow.domain.run_summary import RoleSpent, RunRecord, TaskRef, worked_seconds
 from aiflow.domain.runs.run import Run
 from aiflow.ports import AutoRecords, RunStore
 from builders import NOW
@@ -94,12 +94,16 @@ def test_the_newest_run_comes_first_and_the_open_one_speaks(runs: RunStore) -> N
     assert [run.run_id for _, run in runs.page(RequestId("RQ-1"), after=LATER)[0]] == [RUN_ID]
     assert [run.run_id for _, run in runs.page(since=LATER)[0]] == [LATER]
     assert (runs.page()[1], runs.page(RequestId("RQ-2"))) == (2, ((), 0))
-    finished = replace(done(), usage=Usage(3, 40, 5, 2, 0.25, 9.5))
+    roles = {"planner": Usage(1, 30, 5, 1, 0.15, 7.0), "qa": Usage(2, 10, 0, 1, 0.1, 2.5)}
+    finished = replace(done(), usage=Usage(3, 40, 5, 2, 0.25, 9.5), roles=roles)
     runs.save(replace(finished, run_id=LATER))
     lines = [(line.at, line.event) for line in finished.history]
     record = RunRecord(finished.created_at, worked_seconds(finished.created_at, lines), 0.25, 42, 3, 9.5)
-    assert runs.page(limit=1)[0][0][1].record == record
+    assert runs.page(limit=1)[0][0][1].record == record._replace(
+        roles=(RoleSpent("planner", 1, 31, 0.15, 7.0), RoleSpent("qa", 2, 11, 0.1, 2.5))
+    )
     assert (runs.find(RUN_ID), runs.find(LATER), runs.find("RUN-20260102-030407-aaaaaa")) == ("RQ-1", "RQ-1", None)
+    assert (runs.find(RUN_ID, "RQ-1"), runs.find(RUN_ID, "RQ-2"), runs.find(RUN_ID, "..")) == ("RQ-1", None, None)
 
 
 @pytest.mark.spec("RUN-9")
@@ -123,6 +127,7 @@ def test_report_patch_errors_and_logs_are_kept_beside_it(runs: RunStore) -> None
     log.say("[aiflow] said")
     assert log.tail == "half a line"  # what aiflow itself says is no evidence
     log.close()
+    assert log.excerpt == "half a line"
     again = runs.open_log(run, 1, "again")
     assert "half a line" not in again.tail
     again.close()

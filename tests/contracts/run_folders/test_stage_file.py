@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -18,13 +19,15 @@ from aiflow.domain.agents.plan import PlanStep
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunEvent, RunState
 from aiflow.domain.run_summary import TaskRef
+from aiflow.domain.runs.course import Course
 from aiflow.domain.runs.events import called, left, noted, stopped
 from aiflow.domain.runs.quota import QuotaWait
 from aiflow.domain.runs.resume import GoOn
 from aiflow.domain.runs.resume_events import resumed
 from aiflow.domain.runs.retry import StepStop
 from aiflow.domain.runs.run import Evidence, Happening, Run, RunError, StepWork, Visit
-from aiflow.domain.runs.worktree import Place, Unfinished
+from aiflow.domain.runs.step_record import EndedTest, Footprint, Review, StepRecord
+from aiflow.domain.runs.worktree import FileChange, Place, Unfinished
 from run_builders import EVERY_STATE, at, done, fail, in_step, in_tests, new_run, why
 
 # D34 §3, with the types of its example: what stands in an entry, and what may be missing.
@@ -47,6 +50,13 @@ def on_disk(run: Run) -> dict[str, Any]:
     return read
 
 
+RECORD = StepRecord(
+    Footprint((FileChange("src/a.py", 3, 1), FileChange("logo.png", 0, 0)), 4, 30, 11),
+    (EndedTest("unit", 1.5, None, 0), EndedTest("e2e", 9.0, "E2E_TEST_FAILED", 2)),
+    (Review(is_passed=False, findings=("One.", "Two.")), Review(is_passed=True)),
+)
+
+
 def full_run() -> Run:
     """A run in which every field says something."""
     run = fail(in_tests(2), "UNIT_TEST_FAILED")
@@ -60,6 +70,7 @@ def full_run() -> Run:
         Evidence("TESTING", "S02", "make test", 2, "E assert", ("runs/x/logs/step-2.log",)),
         (("path", "a.txt"),),
         ("yes", "no"),
+        "the first line\n[aiflow] …\nthe last",
     )
     run = left(stopped(called(fail(run, "AGENT_FAILED"), Role.IMPLEMENTER), told, at(42)), Unfinished("t", "wip", b""))
     fields: dict[str, Any] = {name: getattr(run, name) for name in Run.__dataclass_fields__}
@@ -71,12 +82,16 @@ def full_run() -> Run:
         "replaces": "RUN-1",
         "replaced_by": "RUN-2",
         "accepted_as": "0123abc",
+        "course": Course(has_baseline=True, has_plan=False, has_review=False),
+        "base_tested": "base",
         "planning_session": "session-0",
         "usage": Usage(3, 1000, 400, 50, 0.25, 12.5),
+        "roles": {"implementer": Usage(2, 900, 400, 40, 0.2, 10.0), "qa": Usage(1, 100, 0, 10, 0.05, 2.5)},
         "quota": QuotaWait(at(1), at(2), 3, "429", is_over=True),
         "lock": {"pid": 5, "host": "h", "fence": 7},
         "task": TaskRef("shop", "TASK-1"),
     }
+    fields["steps"] = {**run.steps, "S01": replace(run.steps["S01"], record=RECORD)}
     return noted(Run(**fields), "LOCK_RECLAIMED", at(43), "LOCK_STALE_RECOVERED", "pid 5")
 
 
@@ -169,8 +184,22 @@ def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.none() | strategy
 
 
+amounts = st.integers(0, 10**6)
+records = st.builds(
+    StepRecord,
+    st.builds(
+        Footprint,
+        st.lists(st.builds(FileChange, names, amounts, amounts), max_size=2).map(tuple),
+        amounts,
+        amounts,
+        amounts,
+    ),
+    st.lists(st.builds(EndedTest, names, st.floats(0, 1e6), maybe(codes), maybe(counts)), max_size=2).map(tuple),
+    st.lists(st.builds(Review, st.booleans(), st.lists(words, max_size=2).map(tuple)), max_size=2).map(tuple),
+)
 works = st.builds(
     StepWork,
+    record=records,
     base=maybe(names),
     commit=maybe(names),
     is_done=st.booleans(),
@@ -246,6 +275,7 @@ def runs(draw: st.DrawFn) -> Run:
         current_step_id=current,
         planning_calls=draw(counts),
         planning_retries=draw(counts),
+        roles=draw(st.dictionaries(st.sampled_from(["planner", "qa"]), st.builds(Usage, *[amounts] * 4))),
         step_retries=draw(counts),
         steps={step_id: draw(works) for step_id in ids if draw(st.booleans())},
         visit=draw(visits),

@@ -9,7 +9,7 @@ import pytest
 
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.call import AgentCall, Brief, Feedback, document
-from aiflow.domain.agents.plan import PlanStep
+from aiflow.domain.agents.plan import PlanStep, whole_request
 
 BRIEF = Brief("RQ-1", "A title", "Body.\n", "P1", ("ui", "日本"))
 PLAN = (PlanStep("S01", "First", "Do.", ("src",), ("unit",)), PlanStep("S02", "Second"))
@@ -55,6 +55,14 @@ def test_the_document_has_the_fields_of_the_specification() -> None:
         ],
         "answers": [{"question": "Which?", "answer": "This."}, {"question": "", "answer": "And this."}],
     }
+
+
+@pytest.mark.spec("AGT-2", "RUN-18")
+def test_the_only_step_of_a_run_without_a_planner_says_what_the_request_says() -> None:
+    plan = whole_request("A title")
+    told = document(call(step=plan[0], plan=plan))
+    whole = {"id": "S01", "title": "A title", "instructions": "Body.\n", "targets": {"paths": []}}
+    assert (told["step"], told["planning"]) == (whole, {"steps": [whole]})
 
 
 @pytest.mark.spec("AGT-2")

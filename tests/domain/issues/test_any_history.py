@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aiflow.domain.issues.deciders import deciders
 from aiflow.domain.issues.issue import Account
 from aiflow.domain.issues.labels import agent_labels
 from aiflow.domain.issues.marks import find_mark
 from aiflow.domain.issues.standing import Reading, stand
 from aiflow.domain.issues.tending import tend
-from aiflow.domain.issues.view import CancelRun, IssueRules
+from aiflow.domain.issues.view import CancelRun, IssueRules, IssueView
 from aiflow.domain.lifecycle import RunOutcome
+from forms import is_soak, rounds
 from issue_model import BEAT, Checkout, OneIssue
 from issue_stories import OTHER_RUNNER, RUNNER, STRANGER, WRITER, issue
 
@@ -130,10 +132,21 @@ class World:
         assert len(working) <= 1, working
         assert len(self.github.keys) == len(set(self.github.keys)), sorted(self.github.keys)
         for number, checkout in enumerate(self.checkouts):
-            attempts = Reading(checkout.look()).attempts
+            view = checkout.look()
+            attempts = Reading(view).attempts
+            if is_soak():
+                self._check_deciders(view)
             assert attempts >= self.attempts[number]
             assert attempts <= 3, "a limit of two retries"
             self.attempts[number] = attempts
+
+    @staticmethod
+    def _check_deciders(view: IssueView) -> None:
+        """Whoever is asked for no right would change nothing with it."""
+        ids = {account.id for account in deciders(view.story, view.trust)}
+        rights = {key: right for key, right in view.trust.rights.items() if key in ids}
+        lean = view._replace(trust=view.trust._replace(rights=rights))
+        assert (stand(lean), tend(lean)) == (stand(view), tend(view))
 
     def settle(self) -> None:
         """Let the events come in, and everybody look twice; then nothing is left to do, and all agree."""
@@ -147,6 +160,7 @@ class World:
         standings = [stand(checkout.look()) for checkout in self.checkouts]
         for checkout, standing in zip(self.checkouts, standings, strict=True):
             assert tend(checkout.look()) == ()
+            self._check_deciders(checkout.look())
             present = agent_labels(self.github.issue.labels)
             assert standing.label is None or present == ({standing.label} if standing.label else set())
         is_held = any(each.is_elsewhere or each.run_deeds or each.status == "running" for each in standings)
@@ -161,8 +175,9 @@ class World:
                 assert agent_labels(self.github.issue.labels) == {"agent:running"}
 
 
+@pytest.mark.longer
 @pytest.mark.spec("ISS-3", "ISS-7", "ISS-10")
-@settings(max_examples=150)
+@settings(max_examples=rounds(150, 5000))
 @given(st.sampled_from([WRITER, STRANGER]), st.lists(DEEDS, min_size=10, max_size=40))
 def test_issue_and_runs_agree_in_the_end(author: Account, deeds: list[tuple[str, Any, Any]]) -> None:
     world = World(author)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from aiflow.domain.issues.commands import find_commands
 from aiflow.domain.issues.marks import find_mark, is_marked
-from aiflow.domain.issues.prose import quoted, readable, readable_line
+from aiflow.domain.issues.prose import quoted, readable, readable_line, without_closing
+from github.hub import CLOSING
 
 
 @pytest.mark.spec("ISS-6", "SEC")
@@ -50,3 +51,28 @@ def test_an_agent_mentions_nobody_and_is_cut() -> None:
     assert quoted("ask @octocat or a@b.example") == "> ask @\u2060octocat or a@\u2060b.example"
     assert quoted("x" * 20, most_characters=5) == "> xxxxx…"
     assert quoted("a\n\nb") == "> a\n>\n> b"
+
+
+@pytest.mark.spec("ISS-9", "SEC")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fixes #12",
+        "closes: #12",
+        "Resolved octo/demo#12",
+        "FIX GH-12",
+        "close\n#12",
+        "fixed https://github.com/octo/demo/issues/12",
+        "Fixes **#12**",
+    ],
+)
+def test_no_words_of_an_agent_close_an_issue(text: str) -> None:
+    shown = quoted(text)
+    assert not CLOSING.search(shown)
+    assert not CLOSING.search(without_closing(text))
+    assert shown.replace("\u2060", "").replace("> ", "") == text
+
+
+@pytest.mark.parametrize("text", ["Fix the colour #123456", "see #12", "prefix #12", "closer #1", "GH-12 is fixed"])
+def test_other_words_stay_as_they_are(text: str) -> None:
+    assert without_closing(text) == text

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from aiflow.domain.issue_ways import issue_number
 from aiflow.domain.issues.issue import Blocker
 from aiflow.domain.issues.requests import (
     dependencies_of,
-    issue_number,
     request_of,
     said_since,
     start_header,

@@ -9,7 +9,10 @@ import pytest
 
 from aiflow.domain.issues.issue import Account, HistoryEvent
 from aiflow.domain.issues.marks import MarkKind
-from aiflow.domain.issues.tending import is_overdue, tend
+from aiflow.domain.issues.requests import request_of
+from aiflow.domain.issues.standing import stand
+from aiflow.domain.issues.tending import tend
+from aiflow.domain.issues.trust import SeenText, text_hash
 from aiflow.domain.issues.view import (
     CancelRun,
     CloseRun,
@@ -17,6 +20,7 @@ from aiflow.domain.issues.view import (
     IssueMemory,
     IssueRules,
     IssueView,
+    JudgeMerge,
     OwnRun,
     Post,
     React,
@@ -50,11 +54,13 @@ def brief(deed: Deed) -> str:
 
 
 NAMES: dict[type, str] = {CancelRun: "cancel", CloseRun: "CloseRun", TakeUp: "TakeUp", Unsay: "unsay"}
+# What is asked again whenever the issue has changed, and not what is done about it.
+UNTOLD = (RememberText, JudgeMerge)
 
 
 def done(teller: Teller, *runs: OwnRun, **fields: Any) -> list[str]:
     """What is done, without what is remembered."""
-    return [brief(deed) for deed in tend(seen(teller, *runs, **fields)) if not isinstance(deed, RememberText)]
+    return [brief(deed) for deed in tend(seen(teller, *runs, **fields)) if not isinstance(deed, UNTOLD)]
 
 
 def queued() -> Teller:
@@ -271,6 +277,9 @@ def test_a_changed_text_is_not_run_and_that_is_said_once() -> None:
     assert done(teller, memory=memory) == ["refusal ISSUE_TEXT_CHANGED"]
     teller.mark(MarkKind.REFUSAL, "text:label:1")
     assert done(teller, memory=memory) == []
+    late = stand(seen(teller, memory=IssueMemory(seen_text=SeenText("label:1", text_hash("Something else")))))
+    assert late.kept is not None, "what one runner saw changed is changed for all"
+    assert late.kept.reason_code == "ISSUE_TEXT_CHANGED"
     teller.comment("/retry")
     assert done(teller, memory=memory) == ["+retry", "-queued", "eyes"]
 
@@ -393,7 +402,7 @@ def test_a_label_whose_removal_nobody_is_known_for_is_waited_for() -> None:
 )
 def test_a_block_without_a_decision_is_recalled_after_a_day(teller: Teller, reminds: bool) -> None:
     assert ("reminder" in " ".join(done(teller))) is reminds
-    assert is_overdue(seen(teller)) is reminds
+    assert request_of(seen(teller), "o/r", {}).is_overdue is reminds
 
 
 @pytest.mark.spec("ISS-8")
@@ -403,7 +412,7 @@ def test_there_is_one_reminder_for_each_block() -> None:
     assert isinstance(post, Post)
     teller.mark(post.kind, post.key, **post.facts).wait(25 * 60)
     assert done(teller) == []
-    assert is_overdue(seen(teller))
+    assert request_of(seen(teller), "o/r", {}).is_overdue
     teller.comment("/retry").ran("RUN-2", 2).wait(25 * 60)
     memory = IssueMemory(reacted=frozenset(comment.id for comment in teller.comments))
     assert done(teller, memory=memory) == ["reminder"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -90,6 +91,18 @@ def test_the_span_begins_with_the_first_work_and_is_eight_hours_at_least() -> No
     assert span_of((worked(a_run(13, line(19, RunEvent.REPORTED)), MORNING),), hour(18), MORNING).begin == hour(18)
     # One that ended before it has no place in it.
     assert span_of((worked(a_run(13, line(14, RunEvent.REPORTED)), MORNING),), hour(18), MORNING).begin == hour(23)
+
+
+@pytest.mark.parametrize(
+    ("begun", "drawn"), [(1, 5), (5, 5), (5.1, 15), (16, 30), (31, 60), (61, 120), (121, 240), (241, 480), (500, 500)]
+)
+def test_where_nothing_happened_before_the_clock_is_drawn_for_a_shorter_time(begun: float, drawn: float) -> None:
+    runs = (worked(a_run(7 - begun / 60, state="TESTING"), MORNING),)
+    off, on = Lull(hour(18), GapKind.OFF), Lull(MORNING - timedelta(minutes=begun), GapKind.WAITING)
+    assert span_of(runs, hour(18), MORNING, (off, on)).begin == MORNING - timedelta(minutes=drawn)
+    # An auto-run that waited for hours before it is a part of the night.
+    waited = Lull(hour(2), GapKind.WAITING)
+    assert span_of(runs, hour(18), MORNING, (waited,)).begin == min(hour(23), MORNING - timedelta(minutes=drawn))
 
 
 def test_a_bar_lies_where_its_run_was_at_work() -> None:
@@ -193,7 +206,17 @@ def test_every_full_hour_is_a_tick() -> None:
     assert [tick.at.hour for tick in ticks] == [22, 23, 0, 1, 2, 3, 4, 5, 6, 7]
     assert [tick.place for tick in ticks][:2] == [0.05, 0.15]
     half = timezone(timedelta(hours=5, minutes=30))
-    assert [tick.at.minute for tick in draw_ticks(ClockSpan(hour(0), hour(2)), half)] == [0, 0]
+    assert [tick.at.minute for tick in draw_ticks(ClockSpan(hour(0), hour(8)), half)] == [0] * 8
+
+
+@pytest.mark.parametrize(("length", "step"), [(5, 1), (15, 5), (30, 5), (60, 10), (120, 15), (240, 30), (480, 60)])
+def test_a_short_time_has_ticks_at_round_minutes(length: int, step: int) -> None:
+    end = hour(7) + timedelta(minutes=2, seconds=30)
+    ticks = draw_ticks(ClockSpan(end - timedelta(minutes=length), end), UTC)
+    assert 2 < len(ticks) <= 8
+    assert {tick.at.minute % step + tick.at.second for tick in ticks} == {0}
+    assert {later.at - one.at for one, later in itertools.pairwise(ticks)} == {timedelta(minutes=step)}
+    assert 0 < ticks[0].place < ticks[-1].place < 1
 
 
 def test_what_the_night_came_to() -> None:

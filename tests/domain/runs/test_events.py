@@ -42,6 +42,7 @@ from aiflow.domain.runs.events import (
     reviewed,
     step_done,
     stopped,
+    told_of,
 )
 from aiflow.domain.runs.events import tested as passed_tests
 from aiflow.domain.runs.events import testing as begun_tests
@@ -51,6 +52,7 @@ from aiflow.domain.runs.resume import Goal, GoOn, Refused, ResumeMode, decide_re
 from aiflow.domain.runs.resume_events import delivered_again, recovered, resumed
 from aiflow.domain.runs.retry import NOT_THE_WORK, StepStop
 from aiflow.domain.runs.run import Happening, Run, RunError, RunLimits, StepWork, Visit
+from aiflow.domain.runs.step_record import StepRecord, footprint_of
 from aiflow.domain.runs.stopped import as_stopped, recommended
 from aiflow.domain.runs.worktree import Changes, FileChange, Unfinished
 from aiflow.errors import TransitionError
@@ -156,6 +158,7 @@ def test_a_finished_step_leads_to_the_next_one_on_top_of_it() -> None:
         summary="did it",
         calls={"implementer": 1, "tests": 1, "qa": 1},
         tested_at=(at(2),),
+        record=StepRecord(footprint_of(CHANGES)),
     )
     assert (run.state, run.current_step_id, run.steps["S02"], run.visit) == (
         RunState.IMPLEMENTING,
@@ -308,6 +311,16 @@ def test_the_second_call_gets_the_firsts_failure_as_feedback() -> None:
     rejected = attempt_failed(called(run, QA), IMPLEMENTER, why("QA_REJECTED"), RunLimits(3), at(13))
     assert rejected.visit.failures == {"qa": ("JSON_PARSE_ERROR",), "implementer": ("QA_REJECTED",)}
     assert [told.reason_code for told in rejected.visit.feedback] == ["JSON_PARSE_ERROR", "QA_REJECTED"]
+
+
+@pytest.mark.spec("RUN-3", "RUN-4")
+def test_of_a_failed_command_the_beginning_and_the_end_are_told_and_of_findings_nothing_but_them() -> None:
+    red = replace(why("UNIT_TEST_FAILED", "2 failed", stderr_snippet="the end"), output="the beginning … the end")
+    found = why("QA_REJECTED", "a.py: it says 1", stderr_snippet="I looked at a.py and thought")
+    assert told_of(red) == Feedback("UNIT_TEST_FAILED", "2 failed", "the beginning … the end")
+    assert told_of(found) == Feedback("QA_REJECTED", "a.py: it says 1", "")
+    stopped_for = replace(found, reason_code="RETRY_LIMIT_EXCEEDED", cause="QA_REJECTED")
+    assert told_of(stopped_for) == Feedback("QA_REJECTED", "a.py: it says 1", "")
 
 
 # --- RUN-10: a question ----------------------------------------------------------------------------------------------

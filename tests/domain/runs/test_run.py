@@ -9,7 +9,8 @@ import pytest
 import run_builders as runs
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.lifecycle import RunState
-from aiflow.domain.runs.events import called, reviewed, step_done, stopped
+from aiflow.domain.runs.course import Course
+from aiflow.domain.runs.events import base_tested, called, rebased, reviewed, step_done, stopped
 from aiflow.domain.runs.next_move import Action, CallRole, next_action
 from aiflow.domain.runs.resume_events import recovered
 from aiflow.domain.runs.retry import NOT_THE_WORK, ReplanSignal, StepStop
@@ -18,7 +19,7 @@ from aiflow.domain.runs.stopped import as_stopped
 from builders import NOW
 
 PLANNER, IMPLEMENTER, QA = (CallRole(role) for role in Role)
-PREPARE, TEST, COMMIT, REPORT, WAIT, LIMIT, GIVE_UP = Action
+PREPARE, BASELINE, PLAN, TEST, COMMIT, REPORT, WAIT, LIMIT, GIVE_UP = Action
 
 
 # --- what is next ----------------------------------------------------------------------------------------------------
@@ -44,6 +45,29 @@ PREPARE, TEST, COMMIT, REPORT, WAIT, LIMIT, GIVE_UP = Action
 )
 def test_a_run_knows_what_it_does_next(run: Run, action: CallRole | Action | None) -> None:
     assert next_action(run, runs.LIMITS) == action
+
+
+WITH_BASELINE, ALONE = Course(has_baseline=True), Course(has_plan=False, has_review=False)
+
+
+@pytest.mark.spec("RUN-17", "RUN-18")
+@pytest.mark.parametrize(
+    ("run", "course", "action"),
+    [
+        (runs.planning(), WITH_BASELINE, BASELINE),
+        (base_tested(runs.planning(), runs.at(2)), WITH_BASELINE, PLANNER),
+        (called(runs.planning(), Role.PLANNER), WITH_BASELINE, PLANNER),
+        (replace(runs.planning(), has_edits=True), WITH_BASELINE, PLANNER),
+        (rebased(base_tested(runs.planning(), runs.at(2)), "other"), WITH_BASELINE, BASELINE),
+        (runs.in_step(), WITH_BASELINE, IMPLEMENTER),
+        (runs.planning(), ALONE, PLAN),
+        (runs.planning(), replace(ALONE, has_baseline=True), BASELINE),
+        (runs.in_tests(), ALONE, TEST),
+        (runs.in_review(), ALONE, COMMIT),
+    ],
+)
+def test_a_run_keeps_to_its_course(run: Run, course: Course, action: CallRole | Action) -> None:
+    assert next_action(replace(run, course=course), runs.LIMITS) == action
 
 
 @pytest.mark.spec("RUN-2")

@@ -128,9 +128,23 @@ def test_acceptance_is_there_once_it_was_tried() -> None:
 @pytest.mark.parametrize("run", [*EVERY_STATE.values(), *(make() for make in MADE.values())])
 def test_every_run_has_one(run: Run) -> None:
     stages = timeline(run)
-    assert [each.name for each in stages][: len(run.plan) + 2] == ["plan", *(step.id for step in run.plan), "report"]
+    steps = ["plan", *(step.id for step in run.plan), "report"]
+    first = ["baseline"] if any(line.event == events.BASELINE for line in run.history) else []
+    assert [each.name for each in stages][: len(first + steps)] == first + steps
     assert sum(each.running is not None for each in stages) == run.is_active
     assert all(phase.seconds >= 0 for each in stages for attempt in each.attempts for phase in attempt.phases)
+
+
+@pytest.mark.spec("RUN-17")
+def test_the_tests_of_the_base_are_a_stage_of_their_own_before_the_plan() -> None:
+    run = MADE["base_red"]()
+    assert (stage(run, "baseline").mark, told(run, "baseline")) == ("stopped", [(["tests!"], "BASE_TESTS_FAILED")])
+    assert (stage(run, "plan").mark, stage(run, "plan").seconds) == ("todo", 0)
+    again = events.noted(resumed(run, GoOn(RunEvent.RESUMED_AT_PLANNING), None, at(20)), events.BASELINE, at(21))
+    assert (stage(again, "baseline").mark, stage(again, "baseline").attempts[-1].number) == ("run", 2)
+    passed = events.base_tested(again, at(24))
+    assert [(each.name, each.mark) for each in timeline(passed)][:2] == [("baseline", "done"), ("plan", "run")]
+    assert told(passed, "plan") == [(["plan", "plan"], None)]
 
 
 def test_a_stop_before_the_plan_is_the_plans() -> None:

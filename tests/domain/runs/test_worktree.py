@@ -110,6 +110,30 @@ def test_a_companys_own_github(origin: str, site: str) -> None:
     assert compare_url(origin, "main", BRANCH) == f"{site}/compare/main...{BRANCH}"
 
 
+@pytest.mark.spec("GIT-2", "ISS-9")
+@pytest.mark.parametrize(
+    ("origin", "api_url", "site"),
+    [
+        ("git@code.corp.example:team/app.git", "https://code.corp.example/api/v3", "https://code.corp.example"),
+        ("https://code.corp.example/team/app.git", "https://code.corp.example/api/v3", "https://code.corp.example"),
+        ("git@code.corp.example:team/app", "https://code.corp.example:8443/api/v3", "https://code.corp.example:8443"),
+        ("ssh://git@code.corp.example:7999/team/app", "http://code.corp.example/api/v3", "http://code.corp.example"),
+        ("git@corp.ghe.com:team/app.git", "https://api.corp.ghe.com", "https://corp.ghe.com"),
+        ("git@github.com:team/app.git", "https://api.github.com", "https://github.com"),
+        ("git@github.com:team/app.git", "https://code.corp.example/api/v3", "https://github.com"),
+    ],
+)
+def test_where_the_api_is_there_is_a_github_by_whatever_name(origin: str, api_url: str, site: str) -> None:
+    assert compare_url(origin, "main", BRANCH, api_url) == f"{site}/team/app/compare/main...{BRANCH}"
+    assert compare_url("git@other.example:team/app.git", "main", BRANCH, api_url) is None
+
+
+@pytest.mark.spec("GIT-2")
+def test_what_is_special_in_an_address_is_escaped_in_branches() -> None:
+    url = compare_url("git@github.com:team/app.git", "release/#1 50%", "aiflow/GH-1/é?")
+    assert url == "https://github.com/team/app/compare/release/%231%2050%25...aiflow/GH-1/%C3%A9%3F"
+
+
 @pytest.mark.spec("GIT-2")
 @pytest.mark.parametrize(
     "origin",

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from aiflow.domain.agents.answers import Role
-from aiflow.domain.agents.call import AgentCall, Brief, Feedback, document
+from aiflow.domain.agents.call import AgentCall, Brief, Feedback, StepDone, document
 from aiflow.domain.agents.plan import PlanStep
 from aiflow.domain.untrusted import HiddenKind, clean
 from aiflow.domain.untrusted.calls import counts_in, counts_of, note_of, withheld, without_hidden
@@ -32,6 +32,10 @@ CALL = AgentCall(
     ),
     answers=(("Which\u200b <!-- one -->?", "This\u200b one <!-- w -->"),),
     changes=lambda: "+if admin\u202e:  # <!-- b -->\r\n",
+    done={"S00": StepDone("Was\u2060 done", "0123")},
+    summary="Do\u2060ne",
+    test_output="3 pas\u2060sed",
+    whole=lambda: "+if anybody\u202e:\n",
 )
 
 
@@ -43,6 +47,8 @@ def test_every_text_of_a_call_is_cleaned() -> None:
         Feedback("SENT_BACK", "Not so "),
         Feedback("UNIT_TEST_FAILED", "exit", "expected <!-- a -->\r\ngot"),
     )
+    assert (call.done, call.summary) == ({"S00": StepDone("Was done", "0123")}, "Done")
+    assert call.test_output == "3 passed"
     assert call.step == call.plan[0] == PlanStep("S01", "Title", "Do <!-- shown in a plan -->", ("src/a\u200bb",))
     told = document(replace(call, step=None, plan=()))
     assert list(find_invisible("".join(map(str, told.values())))) == []
@@ -50,21 +56,25 @@ def test_every_text_of_a_call_is_cleaned() -> None:
 
 def test_all_else_of_a_call_stays() -> None:
     call, _ = without_hidden(CALL)
-    cleaned = {"brief", "answers", "feedback", "step", "plan", "changes"}
+    cleaned = {"brief", "answers", "feedback", "step", "plan", "changes", "done", "summary", "test_output", "whole"}
     for field in fields(AgentCall):
         assert field.name in cleaned or getattr(call, field.name) == getattr(CALL, field.name)
 
 
 def test_a_reviewer_sees_invisible_characters_of_a_change_as_numbers() -> None:
-    assert without_hidden(CALL)[0].changes() == "+if admin⟨U+202E⟩:  # <!-- b -->\r\n"
+    call, _ = without_hidden(CALL)
+    assert call.changes() == "+if admin⟨U+202E⟩:  # <!-- b -->\r\n"
+    assert call.whole is not None
+    assert call.whole() == "+if anybody⟨U+202E⟩:\n"
 
 
 def test_what_people_wrote_is_counted_apart_from_what_programs_put_out() -> None:
     kept = without_hidden(CALL)[1]
     # Title, body, comment and answer: a comment each; a character each in these, and in a label.
     assert kept.written == {HiddenKind.COMMENT: 4, HiddenKind.ZERO_WIDTH: 5}
-    assert kept.put_out == {HiddenKind.ZERO_WIDTH: 3, HiddenKind.DIRECTION: 3, HiddenKind.CONTROL: 10}
+    assert kept.put_out == {HiddenKind.ZERO_WIDTH: 6, HiddenKind.DIRECTION: 3, HiddenKind.CONTROL: 10}
     plain = replace(CALL, brief=Brief("RQ-1", "Fix", "Body", "P1"), feedback=(), answers=(), step=None, plan=())
+    plain = replace(plain, done={}, summary="", test_output="", whole=None)
     call, kept = without_hidden(plain)
     assert replace(call, changes=plain.changes) == plain
     assert kept == ({}, {})

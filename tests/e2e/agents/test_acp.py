@@ -124,7 +124,7 @@ def test_the_second_attempt_goes_on_with_the_session_of_the_first(desk: Desk) ->
     desk.agent.does(
         "implementer",
         """
-if prompt.startswith("You go on"): write("made.txt", "made"); done()
+if prompt.startswith("You are still"): write("made.txt", "made"); done()
 say("I forgot the form."); stop()
 """,
     )

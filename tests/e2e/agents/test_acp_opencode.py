@@ -157,7 +157,7 @@ def test_a_permission_of_opencode_becomes_a_question(opencode: Opencode) -> None
     assert opencode.bench.git("show", f"{result['branch']}:made.txt") == "made by the agent"
     opencode.over()
     # It went on with the same conversation: what the model is asked now holds what it was asked before.
-    assert opencode.models.turns[-1].prompt.startswith("You go on")
+    assert opencode.models.turns[-1].prompt.startswith("You are still")
     assert "implement step S01" in json.dumps(opencode.models.turns[-1].body)
 
 

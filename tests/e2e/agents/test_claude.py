@@ -47,6 +47,7 @@ def claude(bench: Bench, models: ModelServer, real_home: RealHome) -> ClaudeBenc
 def test_a_run_comes_to_its_end_with_real_changes(claude: ClaudeBench) -> None:
     claude.configure(agent='model = "sonnet"\n[agent.roles.qa]\nmodel = "haiku"')
     (claude.bench.root / "CLAUDE.md").write_text("Write short files.\n")
+    (claude.bench.root / "AGENTS.md").write_text("Use tabs.\n")
     (claude.bench.root / "token.txt").write_text(PLANTED)
     claude.bench.commit()
     parent = "tr '\\0' '\\n' < /proc/$CLAUDE_PID/environ"
@@ -75,6 +76,14 @@ def test_a_run_comes_to_its_end_with_real_changes(claude: ClaudeBench) -> None:
     assert models == {"planner": "sonnet", "implementer": "sonnet", "qa": "haiku"}
     assert "Body of RQ-1." in by_role["planner"].prompt
     assert "+App" in by_role["qa"].prompt
+    # What claude knows without us is not said: the form of its answer, and what it reads by itself.
+    for asked in by_role.values():
+        assert asked.schema is not None
+        assert "additionalProperties" not in asked.prompt
+        assert "`AGENTS.md`" in asked.prompt
+        assert "`CLAUDE.md`" not in asked.prompt
+        assert asked.prompt.count("Body of RQ-1.") == 1
+    assert ("Bash" in by_role["qa"].tools) is confine.is_available()
     assert all("Write short files." in claude.said(number) for number in range(len(claude.models.turns)))
     calls_made, tokens_in, tokens_out, cost = usage(stage)
     assert (calls_made, tokens_in, tokens_out) == (3, 800, 56)
@@ -210,8 +219,11 @@ def test_each_role_writes_where_it_may_also_when_it_is_resumed(claude: ClaudeBen
     readers = [asked for asked in claude.models.turns if len(asked.results) == len(tries)]
     assert [asked.role for asked in readers] == ["planner", "qa"]
     for asked in readers:
+        # A reviewer has commands, which the kernel keeps from writing; all else there is not, but for reading.
+        has_commands = asked.role == "qa"
         refused = [result for result in asked.results if "No such tool available" in result]
-        assert len(refused) == len(tries) - 1, asked.results
+        assert len(refused) == len(tries) - 1 - has_commands, asked.results
+        assert asked.results[0].count("Permission denied") == 2 * has_commands, asked.results[0]
     told = next(asked.results[0] for asked in claude.models.turns if asked.role == "implementer" and asked.results)
     assert told.count("Permission denied") == len(targets), told
     assert "fine" in told

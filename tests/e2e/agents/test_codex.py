@@ -64,6 +64,7 @@ def test_a_run_comes_to_its_end_with_real_changes(codex: CodexBench) -> None:
     }
     assert "Body of RQ-1." in by_role["planner"].prompt
     assert "AGENTS.md" in by_role["planner"].prompt
+    assert all(asked.schema and "additionalProperties" not in asked.prompt for asked in by_role.values())
     assert usage(stage) == (3, 700, 49, 0.0)
     assert len(codex.threads()) == 3
     assert sessions_of(stage) == {"implementer": codex.threads()[1], "qa": codex.threads()[2]}

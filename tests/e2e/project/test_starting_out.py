@@ -271,7 +271,7 @@ def test_a_submodule_that_nothing_fills_is_warned_of_with_the_setting_that_does(
     assert f'setup = "{FILL}"' in warned["message"]
     assert f'setup = "{FILL} && make deps"' in doctor(vendored, "-c", "worktree.setup=make deps")["message"]
     vendored.aiflow("new", "Do it", "--id", "DO-1", "--ready", "-b", REPLACE.format(path="shop/__init__.py"))
-    assert vendored.aiflow.json("run", "DO-1", code=7)["cause"] == "UNIT_TEST_FAILED"
+    assert vendored.aiflow.json("run", "DO-1", code=7)["reason_code"] == "BASE_TESTS_FAILED"  # before anybody is paid
 
 
 @pytest.mark.spec("RUN-3", "RUN-7")

@@ -36,6 +36,8 @@ RESULT_FIELDS = {
     "replaced_by",
     "task",
     "accepted_as",
+    "is_pushed",
+    "pull_url",
     "created_at",
     "changed_at",
     "steps",
@@ -215,7 +217,10 @@ def test_the_shapes_that_programs_read(bench: Bench) -> None:
     assert "implementer S01" in bench.aiflow("logs", "RQ-1").stdout
     assert len(bench.aiflow("logs", "RQ-1", "-n", "1").stdout.splitlines()) == 1
     report = bench.aiflow.json("report", "RQ-1")
-    assert report == {"request_id": "RQ-1", "run_id": run_id, "report": bench.report()}
+    assert (report["request_id"], report["run_id"], report["report"]) == ("RQ-1", run_id, bench.report())
+    assert [(step["step_id"], step["is_done"]) for step in report["steps"]] == [("S01", True), ("S02", False)]
+    assert [(file["path"], file["added"]) for file in report["steps"][0]["changes"]["files"]] == [("S01.txt", 1)]
+    assert sum(role["calls"] for role in report["roles"]) == report["usage"]["calls"]
     assert "<!--" not in bench.aiflow("report", "RQ-1").stdout
     assert bench.aiflow.json("locks") == {"locks": []}
     assert bench.aiflow.json("locks", "break", "RQ-1", code=2)["error"]["reason_code"] == "LOCK_NOT_FOUND"

@@ -68,18 +68,18 @@ def finish(scene: Scene, *command: str) -> None:
         assert run_out(scene, *command) == "DONE"
 
 
-@pytest.mark.spec("RUN-1", "RUN-3", "RUN-11", "RUN-14", "LCK-6", "GIT-1", "REQ-5")
+@pytest.mark.spec("RUN-1", "RUN-3", "RUN-11", "RUN-14", "RUN-17", "LCK-6", "GIT-1", "REQ-5")
 def test_a_run_killed_behind_any_write_is_finished_by_the_next_start(tmp_path: Path, chance: random.Random) -> None:
     def whole(scene: Scene, done: Done) -> None:
         is_done(scene, done)
-        assert scene.names() == ["setup", *TWO_STEPS]
+        assert scene.names() == ["setup", "check", *TWO_STEPS]
 
     def afterwards(scene: Scene) -> None:
         finish(scene)
         scene.check_done()
-        scene.check_calls(["setup", *TWO_STEPS])
+        scene.check_calls(["setup", "check", *TWO_STEPS])
 
-    kills = Kills(("run", "RQ-1"), lambda _: None, afterwards, steps=2, has_setup=True, kinds=ALL)
+    kills = Kills(("run", "RQ-1"), lambda _: None, afterwards, steps=2, has_setup=True, has_baseline=True, kinds=ALL)
     assert kill_everywhere(tmp_path, kills, whole, chance) > 150
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aiflow.usecases.server.start_work import WorkStarter
+from aiflow.usecases.server.accept import accept
 from api_bench import ApiBench
 from waiting import wait_until
 
@@ -31,6 +31,7 @@ def test_what_is_asked_is_answered_as_in_the_terminal(api: ApiBench) -> None:
         f"/api/requests/RQ-1/runs/{run_id}/diff": ("diff", "RQ-1"),
         "/api/activity?limit=20": ("activity",),
         "/api/status": ("status",),
+        "/api/costs": ("status", "--cost"),
     }.items():
         assert api.get(path) == api.bench.aiflow.json(*command), path
     run = api.get(f"/api/requests/RQ-1/runs/{run_id}")
@@ -163,7 +164,7 @@ def test_an_acceptance_that_takes_long_is_answered_while_it_goes_on(
     begun = api.post(RUN, None, 202)
     api.until_idle()
     go.unlink()
-    monkeypatch.setattr(WorkStarter.perform, "__defaults__", (0.0,))
+    monkeypatch.setattr(accept, "__defaults__", (0.0,))
     told = api.client.post("/api/requests/RQ-1/accept")
     assert (told.status_code, told.headers["location"]) == (202, begun["api_url"])
     assert told.json() == begun

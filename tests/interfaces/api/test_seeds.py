@@ -91,7 +91,7 @@ def test_the_body_of_resume_is_that_of_d34() -> None:
     path = known["paths"]["/api/requests/{request_id}/runs/{run_id}/resume"]["post"]
     assert not path["requestBody"].get("required")
     fields = known["components"]["schemas"]["ResumeBody"]["properties"]
-    assert {*fields} == {"mode", "target_step_id", "force", "answer", "keep_changes", "update"}
+    assert {*fields} == {"mode", "target_step_id", "force", "answer", "keep_changes", "update", "no_baseline"}
     assert (fields["mode"]["enum"], fields["mode"]["default"]) == (["resume", "retry_step", "replan"], "resume")
     assert (fields["force"]["type"], fields["force"]["default"]) == ("boolean", False)
     seed = ResumeBody.model_validate({"mode": "retry_step", "target_step_id": "S03", "force": False})

@@ -46,6 +46,15 @@ def test_a_request_that_two_clients_start_at_once_runs_once(api: ApiBench, is_lo
     assert pid == api.server.work.current.pid  # type: ignore[union-attr]
 
 
+@pytest.mark.spec("API-2", "RUN-18")
+@pytest.mark.parametrize(("path", "body"), [(RUN, {}), ("/api/runs", {"request_id": "RQ-1"})])
+def test_a_quick_run_calls_the_implementer_alone(api: ApiBench, path: str, body: dict[str, str]) -> None:
+    run_id = api.post(path, {**body, "quick": True}, 202)["run_id"]
+    api.until_idle()
+    assert api.bench.agent.roles == ["implementer S01"]
+    assert api.bench.stage("RQ-1", run_id)["state"] == "DONE"
+
+
 @pytest.mark.spec("API-2")
 def test_another_request_is_refused_with_the_run_that_is_at_work(api: ApiBench) -> None:
     api.bench.add_request("RQ-2")

@@ -15,7 +15,7 @@ from web_yard import WebBench
 def test_what_happened_is_told_in_sentences_with_the_facts_behind_them(web: WebBench, bench: Bench) -> None:
     bench.run()
     text = web.page("/activity")
-    assert "Planned, steps: 1. S01 begins: " in text
+    assert "Planned. S01 of 1 begins: " in text
     assert "S01: implemented, tests begin" in text
     assert 'title="moved  IMPLEMENTED  IMPLEMENTING → TESTING  step_id=S01"' in text
     assert "S01 実装済み、テストを開始" in web.page("/activity", language="ja")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aiflow.cli.main import COMMANDS
-from aiflow.domain.next_action import ActionKind, NextAction, shell
+from aiflow.domain.next_action import NOT_TYPED, ActionKind, NextAction, shell
 from aiflow.domain.reasons import CATALOGUE
 from aiflow.messages import Texts
 from aiflow.messages.advice import ADVISED, Advice
@@ -26,6 +26,7 @@ RUNS = {"RQ-1": "RUN-1"}
 TYPED = {
     *(ActionKind.INIT, ActionKind.DEMO, ActionKind.UP, ActionKind.OPEN, ActionKind.SESSIONS, ActionKind.RUNNER),
     *(ActionKind.SERVICE_INSTALL, ActionKind.SERVICE_STATUS, ActionKind.QUEUE_ADD, ActionKind.SHELL),
+    *(ActionKind.ISSUES_SYNC, ActionKind.ISSUES_LABELS, ActionKind.AT_GITHUB),
     *(ActionKind.STORE_START, ActionKind.STORE_STATUS, ActionKind.STORE_LOGS, ActionKind.STORE_ROTATE_KEY),
 }
 AT_A_TERMINAL = re.compile(
@@ -41,7 +42,7 @@ def advised(code: str, language: str) -> tuple[tuple[Piece, ...], ...]:
 
 def test_every_kind_of_action_is_done_on_a_page_or_in_a_terminal() -> None:
     assert set(ActionKind) - set(PLACES) == TYPED
-    for action in (NextAction(kind, "RQ-1") for kind in ActionKind if kind is not ActionKind.SHELL):
+    for action in (NextAction(kind, "RQ-1") for kind in ActionKind if kind not in NOT_TYPED):
         piece = piece_of(action, Texts("en"), RUNS)
         assert bool(piece.href) is (action.kind not in TYPED)
         assert piece.is_command is (action.kind in TYPED)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import re
+from functools import partial
 
 import pytest
 
+from aiflow.web.graph_picture import TITLE_LETTERS, cut
 from builders import write_request
 from e2e.bench import Bench
+from waiting import wait_until
 from web_yard import WebBench
 
 pytestmark = pytest.mark.spec("WEB-1")
@@ -153,15 +157,63 @@ def test_several_are_set_at_once_and_each_is_told(web: WebBench, bench: Bench) -
     assert "What came of it" in told
 
 
-def test_several_are_accepted_at_once(web: WebBench, bench: Bench) -> None:
-    bench.run()
-    bench.add_request("RQ-2")
-    status, told = web.submit("/backlog/set", {"request_id": ["RQ-1", "RQ-2"], "do": "accept"})
-    assert status == 409
-    assert "RQ-1</a> is accepted" in told or "RQ-1</a> is being accepted" in told
-    assert "RUN_NOT_FOUND" in told or "No such run" in told
-    web.until_idle()
+def without_key(text: str) -> str:
+    """Return what a list says of each."""
+    return "".join(re.findall(r'<ul class="results">.*?</ul>', text, re.DOTALL))
+
+
+def outcomes(text: str) -> list[tuple[str, str]]:
+    """Return how far each of several is that are accepted."""
+    return re.findall(r'<li data-turn="(\w+)">.*?href="/requests/(RQ-\d)"', text)
+
+
+@pytest.mark.spec("REQ-6")
+def test_several_are_accepted_one_after_the_other_and_each_says_what_came_of_it(web: WebBench, bench: Bench) -> None:
+    held = bench.root / "held.ignored"
+    bench.configure(f"[tests]\nunit = \"while [ -e '{held}' ]; do sleep 0.02; done\"")
+    bench.commit()
+    for name in ("RQ-1", "RQ-2"):
+        bench.add_request(name)
+        bench.agent.does("implementer", f"write('app.txt', '{name}\\n')\ndone()")
+        bench.run(name)
+    bench.add_request("RQ-3")
+    held.touch()
+    status, told = web.submit("/backlog/set", {"request_id": ["RQ-1", "RQ-2", "RQ-3"], "do": "accept"})
+    assert status == 200
+    [found] = re.findall(r'data-accepting="([^"]+)" data-goes-on', told)
+    at = html.unescape(found)
+    later = re.sub(r"/accepting/\w+", "/accepting/0", at)  # as a server that did not begin it is asked
+
+    def look() -> list[tuple[str, str]]:
+        return outcomes(web.page(at))
+
+    wait_until(lambda: look() == [("run", "RQ-1"), ("pause", "RQ-2"), ("pause", "RQ-3")])
+    assert "0 of 3 decided" in web.page(at)
+    rest = [("stopped", "RQ-2"), ("stopped", "RQ-3")]
+    wait_until(lambda: outcomes(web.page(later)) == [("run", "RQ-1"), *rest])
+    text = web.page(later)
+    assert "was not accepted: the server was restarted before its turn" in text
+    assert "data-goes-on" in web.client.get(later, headers={"HX-Request": "true"}).text
+    held.unlink()
+    wait_until(lambda: look() == [("done", "RQ-1"), ("stopped", "RQ-2"), ("stopped", "RQ-3")])
+    text = web.page(at)
+    assert "3 of 3 decided" in text
+    [conflict] = re.findall(r"<li[^>]*>.*?/requests/RQ-2.*?</li>", text)
+    assert f'href="/requests/RQ-2/runs/{bench.run_ids("RQ-2")[0]}"' in conflict
+    assert "conflict" in conflict.lower()
+    assert "No such run" in text
     assert "status: done" in (bench.root / "requests/RQ-1.md").read_text()
+    assert "data-goes-on" not in web.client.get(at, headers={"HX-Request": "true"}).text
+    assert without_key(web.page(later)) == without_key(text)
+
+
+def test_without_a_script_what_came_of_several_is_a_page_that_looks_again(web: WebBench, bench: Bench) -> None:
+    bench.add_request("RQ-2")
+    status, at = web.submit("/backlog/set", {"request_id": ["RQ-1", "RQ-2"], "do": "accept"}, has_script=False)
+    assert (status, at.startswith("/backlog/accepting/")) == (303, True)
+    wait_until(lambda: "2 of 2 decided" in web.page(at))
+    assert "http-equiv" not in web.page(at)
+    web.page("/backlog/accepting/gone", 422)
 
 
 @pytest.mark.parametrize(
@@ -197,3 +249,32 @@ def test_an_empty_backlog_says_what_to_do_first(web: WebBench, bench: Bench) -> 
     )
     assert status == 303
     assert "Fix the login page" in web.page(path)
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("一覧を Web ページとして出力する", "一覧を Web ページとして出力…"),
+        ("期日を過ぎたものだけを一覧にする", "期日を過ぎたものだけを一覧に…"),
+        ("A title of thirty characters a", "A title of thirty characters a"),
+        ("A title of thirty-one character", "A title of thirty-one charac…"),
+        ("短い", "短い"),
+    ],
+)
+def test_a_title_in_the_graph_is_cut_so_that_its_mark_fits_in(title: str, shown: str) -> None:
+    assert cut(title, TITLE_LETTERS) == shown
+
+
+def test_what_is_refused_of_several_is_said_in_whole_sentences_of_the_language(web: WebBench, bench: Bench) -> None:
+    bench.add_request("RQ-2")
+    fields: dict[str, str | list[str]] = {"do": "accept", "request_id": ["RQ-1", "RQ-2"]}
+    for language, told in (("en", "No such run. No run was found"), ("ja", "Run が見つかりません。このチェックアウト")):
+        web.client.headers["Accept-Language"] = language
+        answer = web.submit("/backlog/set", fields)[1]
+        [at] = re.findall(r'data-accepting="([^"]+)"', answer) or [""]
+        wait_until(partial(is_told, web, html.unescape(at), told, answer))
+
+
+def is_told(web: WebBench, at: str, told: str, answer: str) -> bool:
+    """Tell whether it was said at once, or is by now."""
+    return told in answer or (at != "" and told in web.client.get(at, headers={"HX-Request": "true"}).text)

@@ -52,3 +52,19 @@ def test_a_link_in_a_sentence_is_the_only_markup_in_it() -> None:
     told = linked(EN, "web.why.depends.ready", link)
     assert told == "waits for <a>&lt;i&gt;</a>, which is ready"
     assert "<b>" not in linked(EN, "web.receipt.set", link, id="<b>", values="\ue000<b>")
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", ("waits for RQ-2", "depends on RQ-9, which cannot be found")),
+        ("ja", ("RQ-2 を待っています", "依存先 RQ-9 が存在しません")),
+    ],
+)
+def test_whom_it_waits_for_is_said_in_words_and_not_with_the_key_of_the_file(
+    language: str, said: tuple[str, str]
+) -> None:
+    board = Board(backlog(request("RQ-1", depends_on=["RQ-2", "RQ-9"]), request("RQ-2", "draft")), {})
+    chain = chain_of(explain(RequestId("RQ-1"), board.backlog), board, Texts(language))
+    assert set(said) <= set(chain.sentences)
+    assert "depends_on" not in " ".join(chain.sentences)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
+from aiflow.usecases.server.start_work import Begun, WorkOrder
 from e2e.bench import Bench
 from web_yard import WebBench
 
@@ -41,7 +44,7 @@ def test_the_evening_check_says_what_runs_what_cannot_and_what_limits_it(
     assert ("2 more after these" if language == "en" else "ほか2件") in said
     not_ready = "Request is not ready: draft 2 RQ-3 RQ-4" if language == "en" else "draft（下書き） 2 RQ-3 RQ-4"
     assert not_ready in said
-    assert ("Nothing limits it." if language == "en" else "上限はありません。") in said
+    assert ("No limit on time or cost." if language == "en" else "時間や費用の上限はありません。") in said
     assert "auto.stop_after_failed" in said
     assert "<code>main</code>" in text
     assert "disabled" not in text
@@ -54,7 +57,7 @@ def test_a_ceiling_of_the_settings_says_where_it_comes_from(web: WebBench, bench
     text = web.page(START)
     assert "limits.session_cost_usd $12.50 (file)" in words(text)
     assert 'name="max_cost_usd" min="0" step="0.01" inputmode="decimal" placeholder="12.5"' in text
-    assert "Nothing limits it." not in text
+    assert "No limit on time or cost." not in text
 
 
 @pytest.mark.spec("WEB-1")
@@ -64,7 +67,7 @@ def test_a_fault_keeps_auto_run_from_starting_and_is_named(web: WebBench, bench:
     text = web.page(START)
     assert "WORKTREE_DIRTY" in text
     assert re.search(r"<button[^>]+ disabled aria-describedby=", text)
-    assert "No run starts or resumes until this is mended." in text
+    assert "No run can start or resume until this is fixed." in text
 
 
 @pytest.mark.spec("WEB-1")
@@ -90,6 +93,30 @@ def test_ceilings_of_this_night_are_kept_by_the_auto_run_that_starts(web: WebBen
     web.until_idle()
     assert "AUTO_RUNS_LIMIT" in web.page("/")
     assert len(bench.run_ids()) == 1
+
+
+@pytest.mark.spec("WEB-1")
+def test_a_time_of_another_zone_ends_auto_run_at_that_moment(web: WebBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders: list[WorkOrder] = []
+
+    def start(order: WorkOrder) -> Begun:
+        orders.append(order)
+        return Begun(None, None, 1)
+
+    monkeypatch.setattr(web.server, "work", SimpleNamespace(start=start, current=None))
+    meant = datetime(2026, 1, 2, 1, 17, tzinfo=UTC)
+    here = f"--until={meant.astimezone():%H:%M}"
+    for until_at, told in (
+        (meant.isoformat(), here),
+        ("", "--until=6:47"),
+        ("0001-01-01T00:00:00+14:00", "--until=6:47"),
+    ):
+        assert web.submit(START, {"until": "6:47", "until_at": until_at})[0] == 200
+        assert orders[-1].argv == ("auto", told)
+    assert web.submit(START, {"until": "", "until_at": meant.isoformat()})[0] == 200
+    assert orders[-1].argv == ("auto",)
+    zone = meant.astimezone().isoformat()[-6:]
+    assert f"data-zone>UTC{zone}<" in web.page(START)  # whose clock is meant where no script runs
 
 
 @pytest.mark.spec("WEB-1")

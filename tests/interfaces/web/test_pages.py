@@ -9,6 +9,7 @@ import pytest
 
 from aiflow.web import drawing
 from e2e.bench import Bench
+from e2e.scripted_agents import plan_of
 from waiting import wait_until
 from web_yard import WebBench
 
@@ -28,6 +29,10 @@ def test_a_page_is_drawn_whole_in_each_language(web: WebBench, path: str, langua
     assert "web." not in re.sub(r"<[^>]*>", "", text)
     assert not re.search(r"<[^>]+ (?:style|on\w+)=", text)
     assert not re.search(r"<script(?![^>]+src=)", text)
+    assert f'id="content" lang="{language}"' in text  # also where another tab has changed the language
+    assert re.search(r'id="live" [^>]*hidden', text)  # only a script makes it live
+    for place in ("/settings", "/agents"):
+        assert re.search(rf'<p class="rail-more">.*href="{place}"', text)
 
 
 @pytest.mark.spec("WEB-1")
@@ -46,7 +51,7 @@ def test_what_waits_is_answered_where_it_stands_and_goes_on(web: WebBench, bench
     assert "Choose an answer or write one." in told
     status, told = web.submit(path, {"ask": "1", "choice": "late"})
     assert status == 200
-    assert "Answered: late. RQ-1 goes on" in told
+    assert "Answered: late. RQ-1 continues" in told
     web.until_idle()
     assert "Finished, waiting for your acceptance" in web.page("/")
 
@@ -59,7 +64,7 @@ def test_accepting_without_a_script_leads_to_the_run(web: WebBench, bench: Bench
     assert (status, told) == (303, f"/requests/RQ-1/runs/{bench.run_ids()[0]}")
     web.until_idle()
     text = web.page("/")
-    assert "Nothing is waiting for you." in text
+    assert "Nothing is waiting for you</h1>" in text
     assert "Done since yesterday" in text
 
 
@@ -89,14 +94,38 @@ def test_while_auto_run_is_on_every_page_says_so_and_stops_it(web: WebBench, ben
         text = web.page(path)
         assert "Queue running" in text
         assert 'href="/auto/stop"' in text
-    status, told = web.submit("/auto/start")
-    assert (status, "QUEUE_IN_PROGRESS" in told) == (409, True)
+    [run_id] = bench.run_ids()
+    for has_script in (True, False):
+        status, told = web.submit("/auto/start", has_script=has_script)
+        assert (status, "QUEUE_IN_PROGRESS" in told) == (409, True)
+        notice = told[told.index('class="notice"') :]
+        assert re.search(
+            r'<form method="post" action="/auto/stop" data-act><button [^>]*name="when" value="after">', notice
+        )
+        assert "Stop after this run</button>" in notice
+        assert f'href="/requests/RQ-1/runs/{run_id}">Go to that run' in notice
     assert "After this run" in web.page("/auto/stop")
     status, told = web.submit("/auto/stop", {"when": "now"})
     assert (status, "Auto-run is being stopped" in told) == (200, True)
     web.until_idle()
     assert "Queue running" not in web.page("/")
     assert web.submit("/auto/stop", has_script=False)[0] == 409
+
+
+@pytest.mark.spec("WEB-1", "SEL-7")
+def test_a_request_stands_in_one_place_of_the_morning(web: WebBench, bench: Bench) -> None:
+    bench.add_request("RQ-2")
+    bench.add_request("RQ-3", depends_on="[RQ-2]")
+    bench.agent.does("implementer", HANG)
+    assert web.submit("/auto/start")[0] == 200
+    wait_until((bench.agent.folder / "hangs").exists)
+    text = web.page("/")
+    places = re.findall(r'id="(wait|run|next|not)-(RQ-\d)"', text)
+    assert sorted(places) == [("next", "RQ-2"), ("not", "RQ-3"), ("run", "RQ-1")]
+    [count] = re.findall(r'id="h-never">[^<]*</h2><span class="count">(\d+)<', text)
+    assert count == "1"
+    web.submit("/auto/stop", {"when": "now"})
+    web.until_idle()
 
 
 @pytest.mark.spec("WEB-1")
@@ -118,6 +147,27 @@ def test_what_people_write_is_text_on_every_page(web: WebBench, bench: Bench) ->
         text = web.page(path, 404 if path.startswith("/nothing") else 200)
         assert HOSTILE not in text
         assert "RQ-2" not in path or "&lt;script&gt;" in text
+
+
+@pytest.mark.spec("WEB-1", "ERR-3")
+def test_half_a_character_in_a_file_that_was_written_by_hand_breaks_no_page(web: WebBench, bench: Bench) -> None:
+    bench.agent.does("implementer", ASKS)
+    bench.run(code=5)
+    [stage] = bench.root.glob("runs/RQ-1/*/stage.json")
+    stage.write_text(stage.read_text().replace("Which <b>word", "Which \\ud800 <b>word"))
+    assert "Which \ufffd &lt;b&gt;word" in web.page("/")
+
+
+@pytest.mark.spec("WEB-1")
+def test_code_in_a_steps_title_is_shown_as_code(web: WebBench, bench: Bench) -> None:
+    plan = plan_of("S01")
+    plan["steps"][0]["title"] = "Mend `<b>.py`"
+    bench.agent.plans_exactly(plan)
+    bench.run()
+    for view in ("plan", "log"):
+        text = web.page(f"/requests/RQ-1/runs/{bench.run_ids()[0]}?view={view}")
+        assert text.count("Mend <code>&lt;b&gt;.py</code>") >= 1
+        assert "`&lt;b&gt;" not in text
 
 
 @pytest.mark.spec("WEB-1")
@@ -202,3 +252,29 @@ def test_no_field_takes_the_name_of_what_scripts_ask_a_form_for() -> None:
         "tagName",
         "matches",
     }
+
+
+@pytest.mark.spec("WEB-1")
+@pytest.mark.parametrize(
+    ("language", "missing", "waits"),
+    [
+        ("en", "depends on RQ-99, which does not exist", "waits for RQ-1, which is ready"),
+        ("ja", "依存先 RQ-99 が存在しません", "RQ-1 を待っています（ready）"),
+    ],
+)
+def test_the_morning_says_in_words_what_cannot_run(
+    web: WebBench, bench: Bench, language: str, missing: str, waits: str
+) -> None:
+    bench.add_request("RQ-2", depends_on="[RQ-99]")
+    bench.add_request("RQ-3", depends_on="[RQ-1]")
+    text = web.page("/", language=language)
+    said = {name: re.sub(r"<[^>]+>", "", told) for name, told in re.findall(r'id="not-([\w-]+)".*?<p>(.*?)</p>', text)}
+    assert said == {"RQ-2": missing, "RQ-3": waits}
+
+
+@pytest.mark.spec("WEB-1")
+def test_one_run_is_one_run(web: WebBench, bench: Bench) -> None:
+    bench.run()
+    text = re.sub(r"<[^>]+>", "", web.page("/"))
+    assert ", 1 run, " in text
+    assert "1 runs" not in text

@@ -28,7 +28,7 @@ def file_of(bench: Bench, request_id: str = "RQ-1") -> Path:
 def fields_of(text: str, form: str) -> dict[str, str | list[str]]:
     """Return what a browser sends of a form's hidden fields and long texts."""
     [found] = re.findall(rf'<form[^>]* id="{form}".*?</form>', text, re.DOTALL)
-    hidden = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', found))
+    hidden = dict(re.findall(r'<input type="hidden" name="(\w+)"[^>]* value="([^"]*)"', found))
     areas = dict(re.findall(r'<textarea[^>]* name="(\w+)"[^>]*>\n(.*?)</textarea>', found, re.DOTALL))
     return {name: html.unescape(value) for name, value in {**hidden, **areas}.items()}
 
@@ -303,3 +303,30 @@ def test_a_name_that_is_nobodys_leads_nowhere(web: WebBench, name: str) -> None:
         assert told.status_code in (404, 422, 307), (path, told.status_code)
     for deed in ("set", "edit", "archive"):
         assert web.submit(f"/requests/{name}/{deed}", {"status": "draft", "text": "x"})[0] in (404, 422, 405, 307)
+
+
+def test_its_number_is_its_turn(web: WebBench, bench: Bench) -> None:
+    bench.add_request("RQ-2", depends_on="[RQ-1]", priority="P1")
+    bench.add_request("RQ-3", priority="P3")
+    text = web.page("/requests/RQ-3")
+    [turn] = re.findall(r"<dt>Turn tonight</dt><dd>(\d+)</dd>", text)
+    assert f"RQ-3 is runnable and number {turn} in the queue" in text
+    assert turn == "3"
+
+
+def test_the_one_that_is_worked_on_is_not_told_why_it_does_not_run(web: WebBench, bench: Bench) -> None:
+    bench.agent.does("implementer", HANG)
+    assert web.submit("/requests/RQ-1/run")[0] == 200
+    text = web.page("/requests/RQ-1")
+    assert "RQ-1 is running" in text
+    assert "not ready" not in text
+    assert "REQUEST_LOCKED" not in text
+    (bench.agent.folder / "go").touch()
+    web.until_idle()
+
+
+def test_one_way_is_recommended(web: WebBench, bench: Bench) -> None:
+    bench.agent.does("implementer", ASKS)
+    bench.run(code=5)
+    text = web.page("/requests/RQ-1")
+    assert text[text.index("<main") :].count("btn--go") == 1

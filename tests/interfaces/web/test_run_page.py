@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 import pytest
 
 from aiflow.domain.request import RequestId
+from aiflow.domain.runs.log_names import BASELINE_LOG
 from aiflow.usecases.server.start_work import Begun, WorkOrder
 from real_engine import engine_at
 from run_builders import why
@@ -163,6 +164,25 @@ def test_retries_are_counted_and_a_new_plan_warns(up: Served) -> None:
     assert 'value="resume keep_changes"' in page  # what a person corrected by hand is kept
     assert "review ✕" in page
     assert "QA_REJECTED" in page
+
+
+@pytest.mark.spec("RUN-17")
+def test_a_red_base_has_a_stage_and_a_log_of_its_own_and_can_be_left_out(up: Served) -> None:
+    run = write_run(root_of(up), "base_red")
+    write_log(engine_at(root_of(up)), run, BASELINE_LOG, "unit tests: make test", "E assert 1 == 2\n")
+    path = path_of("base_red")
+    page = get(up, path)
+    assert 'id="stage-baseline"' in page
+    assert "E assert 1 == 2" in page
+    assert f'data-log="{path}/logs/baseline"' in page
+    assert "E assert" not in get(up, f"{path}?step=plan&view=log")
+    assert 'value="resume no_baseline"' in page
+    assert "If this request is to fix them, start without testing the base." in Reader(page).text
+    dialog = get(up, f"{path}/resume?no_baseline=1")
+    assert '<input type="hidden" name="no_baseline" value="1">' in dialog
+    assert up.call("GET", f"{path}/logs/baseline", {}).status == 200
+    part = json.loads(up.call("GET", f"/api{path}/logs/baseline", {}).body)
+    assert (part["step"], part["text"].count("E assert 1 == 2")) == (-1, 1)
 
 
 def test_both_ends_of_a_replacement_are_linked(up: Served) -> None:
@@ -350,14 +370,14 @@ class TestLog:
         page = get(up, path_of("tests_failed"))
         assert '<span class="ansi-1">red &lt;b&gt;</span> x' in page
         viewed = json.loads(up.call("GET", f"{path_of('tests_failed')}/logs/2").body)
-        assert viewed["text"].splitlines()[1] == "\x1b[31mred <b>\x1b[0m x"
+        assert viewed["lines"][1] == "\x1b[31mred <b>\x1b[0m x"
         assert viewed["times"][0][0] == 0
         for form in ("json", "text"):
             raw = up.call("GET", f"/api{path_of('tests_failed')}/logs/2?format={form}").body.decode()
             assert "red <b> x" in raw
             assert "[31m" not in raw
         assert up.call("GET", f"{path_of('tests_failed')}/logs/9").status == 422
-        assert up.call("GET", f"{path_of('tests_failed')}/logs/2?offset=-1").status == 422
+        assert up.call("GET", f"{path_of('tests_failed')}/logs/2?count=-1").status == 422
 
     def test_a_script_that_fetches_the_page_again_does_not_get_the_log_again(self, up: Served) -> None:
         run = write_run(root_of(up), "tests_failed")
@@ -389,6 +409,8 @@ class TestDeeds:
             ("tests_failed", {"mode": "retry_step"}, ("retry-step", "--", "{run}")),
             ("tests_failed", {"mode": "resume keep_changes"}, ("resume", "--keep-changes", "--", "{run}")),
             ("retried_out", {"mode": "resume", "force": "1"}, ("resume", "--force", "--", "{run}")),
+            ("base_red", {"mode": "resume no_baseline"}, ("resume", "--no-baseline", "--", "{run}")),
+            ("base_red", {"mode": "resume", "no_baseline": "1"}, ("resume", "--no-baseline", "--", "{run}")),
             ("retried_out", {"mode": "replan"}, ("replan", "--", "{run}")),
             ("conflicting", {"mode": "resume update"}, ("resume", "--update", "--", "{run}")),
             ("question", {"ask": "1", "choice": "late"}, ("resume", "--answer=late", "--", "{run}")),
@@ -459,3 +481,68 @@ class TestDeeds:
         text = (root_of(up) / "requests" / f"{REQUESTS['done']}.md").read_text()
         assert "a.py:3: Why?" in text
         assert "b.py:7: No." in text
+
+
+@pytest.mark.spec("RUN-18")
+def test_a_request_can_be_run_without_plan_and_review(up: Served) -> None:
+    (root_of(up) / "requests").mkdir(exist_ok=True)
+    (root_of(up) / "requests/NEW-1.md").write_text("---\nstatus: ready\n---\n\n# New\n")
+    assert 'action="/requests/NEW-1/run?quick=1"' in get(up, "/requests/NEW-1")
+    assert post(up, "/requests/NEW-1/run?quick=1").status == 303
+    assert isinstance(up.server.work, Ordered)
+    assert up.server.work.argv == ("run", "--quick", "--", "NEW-1")
+
+
+@pytest.mark.spec("ISS-9")
+@pytest.mark.parametrize(("url", "is_shown"), [("https://github.com/octo/demo/pull/2", True), ("javascript:x", False)])
+def test_a_run_that_has_a_pull_request_links_to_it(up: Served, url: str, is_shown: bool) -> None:
+    run = write_run(root_of(up), "done")
+    engine_at(root_of(up)).runs.save(replace(run, pull_url=url))
+    assert (
+        f'<a class="link" href="{url}" rel="noopener noreferrer">Pull request</a>' in get(up, path_of("done"))
+    ) is is_shown
+
+
+@pytest.mark.parametrize(
+    ("name", "advised", "not_again"),
+    [
+        ("settings", "Correct the key named above", "Resume</a>"),
+        ("retried_out", 'href="/doctor">Check that the agent is installed and works<', "See the agent's last output"),
+        ("too_large", "narrow it or split it up", "Make a new plan with smaller steps<"),
+    ],
+)
+def test_what_is_advised_and_has_no_button_is_said_too(up: Served, name: str, advised: str, not_again: str) -> None:
+    write_run(root_of(up), name)
+    [told] = re.findall(r'<ul class="advice">.*?</ul>', panel_of(get(up, path_of(name))))
+    assert advised in told
+    assert not_again not in told
+
+
+def test_resuming_with_changes_says_that_they_are_kept_whatever_stopped_the_run(up: Served) -> None:
+    for name in ("tests_failed", "over_the_limit"):
+        write_run(root_of(up), name)
+        assert "If you corrected the files in the run&#39;s worktree yourself" in panel_of(get(up, path_of(name)))
+
+
+@pytest.mark.parametrize(("name", "mark"), [("planning", "pause"), ("auto_cut_off", "pause"), ("cancelled", "stopped")])
+def test_no_step_of_a_run_that_rests_looks_as_if_it_ran_or_failed(up: Served, name: str, mark: str) -> None:
+    write_run(root_of(up), name)
+    page = get(up, path_of(name))
+    steps = page[page.index('id="steps"') : page.index('id="pane-')]
+    assert f'"#s-{mark}"' in steps
+    assert '"#s-run"' not in steps
+    assert "✕" not in steps  # nobody made a mistake
+    assert (name == "cancelled") == ('"#s-stopped"' in steps)
+
+
+def test_a_run_that_is_over_without_a_report_promises_none(up: Served) -> None:
+    write_run(root_of(up), "failed")
+    page = get(up, f"{path_of('failed')}?view=report")
+    assert "This run has no report." in page
+    assert "There is no report yet" not in page
+
+
+@pytest.mark.parametrize("name", ["planning", "replaced"])
+def test_the_panel_says_nothing_twice(up: Served, name: str) -> None:
+    write_run(root_of(up), name)
+    assert '<p class="seen">' not in panel_of(get(up, path_of(name)))

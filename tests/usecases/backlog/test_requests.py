@@ -117,6 +117,7 @@ def test_a_person_may_set_every_other_status_and_it_is_recorded(status: str) -> 
         ("priority", None, ProblemKind.NOT_A_VALUE),
         ("status", ("ready",), ProblemKind.NOT_A_VALUE),
         ("updated_at", "soon", ProblemKind.BAD_DATE),
+        ("baseline", "never", ProblemKind.BAD_SWITCH),
         ("depends_on", "B", ProblemKind.NOT_A_LIST),
         ("depends_on", ("a b",), ProblemKind.BAD_ID),
         ("title", " ", ProblemKind.BAD_TITLE),

@@ -66,3 +66,12 @@ def test_a_test_program_that_set_up_makes_is_not_missed(command: str, setup: str
     (found,) = findings(engine_of(WithoutTests(), tests__unit=command, worktree__setup=setup), "tests")
     assert found.message == message
     assert (found.health is Health.PASS) == (message == "tests.setup")
+
+
+@pytest.mark.spec("ISS-9", "DOC-1")
+@pytest.mark.parametrize("is_pushed", [True, False])
+def test_pull_requests_without_a_push_are_warned_of(is_pushed: bool) -> None:
+    checkout = MemoryCheckout(settings=settle({Source.FILE: {"github.pull_request": True, "git.push": is_pushed}}))
+    engine = MemoryProcess(checkout, 1, PlayedTime(), lambda *_: AgentReply()).engine()
+    found = [(finding.health, finding.reason_code) for finding in findings(engine, "pull_request")]
+    assert found == ([] if is_pushed else [(Health.WARN, "PULL_NEEDS_PUSH")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import pytest
@@ -10,13 +11,13 @@ from aiflow.adapters.memory.journal import MemoryJournal
 from aiflow.adapters.memory.tickets import MemoryTickets
 from aiflow.adapters.system_time import SystemTime
 from aiflow.domain.activity import Activity, ActivityKind, Actor
-from aiflow.domain.claims import Claimed, Dropped, Lost, Settled
+from aiflow.domain.claims import Claimed, Dropped, Lost, NotStarted, Settled
 from aiflow.domain.lifecycle import RunOutcome
 from aiflow.domain.request import RequestId, RequestStatus
-from aiflow.errors import ConflictError
+from aiflow.errors import ConflictError, EnvironmentProblemError
 from aiflow.messages import Texts
 from aiflow.usecases.engine import Voice
-from aiflow.usecases.runs.claims import claim, require_claim, send_back, settle
+from aiflow.usecases.runs.claims import claim, require_claim, send_back, settle, telling_source
 from builders import NOW
 from engines import engine_of
 
@@ -95,3 +96,19 @@ def test_an_end_that_another_runs_claim_keeps_away_is_dropped_and_recorded() -> 
     with pytest.raises(ConflictError, match="REQUEST_LOCKED"):
         send_back(scene.engine, MEM_1, "RUN-1", "Again.")
     assert scene.source.status(MEM_1) is RUNNING
+
+
+@pytest.mark.spec("ISS-3", "ISS-10", "ERR-1")
+def test_only_what_the_environment_refuses_is_told_and_a_block_is_in_the_journal() -> None:
+    scene = Scene()
+    told = scene.source.tickets[MEM_1].not_started
+    with pytest.raises(ConflictError), telling_source(scene.engine, MEM_1, is_blocking=True):
+        raise ConflictError(reason_code="LOCK_LOST")
+    assert told == []
+    with pytest.raises(EnvironmentProblemError), telling_source(scene.engine, MEM_1):
+        raise EnvironmentProblemError(reason_code="WORKTREE_DIRTY")
+    with pytest.raises(EnvironmentProblemError) as full, telling_source(scene.engine, MEM_1, "RUN-1", is_blocking=True):
+        raise OSError(errno.ENOSPC, "full", "/runs/MEM-1")
+    assert full.value.reason_code == "DISK_FULL"
+    assert told == [NotStarted("WORKTREE_DIRTY"), NotStarted("DISK_FULL", is_blocking=True)]
+    assert scene.journal.entries == [scene.changed("ready", "blocked")]

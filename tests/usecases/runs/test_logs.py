@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,10 +24,10 @@ from aiflow.usecases.runs.logs import (
     log_number,
     read_log,
     read_logs,
-    read_marked_log,
     stream_log,
 )
 from aiflow.usecases.shapes.runs import log_part_shape, logs_shape
+from aiflow.web.log_reading import LogReaders, Wanted
 from real_engine import engine_at, keep
 from run_builders import RUN_ID, done, in_step
 
@@ -149,13 +150,11 @@ def test_only_the_page_gets_colours_and_times(lively: Scene) -> None:
     log.close()
     title = read_log(lively.engine, lively.run, 2).text.splitlines()[0]
     shown = f"{title}\nred\nplain\n"
-    marked = read_marked_log(lively.engine, lively.run, 2)
-    assert marked.part.text == f"{title}\n\x1b[31mred\x1b[0m\nplain\n"
-    assert (marked.part.next_offset, marked.part.size) == (len(shown), len(shown))
+    seen = as_shown(lively, 2)
+    assert seen["lines"] == [title, "\x1b[31mred\x1b[0m", "plain"]
     began = datetime.fromisoformat(title.split()[1]).timestamp()
-    assert [(line, began <= second < began + 60) for line, second in marked.times[:1]] == [(0, True)]
-    middle = read_marked_log(lively.engine, lively.run, 2, len(title) + 2)
-    assert (middle.part.text, middle.part.next_offset) == ("ed\x1b[0m\nplain\n", len(shown))
+    assert [(line, began <= second < began + 60) for line, second in seen["times"][:1]] == [(0, True)]
+    assert as_shown(lively, 2, 1)["lines"] == ["\x1b[31mred\x1b[0m", "plain"]
     assert read_log(lively.engine, lively.run, 2).text == shown
     assert b"".join(stream_log(lively.engine, lively.run, 2)).decode() == shown
     assert [part.text for part in read_logs(lively.engine, lively.run)] == [shown]
@@ -163,15 +162,20 @@ def test_only_the_page_gets_colours_and_times(lively: Scene) -> None:
     assert (lively.folder / "step-2.log").read_text() == shown
 
 
+def as_shown(scene: Scene, number: int, first: int = 0) -> dict[str, Any]:
+    """Return what the page's viewer gets of a log."""
+    return LogReaders().of(scene.engine, scene.run, number).lines(Wanted(first, 100))
+
+
 def test_marks_are_never_read_from_elsewhere(ended: Scene, tmp_path: Path) -> None:
     ended.write(1, b"one\n")
     (tmp_path / "marks").write_bytes(b"0 m31\n")
     os.symlink(tmp_path / "marks", ended.folder / "step-1.marks")
-    assert read_marked_log(ended.engine, ended.run, 1).part.text == "one\n"
+    assert as_shown(ended, 1)["lines"] == ["one"]
     (ended.folder / "step-1.marks").unlink()
     (ended.folder / "step-1.marks").write_bytes(b"0 m31\n")
-    assert read_marked_log(ended.engine, ended.run, 1).part.text == "\x1b[31mone\n"
-    assert read_marked_log(ended.engine, ended.run, 3).times == ()
+    assert as_shown(ended, 1)["lines"] == ["\x1b[31mone"]
+    assert as_shown(ended, 3)["times"] is None
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from aiflow.domain.runs.events import crashed, replaced, stopped
 from aiflow.domain.runs.resume import GoOn
 from aiflow.domain.runs.resume_events import recovered, resumed
 from aiflow.domain.runs.run import Evidence, Run, RunError
+from aiflow.domain.runs.stopped import outcome_code
 from aiflow.domain.runs.worktree import Place, Unfinished
 from aiflow.errors import ConflictError, EnvironmentProblemError
 from aiflow.messages import Texts
@@ -32,7 +33,7 @@ from aiflow.usecases.engine import Voice
 from aiflow.usecases.runs.ending import end_run, finish_run
 from aiflow.usecases.runs.report import add_lines, add_to_report, errors_shape
 from aiflow.usecases.runs.work import Work
-from aiflow.usecases.shapes.runs import exit_code_of, outcome_code, run_result
+from aiflow.usecases.shapes.runs import exit_code_of, run_result
 from builders import NOW
 from engines import engine_of
 from run_builders import (

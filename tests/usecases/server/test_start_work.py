@@ -15,7 +15,15 @@ from aiflow.errors import AiflowError
 from aiflow.ports.journal import JournalEntry, JournalPage
 from aiflow.ports.server import Worker
 from aiflow.ports.sources import RequestSource
-from aiflow.usecases.server.orders import AutoWishes, Resumption, _resume_line, auto_order, entered, run_order
+from aiflow.usecases.server.orders import (
+    AutoWishes,
+    LeftOut,
+    Resumption,
+    _resume_line,
+    auto_order,
+    entered,
+    run_order,
+)
 from aiflow.usecases.server.start_work import PATIENCE_SECONDS, WorkStarter
 from memory_engine import MemoryCheckout, MemoryProcess, obliging
 
@@ -148,6 +156,14 @@ def test_a_worker_with_a_lock_is_the_only_one() -> None:
             starter.start(order)
         assert (refusal.value.reason_code, refusal.value.context.get("run_id")) == (code, run_id)
     assert len(site.started) == 1
+
+
+@pytest.mark.spec("API-2", "RUN-17", "RUN-18")
+def test_what_a_run_leaves_out_is_typed_as_at_a_terminal() -> None:
+    how = LeftOut(quick=True, no_baseline=True)
+    assert run_order(a_source(), "RQ-1", "", how).argv == ("run", "--quick", "--no-baseline", "--", "RQ-1")
+    line = ("replan", "--no-baseline", "--", "RUN-1")
+    assert _resume_line("RUN-1", Resumption(ResumeMode.REPLAN, no_baseline=True)) == line
 
 
 @pytest.mark.spec("API-2")

@@ -136,6 +136,9 @@ def implement(call: dict[str, Any]) -> dict[str, Any]:
 def _part_of_step(call: dict[str, Any]) -> DemoPart | None:
     """Return what the text says of a step; nothing of one that aiflow added, as for a merge."""
     parts = parts_of(call["request"])
+    request = call["request"]
+    if call["planning"]["steps"][0]["title"] == request["title"] != parts[0].title:  # nobody planned
+        parts = [_part(request["title"], request["body"])]
     number = int(call["step"]["id"][1:])
     return parts[number - 1] if number <= len(parts) else None
 

@@ -74,14 +74,20 @@ def leads_to(git: Git, old: str, new: str) -> bool:
     return done.code == 0
 
 
+# A push that takes longer waits for something that does not come; the run's lock must outlive it.
+PUSH_SECONDS = 600.0
+
+
 class GitRemote:
     """The remote `origin` of one checkout."""
 
-    def __init__(self, root: str, *, hooks: bool = False) -> None:
+    def __init__(self, root: str, *, hooks: bool = False, seconds: float = PUSH_SECONDS) -> None:
         self._root = root
         self._hooks = hooks
+        self._seconds = seconds
 
     def push(self, place: Place) -> None:
         """Push a run's branch as it is; twice does no harm."""
         git = Git(self._root, place.run_id, hooks=self._hooks)
-        git.run("push", "--quiet", "origin", f"refs/heads/{place.branch}:refs/heads/{place.branch}")
+        ref = f"refs/heads/{place.branch}:refs/heads/{place.branch}"
+        git.run_alone("push", "--quiet", "--no-follow-tags", "origin", ref, seconds=self._seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
 from dataclasses import dataclass, replace
@@ -21,6 +22,9 @@ _LIMIT_SECONDS = 600.0
 _KEPT_PREFIXES = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_SSH")
 _KEPT = frozenset({"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"})
 _SET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+# A program that answers every question with no.
+_NO = "false"
+_NOBODY_ANSWERS = {"GIT_ASKPASS": _NO, "SSH_ASKPASS": _NO, "SSH_ASKPASS_REQUIRE": "force", "GCM_INTERACTIVE": "never"}
 # A user's settings that would change what git prints, start something beside it, or refuse what a step wrote.
 _CONFIG = (
     "core.fsmonitor=false",
@@ -84,6 +88,31 @@ class Git:
         asked = ("rev-parse", "--path-format=absolute", "--git-common-dir")
         return common_dir(self.cwd) or self.run(*asked).word
 
+    def run_alone(self, *args: str, seconds: float) -> Done:
+        """Call git where it may want to ask something (a password, whether a host is known): nobody answers.
+
+        It has no terminal to ask at, whatever asks in a window says no, and what still waits is ended after a while,
+        with all that it started. Credential helpers and ssh's agent answer as ever.
+        """
+        pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        argv, env = ["git", *self.where, *self._options(), *args], _environment(self.run_id) | _NOBODY_ANSWERS
+        try:
+            started = subprocess.Popen(argv, cwd=self.cwd, env=env, start_new_session=True, **pipes)
+        except OSError as error:
+            raise self._not_started(error) from error
+        with started:
+            try:
+                out, err = started.communicate(timeout=seconds)
+            except subprocess.TimeoutExpired as error:
+                raise _failed(args, words("git.no_end", seconds=f"{seconds:.0f}")) from error
+            finally:
+                if started.poll() is None:
+                    os.killpg(started.pid, signal.SIGKILL)
+        done = Done(started.returncode, out, err)
+        if done.code:
+            raise self.problem(args, done)
+        return done
+
     def run(
         self, *args: str, stdin: bytes = b"", ok: tuple[int, ...] = (0,), environ: Mapping[str, str] | None = None
     ) -> Done:
@@ -118,12 +147,14 @@ class Git:
         argv = ["git", *self.where, *self._options(), *args]
         try:
             return subprocess.run(argv, cwd=self.cwd, env=env, check=False, **how)
-        except FileNotFoundError as error:
-            if os.path.isdir(self.cwd):
-                raise EnvironmentProblemError(reason_code="GIT_NOT_FOUND") from error
-            raise as_problem(error, self.cwd) from error
         except OSError as error:
-            raise as_problem(error, error.filename or self.cwd) from error
+            raise self._not_started(error) from error
+
+    def _not_started(self, error: OSError) -> AiflowError:
+        if isinstance(error, FileNotFoundError):
+            is_there = os.path.isdir(self.cwd)
+            return EnvironmentProblemError(reason_code="GIT_NOT_FOUND") if is_there else as_problem(error, self.cwd)
+        return as_problem(error, error.filename or self.cwd)
 
     def problem(self, args: tuple[str, ...], done: Done) -> AiflowError:
         """Name what git refused with a reason code."""

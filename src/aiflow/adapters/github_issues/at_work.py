@@ -2,55 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+import contextlib
+from datetime import datetime
+from typing import TYPE_CHECKING
 
+from aiflow.adapters.github_issues import start
+from aiflow.adapters.github_issues.deeds import IssueDeeds
+from aiflow.adapters.github_issues.own_labels import ensure_labels
+from aiflow.adapters.github_issues.progress import ProgressComments
 from aiflow.adapters.github_issues.start import IssueStart
 from aiflow.adapters.github_issues.sync import refresh_issue, sync_issues
-from aiflow.adapters.github_issues.writing import marked_comment, post_once, relabel
-from aiflow.domain.activity import Activity, ActivityKind, Actor
-from aiflow.domain.issues.marks import find_mark
-from aiflow.domain.issues.requests import request_id_of
-from aiflow.domain.issues.tending import tend
-from aiflow.domain.issues.view import CancelRun, Post, React, Relabel, RememberText, RunDeed, Unsay
-from aiflow.errors import AiflowError, NotFoundError
+from aiflow.adapters.github_issues.writing import post_once
+from aiflow.domain.claims import Claimed, Refusal, Settled
+from aiflow.domain.issue_ways import request_id_of
+from aiflow.domain.issues.again import unbegun, why_not_begin
+from aiflow.domain.issues.progress import stale_progress
+from aiflow.domain.issues.results import current_run
+from aiflow.domain.issues.standing import stand
+from aiflow.domain.issues.tending import stop_all, tend
+from aiflow.domain.issues.unstarted import unstarted_post
+from aiflow.domain.issues.view import CancelRun, RunDeed
+from aiflow.domain.request import RequestStatus
+from aiflow.errors import AiflowError, EnvironmentProblemError, NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from aiflow.adapters.github_issues.book import IssueBook
-    from aiflow.domain.claims import Claimed, Lost
-    from aiflow.domain.issues.headers import RunHeader
+    from aiflow.adapters.github_issues.here import Here, IssueWords
+    from aiflow.domain.claims import Lost, NotStarted
     from aiflow.domain.issues.issue import Story
     from aiflow.domain.issues.repository import Synced
-    from aiflow.domain.issues.view import Deed
+    from aiflow.domain.issues.view import IssueView
     from aiflow.domain.runs.run import Run
-    from aiflow.ports import Journal
     from aiflow.ports.issues import IssueHost
-    from aiflow.ports.time import Beside
 
 
-class IssueWords(Protocol):
-    """The words of comments, in the language of the checkout."""
-
-    def header(self, header: RunHeader) -> str:
-        """Write a Run Header."""
-
-    def progress(self, run: Run) -> str:
-        """Write how a run stands."""
-
-    def comment(self, number: int, post: Post) -> str:
-        """Write any other comment."""
-
-    def answer(self, text: str) -> str:
-        """Write what a person answered elsewhere."""
-
-
-class Here(NamedTuple):
-    """This checkout, as far as issues see it: its journal, its machine's name, and asking a run of it to end."""
-
-    journal: Journal
-    runner: str
-    ask_cancel: Callable[[str], None]
+ROUNDS = 3
+LOOKED = "looked"
 
 
 class IssueWork:
@@ -58,9 +47,11 @@ class IssueWork:
 
     def __init__(self, book: IssueBook, connect: Callable[[], IssueHost], words: IssueWords, here: Here) -> None:
         self._book, self._connect, self._words, self._here = book, connect, words, here
-        self._shown: dict[str, str] = {}
-        self._run: Run | None = None
-        self._beside: Beside | None = None
+        self._progress = ProgressComments(book, connect, words.progress, here.journal, self._turn)
+        self._deeds = IssueDeeds(book, connect, words, here)
+        self._taken_up: set[str] = set()
+        self._posted_at: dict[str, float] = {}
+        self._busy: set[int] = set()
 
     def look(self, number: int) -> Story | None:
         """Read an issue anew, and who did something there; None if it is no more."""
@@ -71,99 +62,196 @@ class IssueWork:
         return story
 
     def claim(self, number: int, run_id: str) -> Claimed | Lost:
-        """Claim an issue for a run."""
-        with self._book.mirror.alone(number):
-            look = lambda: self._there(number)  # noqa: E731
-            start = IssueStart(self._book, self._connect(), look, self._words, self._here.runner)
-            return start.claim(number, run_id)
+        """Claim an issue for a run; one that has it already is being taken up again."""
+        with self._alone(number):
+            starting = self._start(number)
+            answer = starting.claim(number, run_id)
+        if isinstance(answer, Claimed) and starting.posted_at is not None:
+            self._posted_at[run_id] = starting.posted_at
+        if isinstance(answer, Claimed) and answer.was is RequestStatus.RUNNING:
+            self._taken_up.add(run_id)
+        return answer
+
+    def confirm(self, number: int, run_id: str) -> Refusal | None:
+        """Look once more before the first agent call (ISS-3): why a run may not begin after all."""
+        self._let_settle(run_id)
+        with self._alone(number):
+            story = self.look(number)
+            if story is None:
+                return Refusal("GITHUB_GONE", (("repo", self._book.repo), ("call", f"GET …/issues/{number}")))
+            if not story.has_all_comments:
+                raise EnvironmentProblemError(reason_code="GITHUB_LAGGING", request_id=request_id_of(number))
+            refusal = why_not_begin(self._book.view(story), run_id)
+            if refusal is not None and refusal.reason_code == "LOCK_MISMATCH":
+                self._start(number).withdraw(story, run_id)
+            self._book.remember(number, started=None)
+        return refusal
+
+    def not_started(self, number: int, why: NotStarted) -> Settled | None:
+        """Say that no run could begin, if GitHub answers now; else the next try does. What was said costs no call."""
+        story = self._book.mirror.story(number)
+        if story is None or unstarted_post(self._book.view(story), why) is None:
+            return None
+        try:
+            with self._alone(number):
+                post = unstarted_post(self._book.view(self._there(number)), why)
+                if post is None:
+                    return None
+                post_once(self._connect(), number, self._words.comment(number, post))
+                self.look(number)
+            if not why.is_blocking:
+                return None
+            self.tend(number)
+        except AiflowError:
+            pass
+        return Settled(RequestStatus.READY, RequestStatus.BLOCKED) if self.wish(number) is None else None
+
+    def _let_settle(self, run_id: str) -> None:
+        """Wait until what others wrote before our header can be seen: the count of comments may lag, too."""
+        time, posted_at = self._book.time, self._posted_at.pop(run_id, None)
+        left = posted_at + start.SETTLED_SECONDS - time.monotonic() if posted_at is not None else 0.0
+        if left > 0:
+            time.sleep(left)
 
     def sync(self, *, is_full: bool = False) -> Synced:
         """Read what changed since the last time, or everything; and what those who did something there may do."""
-        host, mirror = self._connect(), self._book.mirror
-        synced = sync_issues(host, mirror, self._book.time, is_full=is_full)
-        for number in synced.changed:
-            story = mirror.story(number)
-            if story is not None and story.events:
-                self._book.learn(host, story)
+        host = self._connect()
+        self._book.begin()
+        try:
+            synced = sync_issues(host, self._book.mirror, self._book.time, is_full=is_full)
+            self._learn(host, synced.changed)
+        except AiflowError:
+            self._book.put_off_learning()
+            raise
+        if synced.is_full or self._book.is_learning_due:
+            self._learn(host, self._book.to_learn())
+            self._book.put_off_learning(is_due=False)
+        if synced.is_full:
+            ensure_labels(self._book.mirror, host, self._book.time.now(), self._here.make_labels)
+        self._book.mirror.put_note(LOOKED, {"at": self._book.time.now().isoformat()})
         return synced
+
+    def looked_at(self) -> datetime | None:
+        """Return when somebody of this checkout read what changed for the last time."""
+        at = self._book.mirror.note(LOOKED).get("at")
+        try:
+            return datetime.fromisoformat(at) if isinstance(at, str) else None
+        except ValueError:
+            return None
+
+    def wish(self, number: int) -> str | None:
+        """Return the id of what asks for a run of an issue now, as last seen."""
+        story = self._book.mirror.story(number)
+        standing = stand(self._book.view(story)) if story is not None else None
+        is_asked = standing is not None and standing.status is RequestStatus.READY and standing.kept is None
+        return standing.wish.id if is_asked and standing is not None and standing.wish is not None else None
 
     def pending(self) -> tuple[int, ...]:
         """Return the issues for which something is to be done, as far as is known without a call."""
-        return tuple(story.issue.number for story in self._book.mirror.stories() if tend(self._book.view(story)))
+        return tuple(story.issue.number for story in self._book.mirror.stories() if self._is_pending(story))
 
     def tend(self, number: int) -> tuple[RunDeed, ...]:
         """Look at an issue and do what is to be done there; what concerns its runs is left to the caller."""
-        with self._book.mirror.alone(number):
+        with self._alone(number):
             story = self.look(number)
             if story is None:
-                return ()
-            deeds = tend(self._book.view(story))
-            for deed in deeds:
-                self._do(number, deed)
-            if any(not isinstance(deed, RunDeed) for deed in deeds):
-                self.look(number)
-        return tuple(deed for deed in deeds if isinstance(deed, RunDeed))
+                return tuple(stop_all(self._book.runs(number)))
+            wanted: list[RunDeed] = []
+            # What was done may call for something else: a new pull request for the end of the old one.
+            for _ in range(ROUNDS):
+                view = self._book.asked_view(self._start(number).without_unbegun(story))
+                deeds = tend(view)
+                wanted += [done for deed in deeds for done in self._deeds.do(number, deed)]
+                is_written = self._show(number, view)
+                if not is_written and all(isinstance(deed, RunDeed) for deed in deeds):
+                    break
+                story = self.look(number)
+                if story is None:
+                    break
+        return tuple(dict.fromkeys(wanted))
 
     def show_end(self, number: int, run_id: str) -> None:
         """Show a run's end, if GitHub answers now; else the next look does."""
-        self._stop_beside(run_id)
+        run = self._progress.end(run_id)
+        self._taken_up.discard(run_id)
         try:
-            if self._run is not None and self._run.run_id == run_id:
-                self._write_progress(self._run)
+            if run is not None:
+                self._write_now(number, run)
             self.tend(number)
         except AiflowError:
             return
 
-    def ask_again(self, number: int, run_id: str, text: str) -> None:
-        """Write a person's words as a comment that asks for a new run."""
-        with self._book.mirror.alone(number):
-            story = self._there(number)
-            self._connect().comment(number, self._words.answer(text))
-            self.look(story.issue.number)
+    def ask_again(self, number: int, run_id: str, text: str) -> str | None:
+        """Write a person's words as a comment that asks for a new run; returns the run that has the issue instead."""
+        try:
+            with self._alone(number):
+                current = current_run(self._book.view(self._there(number)))
+                if current is not None and current != run_id:
+                    return current
+                self._deeds.say_once(number, self._words.answer(text), lambda: self._book.view(self._there(number)))
+                self.look(number)
+        except AiflowError as error:  # who wrote it has to know that, and has it still
+            error.context.update(unposted="yes", words=text)
+            raise
         self.show_end(number, run_id)
+        return None
 
     def show_progress(self, run: Run) -> None:
-        """Hear of a run that was saved; it is shown beside its work, and the issue is looked at meanwhile."""
-        self._run = run
-        if not run.is_active:
+        """Hear of a run that was saved; it is shown beside its work, and the issue is looked at meanwhile.
+
+        One that was taken up again shows itself first: until then others may take it for lost.
+        """
+        is_new = self._progress.hear(run)
+        if is_new and run.run_id in self._taken_up:
+            with contextlib.suppress(AiflowError):  # its next turn tries again
+                self._write_now(_number(run), run)
+
+    def _turn(self, run: Run) -> None:
+        """Show how a run at work stands, and obey what people want of it; not while this process is at the issue."""
+        number = _number(run)
+        if number in self._busy:
             return
-        if self._beside is None:
-            self._beside = self._book.time.beside("github", self._turn)
-            self._beside.start()
-        else:
-            self._beside.poke()
+        for deed in self.tend(number):
+            if isinstance(deed, CancelRun) and deed.run_id == run.run_id:
+                self._here.ask_cancel(run.run_id)
 
-    def _turn(self) -> float:
-        """Show the progress of the run at work, and obey what people want of it."""
-        run, wait = self._run, self._book.rules.lock_ttl.total_seconds() / 3
-        if run is not None and run.is_active:
-            number = int(run.request_id.partition("-")[2])
-            self._write_progress(run)
-            for deed in self.tend(number):
-                if isinstance(deed, CancelRun) and deed.run_id == run.run_id:
-                    self._here.ask_cancel(run.run_id)
-        return min(wait, 30.0)
+    def _write_now(self, number: int, run: Run) -> None:
+        with self._alone(number):
+            story = self.look(number)
+            if story is not None and self._progress.write(number, run, self._book.view(story)):
+                self.look(number)
 
-    def _stop_beside(self, run_id: str) -> None:
-        if self._beside is not None and self._run is not None and self._run.run_id == run_id:
-            self._beside.close()
-            self._beside = None
+    def _show(self, number: int, view: IssueView) -> bool:
+        """Show the progress of a run that is at work here, or has ended without showing it; tells whether it was."""
+        run = self._progress.at_work(number)
+        if run is not None:
+            return run.is_active and self._progress.is_due(run) and self._progress.write(number, run, view)
+        ended = stale_progress(view)
+        stored = self._here.load_run(request_id_of(number), ended) if ended else None
+        return stored is not None and self._progress.write(number, stored, view)
 
-    def _write_progress(self, run: Run) -> None:
-        """Write the one comment that shows how a run goes on, if it would say something else than it does."""
-        number, body = int(run.request_id.partition("-")[2]), self._words.progress(run)
-        if self._shown.get(run.run_id) == body:
-            return
-        host, mark = self._connect(), find_mark(body)
-        assert mark is not None
-        story = self._book.mirror.story(number)
-        there = marked_comment(self._book, story, mark.key) if story else None
-        if there is None:
-            post_once(host, number, body)
-        else:
-            host.edit_comment(there.id, body)
-        self._shown[run.run_id] = body
-        self.look(number)
+    def _learn(self, host: IssueHost, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            story = self._book.mirror.story(number)
+            if story is not None and story.events:
+                self._book.learn(host, story)
+
+    def _is_pending(self, story: Story) -> bool:
+        view = self._book.view(story)
+        return bool(tend(view)) or stale_progress(view) is not None or unbegun(view) is not None
+
+    def _start(self, number: int) -> IssueStart:
+        return IssueStart(self._book, self._connect(), lambda: self._there(number), self._words, self._here)
+
+    @contextlib.contextmanager
+    def _alone(self, number: int) -> Iterator[None]:
+        """Be the only one of this checkout at an issue; what goes on beside a run does not wait for that."""
+        with self._book.mirror.alone(number):
+            self._busy.add(number)
+            try:
+                yield
+            finally:
+                self._busy.discard(number)
 
     def _there(self, number: int) -> Story:
         story = self.look(number)
@@ -171,30 +259,6 @@ class IssueWork:
             raise NotFoundError(request_id=request_id_of(number))
         return story
 
-    def _do(self, number: int, deed: Deed) -> None:
-        host = self._connect()
-        match deed:
-            case Post():
-                post_once(host, number, self._words.comment(number, deed))
-            case Relabel():
-                relabel(host, number, deed.change)
-                self._record(number, deed)
-            case Unsay():
-                host.delete_comment(deed.comment_id)
-            case React():
-                host.react(deed.comment_id, deed.reaction.value)
-                reacted = self._book.memory(number).reacted | {deed.comment_id}
-                self._book.remember(number, reacted=reacted)
-            case RememberText():
-                self._book.remember(number, seen_text=deed.seen)
-            case _:
-                pass
 
-    def _record(self, number: int, deed: Relabel) -> None:
-        """Record a change of labels with its run and the time (ISS-10)."""
-        label, change = deed.change.label.value, deed.change
-        data = {"key": "labels", "from": None if change.is_added else label, "to": label if change.is_added else None}
-        if change.event is not None:
-            data["event"] = change.event.value
-        kind, now = ActivityKind.STATUS_CHANGED, self._book.time.now()
-        self._here.journal.append(Activity(now, kind, Actor.ENGINE, request_id_of(number), deed.run_id, data=data))
+def _number(run: Run) -> int:
+    return int(run.request_id.partition("-")[2])

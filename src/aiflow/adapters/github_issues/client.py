@@ -6,6 +6,7 @@ the one that the settings name. Of a `Link` only its query is taken.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from aiflow.adapters.github_issues.auth import Credentials
     from aiflow.adapters.github_issues.line import CallLine
+    from aiflow.adapters.github_issues.shared_pace import SharedPace
     from aiflow.adapters.github_issues.transport import Answer, Query
     from aiflow.domain.issues.issue import Account, Blocker, HistoryEvent, Issue, IssueComment
     from aiflow.domain.issues.repository import CallRate, Delivery, Hook, Pull, Repository
@@ -41,6 +43,10 @@ class GitHubClient:
         self._line = line
         self._credentials = credentials
         self._root = f"/repos/{line.place.repo}"
+
+    def share(self, pace: SharedPace) -> None:
+        """Keep one pace with the other processes that use the same account; before the first call."""
+        self._line.share(pace)
 
     def disconnect(self) -> None:
         """Close the connections that are kept: this was the last call."""
@@ -106,15 +112,14 @@ class GitHubClient:
 
     def delete_comment(self, comment_id: int) -> None:
         """Delete a comment; one that is gone already is no mistake, while the repository can be seen."""
-        try:
+        with contextlib.suppress(NotFoundError):
             self._call(Ask("DELETE", f"{self._root}/issues/comments/{comment_id}"))
-        except NotFoundError:
-            return
 
     def react(self, comment_id: int, content: str) -> None:
-        """Add a reaction to a comment; one that is there already stays."""
+        """Add a reaction to a comment; one that is there already stays, and a comment that is gone needs none."""
         path = f"{self._root}/issues/comments/{comment_id}/reactions"
-        self._call(Ask("POST", path, body={"content": content}))
+        with contextlib.suppress(NotFoundError):
+            self._call(Ask("POST", path, body={"content": content}))
 
     def add_label(self, number: int, name: str) -> tuple[str, ...]:
         """Add a label, return the issue's labels; one that is there already stays."""
@@ -146,6 +151,12 @@ class GitHubClient:
     def account(self) -> Account:
         """Return the account that we are."""
         return self._credentials.account(self._line)
+
+    def account_of(self, login: str) -> Account | None:
+        """Return the account of a login; None if there is none."""
+        ask = Ask("GET", f"/users/{quote(login, safe='')}")
+        answer = self._signed(ask, takes=(404,))
+        return None if answer.status == 404 else read.known_account(self._line.document(ask, answer))
 
     def repository(self) -> Repository:
         """Return the repository; GITHUB_NOT_FOUND or GITHUB_MOVED if this account is shown none."""

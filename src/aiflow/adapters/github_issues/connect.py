@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from aiflow.adapters.github_issues.auth import AppCredentials, TokenCredentials
 from aiflow.adapters.github_issues.client import GitHubClient
 from aiflow.adapters.github_issues.line import CallLine
+from aiflow.adapters.github_issues.shared_pace import SharedPace, pace_file
 from aiflow.adapters.github_issues.transport import HttpTransport
 from aiflow.adapters.github_issues.troubles import RepoAddress
 from aiflow.errors import EnvironmentProblemError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from aiflow.settings import Settings
 
 API_URL = "https://api.github.com"
+_KINDS = {"github_pat_": "fine_grained", "ghp_": "classic", "ghs_": "installation"}
 
 
 def connect(
@@ -32,6 +34,21 @@ def connect(
     place = RepoAddress(settings.text("github.api_url").rstrip("/") or API_URL, settings.text("github.repo"))
     line = CallLine(transport or HttpTransport(place.endpoint), time, place)
     return GitHubClient(line, _credentials(line, root, settings, environ))
+
+
+def shared_pace(settings: Settings, environ: Mapping[str, str], time: Time, *, is_to_write: bool) -> SharedPace:
+    """Return the pace that all processes of this user keep with the settings' account; nothing is written yet."""
+    account = settings.text("github.app_id") or environ.get(settings.text("github.token_env"), "").strip()
+    path = pace_file(environ, settings.text("github.api_url").rstrip("/") or API_URL, account)
+    return SharedPace(path, time, is_to_write=is_to_write)
+
+
+def token_kind(settings: Settings, environ: Mapping[str, str]) -> str:
+    """Name what kind of token the settings lead to, by how it begins."""
+    if settings.text("github.app_id"):
+        return "app"
+    token = environ.get(settings.text("github.token_env"), "").strip()
+    return next((kind for begin, kind in _KINDS.items() if token.startswith(begin)), "token")
 
 
 def _credentials(line: CallLine, root: Path, settings: Settings, environ: Mapping[str, str]) -> Credentials:

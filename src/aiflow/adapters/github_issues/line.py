@@ -17,6 +17,7 @@ from aiflow.messages.details import words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from aiflow.adapters.github_issues.shared_pace import SharedPace
     from aiflow.adapters.github_issues.transport import Answer, Transport
     from aiflow.adapters.github_issues.troubles import RepoAddress
     from aiflow.errors import AiflowError
@@ -41,6 +42,10 @@ class CallLine:
         self.time = time
         self._transport = transport
         self._pace = CallPace(time)
+
+    def share(self, pace: SharedPace) -> None:
+        """Keep one pace with the other processes that use the same account; before the first call."""
+        self._pace = CallPace(self.time, pace)
 
     def exchange(self, ask: Ask, headers: Mapping[str, str], takes: tuple[int, ...] = ()) -> Answer:
         """Return GitHub's answer if it did what was asked, or answered with a status that the caller takes."""

@@ -136,6 +136,7 @@ def pull_of(document: object) -> Pull:
         base=text_in(inside(document, "base"), "ref"),
         is_open=inside(document, "state") != "closed",
         is_merged=inside(document, "merged_at") is not None,
+        merge_commit=text_in(document, "merge_commit_sha") if inside(document, "merged_at") is not None else "",
     )
 
 

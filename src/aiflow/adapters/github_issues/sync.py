@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.domain.issues.issue import Story
 from aiflow.domain.issues.labels import agent_labels
 from aiflow.domain.issues.repository import Synced
+from aiflow.domain.issues.trust import last_event
 from aiflow.errors import AiflowError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from aiflow.adapters.github_issues.mirror import IssueMirror
     from aiflow.domain.issues.issue import Issue, IssueComment
@@ -39,11 +40,14 @@ def sync_issues(host: IssueReading, mirror: IssueMirror, time: Time, *, is_full:
     is_full = is_full or cursor.full_at is None or not timedelta() <= now - cursor.full_at < FULL_PASS
     since = None if is_full else cursor.since
     listed = host.issues(since, "" if is_full else cursor.etag)
-    if listed.is_unchanged:
+    late = [story for story in mirror.stories() if not is_whole(story) and now - story.issue.updated_at < FULL_PASS]
+    if listed.is_unchanged and not late:
         return Synced()
     changed = [issue.number for issue in listed.issues if _refresh_listed(host, mirror, issue)]
+    changed += [number for number in _read_again(host, mirror, late) if number not in changed]
     gone = _forget_missing(host, mirror, listed) if is_full else ()
-    _write_cursor(mirror, _moved(cursor, listed, since), now if is_full else cursor.full_at)
+    if not listed.is_unchanged:
+        _write_cursor(mirror, _moved(cursor, listed, since), now if is_full else cursor.full_at)
     return Synced(tuple(changed), tuple(gone), is_full)
 
 
@@ -61,10 +65,25 @@ def refresh_issue(host: IssueReading, mirror: IssueMirror, number: int) -> Story
     return story
 
 
+def is_whole(story: Story) -> bool:
+    """Tell whether all came that an issue names: its comments, and who set its labels; a list may lag behind it."""
+    labels = agent_labels(story.issue.labels)
+    if not labels and not story.comments and not story.events:
+        return True  # nobody ever asked for work on it: it was not read
+    return story.has_all_comments and all(last_event(story, "labeled", label) is not None for label in labels)
+
+
+def _read_again(host: IssueReading, mirror: IssueMirror, late: Iterable[Story]) -> Iterator[int]:
+    """Read again what lagged behind the list, though the list has nothing new; yields what is news."""
+    for story in late:
+        if mirror.story(story.issue.number) == story and refresh_issue(host, mirror, story.issue.number) != story:
+            yield story.issue.number
+
+
 def _refresh_listed(host: IssueReading, mirror: IssueMirror, issue: Issue) -> bool:
     """Read what belongs to an issue of the list, if it is not as it was; tells whether that is news."""
     known = mirror.story(issue.number)
-    if known is not None and known.issue == issue:
+    if known is not None and known.issue == issue and is_whole(known):
         return False
     if not agent_labels(issue.labels) and not (known and (known.comments or known.events)):
         # Nobody ever asked for work on it: its words are of no use yet, and cost calls.

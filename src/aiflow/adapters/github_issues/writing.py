@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aiflow.domain.activity import Activity, ActivityKind, Actor
+from aiflow.domain.issue_ways import request_id_of
 from aiflow.domain.issues.marks import CommentMark, find_mark
 from aiflow.errors import AiflowError
 
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from aiflow.adapters.github_issues.book import IssueBook
     from aiflow.domain.issues.issue import IssueComment, Story
     from aiflow.domain.issues.labels import LabelChange
+    from aiflow.ports import Journal
     from aiflow.ports.issues import IssueHost
 
 LOST_ANSWER = "GITHUB_UNKNOWN"
@@ -40,6 +43,23 @@ def relabel(host: IssueHost, number: int, change: LabelChange) -> None:
         if error.reason_code == "GITHUB_GONE":
             raise
         act(number, change.label.value)
+
+
+class LabelWriter:
+    """Changes the labels of one issue, and records each change with its run and the time (ISS-10)."""
+
+    def __init__(self, book: IssueBook, host: IssueHost, journal: Journal, number: int) -> None:
+        self._book, self._host, self._journal, self._number = book, host, journal, number
+
+    def change(self, change: LabelChange, run_id: str | None) -> None:
+        """Add or remove one label."""
+        relabel(self._host, self._number, change)
+        label = change.label.value
+        data = {"key": "labels", "from": None if change.is_added else label, "to": label if change.is_added else None}
+        if change.event is not None:
+            data["event"] = change.event.value
+        kind, about = ActivityKind.STATUS_CHANGED, request_id_of(self._number)
+        self._journal.append(Activity(self._book.time.now(), kind, Actor.ENGINE, about, run_id, data=data))
 
 
 def marked_comment(book: IssueBook, story: Story, key: str) -> IssueComment | None:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from aiflow.domain.agents.call import Feedback
     from aiflow.domain.backlog.metadata import Change
-    from aiflow.domain.claims import Claimed, Comment, Dropped, Lost, Refusal, Settled
+    from aiflow.domain.claims import Claimed, Comment, Dropped, Lost, NotStarted, Refusal, Settled
+    from aiflow.domain.issues.telling import StoryLine
     from aiflow.domain.lifecycle import RunOutcome
     from aiflow.domain.request import RequestId, Value
     from aiflow.domain.runs.run import Run
@@ -91,6 +92,16 @@ class FileSource:
             return Claimed(status)
         return Lost(self.load(request_id).status)
 
+    @staticmethod
+    def not_started(request_id: RequestId, why: NotStarted) -> Settled | None:  # noqa: ARG004
+        """Keep a file as it is: whoever starts it sees why it did not."""
+        return None
+
+    @staticmethod
+    def confirm(request_id: RequestId, run_id: str) -> Refusal | None:  # noqa: ARG004
+        """Refuse nothing: whoever wants a run of a file's to end cancels it."""
+        return None
+
     def settle(self, request_id: RequestId, run_id: str, outcome: RunOutcome) -> Settled | Dropped:  # noqa: ARG002
         """Set the status that an outcome means; one that a person set meanwhile stays."""
         from aiflow.domain.claims import Dropped
@@ -150,6 +161,11 @@ class FileSource:
     @staticmethod
     def feedback(request_id: RequestId, since: datetime | None) -> tuple[Feedback, ...]:  # noqa: ARG004
         """Return nothing: what people say of a file they write into it."""
+        return ()
+
+    @staticmethod
+    def story(request_id: RequestId) -> tuple[StoryLine, ...]:  # noqa: ARG004
+        """Return nothing: git has the story of a file."""
         return ()
 
     def _set(self, request_id: RequestId, old: RequestStatus, new: RequestStatus) -> bool:

@@ -12,6 +12,9 @@ from aiflow.domain.lifecycle import RunState
 from aiflow.domain.reasons import WayOn
 from aiflow.domain.request import RequestId
 from aiflow.domain.run_summary import RunRecord, RunSummary, latest_run, worked_seconds
+from aiflow.domain.runs.excerpt import HEAD_BYTES, TAIL_BYTES, excerpt
+from aiflow.domain.runs.log_names import BASELINE_LOG, log_file
+from aiflow.domain.runs.spending import spent_by_role
 from aiflow.domain.runs.stopped import recommended
 from aiflow.domain.runs.worktree import branch_name
 
@@ -87,7 +90,8 @@ class MemoryRunStore:
         seconds = worked_seconds(kept.created_at, lines)
         spent = (used.cost_usd, used.tokens, used.calls, used.seconds)
         is_accepted = kept.accepted_as is not None
-        return run._replace(record=RunRecord(kept.created_at, seconds, *spent, is_accepted=is_accepted))
+        record = RunRecord(kept.created_at, seconds, *spent, is_accepted=is_accepted, pull_url=kept.pull_url)
+        return run._replace(record=record._replace(roles=spent_by_role(kept.roles)))
 
     def draft(self, run: Run, brief: Brief) -> None:
         """Write a new run down where it counts as none yet, in place of any other draft of its request."""
@@ -127,9 +131,10 @@ class MemoryRunStore:
         path, branch = self._worktree_path(run.run_id), branch_name(run.request_id, run.run_id)
         return replace(run, place=replace(run.place, path=path, branch=branch))
 
-    def find(self, run_id: str) -> str | None:
-        """Return the request a run belongs to."""
-        return next((owner for owner, name in self._files.runs if name == run_id), None)
+    def find(self, run_id: str, request_id: str | None = None) -> str | None:
+        """Return the request a run belongs to; with one given only that one is looked at."""
+        wanted = ((owner, name) for owner, name in self._files.runs if request_id in (None, owner))
+        return next((owner for owner, name in wanted if name == run_id), None)
 
     def brief(self, run: Run) -> Brief:
         """Return the request as it was when the run began."""
@@ -174,11 +179,11 @@ class MemoryRunStore:
 
     def log_path(self, run: Run, number: int) -> str:
         """Return the path of a step's log, below the root."""
-        return f"runs/{run.request_id}/{run.run_id}/logs/step-{number}.log"
+        return f"runs/{run.request_id}/{run.run_id}/logs/{log_file(number)}"
 
     def log_numbers(self, run: Run) -> tuple[int, ...]:
         """Return which logs a run has, in the order of its steps."""
-        paths = {self.log_path(run, number): number for number in range(len(run.plan) + 1)}
+        paths = {self.log_path(run, number): number for number in range(BASELINE_LOG, len(run.plan) + 1)}
         return tuple(number for path, number in paths.items() if path in self._files.logs)
 
     def read_log(self, run: Run, number: int, offset: int = 0, limit: int | None = None) -> tuple[bytes, int] | None:
@@ -218,6 +223,12 @@ class MemoryStepLog:
     def tail(self) -> str:
         """The last lines of the output."""
         return self._output.decode("utf-8", "replace")[-TAIL_CHARACTERS:].strip()
+
+    @property
+    def excerpt(self) -> str:
+        """The beginning and the end of the output."""
+        output = bytes(self._output)
+        return excerpt(output[:HEAD_BYTES], output[-TAIL_BYTES:], len(output))
 
     def close(self) -> None:
         """Flush what is left: nothing is."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.agents.call import Feedback
 from aiflow.domain.claims import Claimed, Dropped, Lost, Refusal, Settled
+from aiflow.domain.issues.telling import StoryKind, StoryLine
 from aiflow.domain.lifecycle import PROJECTIONS
 from aiflow.domain.request import Request, RequestId, RequestStatus
 from aiflow.errors import NotFoundError
@@ -15,7 +16,7 @@ from aiflow.errors import NotFoundError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from aiflow.domain.claims import Comment
+    from aiflow.domain.claims import Comment, NotStarted
     from aiflow.domain.lifecycle import RunOutcome
     from aiflow.domain.request import InvalidRequest
     from aiflow.domain.runs.run import Run
@@ -36,6 +37,7 @@ class Ticket:
     comments: list[Comment] = field(default_factory=list)
     said: list[tuple[datetime, str]] = field(default_factory=list)
     states: list[str] = field(default_factory=list)
+    not_started: list[NotStarted] = field(default_factory=list)
 
 
 @dataclass
@@ -98,6 +100,23 @@ class MemoryTickets:
         self.set_status(request_id, _R.RUNNING)
         return Claimed(was)
 
+    def not_started(self, request_id: RequestId, why: NotStarted) -> Settled | None:
+        """Note why a ticket could not be started; one that a person has to decide about is blocked."""
+        ticket = self._ticket(request_id)
+        ticket.not_started.append(why)
+        if not why.is_blocking:
+            return None
+        was = ticket.request.status
+        self.set_status(request_id, _R.BLOCKED)
+        return Settled(was, _R.BLOCKED)
+
+    def confirm(self, request_id: RequestId, run_id: str) -> Refusal | None:
+        """Refuse a run whose ticket another one has by now, or a person gave another status."""
+        ticket = self._ticket(request_id)
+        if ticket.holder != run_id:
+            return Refusal("LOCK_MISMATCH", (("holder", ticket.holder or "-"),))
+        return None if ticket.request.status is _R.RUNNING else Refusal("CANCELLED")
+
     def settle(self, request_id: RequestId, run_id: str, outcome: RunOutcome) -> Settled | Dropped:
         """Show what came of a run, if the ticket is still its own."""
         ticket = self.tickets.get(request_id)
@@ -136,6 +155,11 @@ class MemoryTickets:
         """Return what people said since a moment."""
         said = self._ticket(request_id).said
         return tuple(Feedback("SENT_BACK", text) for at, text in said if since is None or at > since)
+
+    def story(self, request_id: RequestId) -> tuple[StoryLine, ...]:
+        """Return what people said."""
+        said = self._ticket(request_id).said
+        return tuple(StoryLine(at, StoryKind.COMMENT, "somebody", text) for at, text in said)
 
     def _ticket(self, request_id: RequestId) -> Ticket:
         try:

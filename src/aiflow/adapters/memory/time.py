@@ -72,6 +72,10 @@ class PlayedBeside:
         if self in self._time.besides:
             self._time.besides.remove(self)
 
+    def leave(self) -> None:
+        """End it; in played time no turn takes long."""
+        self.close()
+
     def turn(self) -> None:
         """Have one turn."""
         self.due = self._time.seconds + AFTER_ERROR_SECONDS

@@ -53,13 +53,16 @@ class RunFiles:
         return tuple(sorted(self._summaries(request_id), key=lambda run: run.run_id, reverse=True))
 
     def has_draft(self, request_id: RequestId) -> bool:
-        """Tell whether a run was written down for a request and not made yet; half a draft has no `stage.json`."""
-        if request_id not in self._names(self._folder):
-            return False
+        """Tell whether a run was written down for a request and not made yet."""
+        return request_id in self._names(self._folder) and bool(self.drafts_of(request_id))
+
+    def drafts_of(self, request_id: RequestId) -> tuple[str, ...]:
+        """Return the runs that were written down for a request and not made yet; half a draft has no `stage.json`."""
         folder = f"{self._folder}/{request_id}"
         drafts = (name for name in self._names(folder) if name.startswith(f".{RUN_PREFIX}"))
         whole = ((name, _read_stage(f"{folder}/{name}/{STAGE}")) for name in drafts if name.endswith(DRAFT_SUFFIX))
-        return any(is_stage_of(stage, request_id, name[1 : -len(DRAFT_SUFFIX)]) for name, stage in whole)
+        named = ((name[1 : -len(DRAFT_SUFFIX)], stage) for name, stage in whole)
+        return tuple(run_id for run_id, stage in named if is_stage_of(stage, request_id, run_id))
 
     def page(
         self,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from aiflow.adapters.files.atomic_files import translated
 from aiflow.adapters.run_folders.log_marks import MarkFile
 from aiflow.domain.agents.plain_text import plain_bytes, split_looks
+from aiflow.domain.runs.excerpt import HEAD_BYTES, TAIL_BYTES, excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 MAX_CALL_BYTES = 10_000_000
 MAX_LINE_BYTES = 64_000
 LONGEST_SECRET = 8_000
-TAIL_BYTES = 4_000
 # An escape sequence that has only begun is shorter; what goes on longer is no colour.
 LONGEST_SEQUENCE = 80
 LEFT_OUT = b"\n[aiflow] the rest of this output is left out: more than 10 MB\n"
@@ -43,8 +43,8 @@ class StepLogFile:
         self._masker = masker
         self._follow = follow
         self._partial = b""
-        self._tail = b""
-        self._written = 0
+        self._head = self._tail = b""
+        self._size = self._written = 0
 
     def write(self, data: bytes) -> None:
         """Add output; an unfinished line waits for its end, so that no secret is cut in two."""
@@ -78,6 +78,13 @@ class StepLogFile:
         text = (self._tail + self._masker.mask(plain_bytes(self._partial))).decode("utf-8", "replace")
         return text[-TAIL_BYTES:].strip()
 
+    @property
+    def excerpt(self) -> str:
+        """The beginning and the end of the output, masked."""
+        rest = self._masker.mask(plain_bytes(self._partial))
+        head, tail = (self._head + rest)[:HEAD_BYTES], (self._tail + rest)[-TAIL_BYTES:]
+        return excerpt(head, tail, self._size + len(rest))
+
     def close(self) -> None:
         """Write what is left and close the file; twice does no harm."""
         if self._fd >= 0:
@@ -102,6 +109,8 @@ class StepLogFile:
             masked += b"\n"
         if is_counted:
             self._tail = (self._tail + masked)[-TAIL_BYTES:]
+            self._head += masked[: HEAD_BYTES - len(self._head)]
+            self._size += len(masked)
             masked = self._within_the_limit(masked)
         with translated(self._path):
             if self._marks is not None and masked:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import stat
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from aiflow.adapters.run_folders.stage_reading import run_of
 from aiflow.domain.agents.call import Brief
 from aiflow.domain.agents.plan import PLANNING_VERSION, plan_shape
 from aiflow.domain.request import RequestId, is_valid_id
+from aiflow.domain.runs.log_names import log_file, log_of_file
 from aiflow.domain.runs.worktree import branch_name
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from aiflow.domain.runs.worktree import Place
 
 REQUEST, PLANNING, ERRORS, REPORT, LOGS = "request.json", "planning.json", "errors.json", "report.md", "logs"
-_LOG = re.compile(r"step-(\d{1,9})\.log", re.ASCII)
 
 
 class RunFolders(RunFiles):
@@ -131,12 +130,12 @@ class RunFolders(RunFiles):
         path = self._worktree_path(run.run_id) if self._worktree_path else run.place.path
         return replace(run.place, path=path, branch=branch_name(run.request_id, run.run_id))
 
-    def find(self, run_id: str) -> str | None:
-        """Return the request a run belongs to."""
+    def find(self, run_id: str, request_id: str | None = None) -> str | None:
+        """Return the request a run belongs to; with one given only that one is looked at."""
         if not run_id.startswith(RUN_PREFIX) or not is_valid_id(run_id):
             return None
-        owners = (name for name in self._names(self._folder) if run_id in self._names(f"{self._folder}/{name}"))
-        return next(owners, None)
+        owners = (name for name in self._names(self._folder) if request_id in (None, name))
+        return next((name for name in owners if run_id in self._names(f"{self._folder}/{name}")), None)
 
     def brief(self, run: Run) -> Brief:
         """Return the request as it was when the run began; of a lost file only what the run itself knows."""
@@ -201,12 +200,12 @@ class RunFolders(RunFiles):
 
     def log_path(self, run: Run, number: int) -> str:
         """Return the path of a step's log, below the root."""
-        return f"{FOLDER}/{run.request_id}/{run.run_id}/{LOGS}/step-{number}.log"
+        return f"{FOLDER}/{run.request_id}/{run.run_id}/{LOGS}/{log_file(number)}"
 
     def log_numbers(self, run: Run) -> tuple[int, ...]:
         """Return which logs a run has, in the order of its steps."""
         names = self._names(str(self.folder(run.request_id, run.run_id) / LOGS))
-        return tuple(sorted(int(match[1]) for name in names if (match := _LOG.fullmatch(name))))
+        return tuple(sorted(number for name in names if (number := log_of_file(name)) is not None))
 
     def read_log(self, run: Run, number: int, offset: int = 0, limit: int | None = None) -> tuple[bytes, int] | None:
         """Read a log from a byte on, at most so many, with the size it has now; None if there is no such log."""

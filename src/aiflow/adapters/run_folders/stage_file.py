@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from aiflow.adapters.run_folders.stage_record import record_shape, roles_shape, usage_shape
 from aiflow.domain.agents.plan import plan_shape
 from aiflow.domain.reasons import WayOn, reason_for
 from aiflow.domain.run_summary import STAGE_VERSION
@@ -44,31 +45,38 @@ def stage_of(run: Run) -> dict[str, Any]:
         "branch": run.place.branch,
         "base_branch": run.place.base_branch,
         "base_commit": run.place.base_commit,
-        "worktree": {
-            "path": run.place.path,
-            "copied": list(run.place.copied),
-            "is_prepared": run.is_prepared,
-            "left_tree": run.left_tree,
-            "has_edits": run.has_edits,
-        },
+        "worktree": _worktree_shape(run),
         "steps": [{**step, **_work_shape(run.steps.get(str(step["id"])))} for step in plan_shape(run.plan)],
         "visit": _visit_shape(run.visit),
+        "course": asdict(run.course) | {"base_tested": run.base_tested},
         "answers": [{"question": question, "answer": answer} for question, answer in run.answers],
         "feedback": [asdict(told) for told in run.feedback],
         "warnings": list(run.warnings),
-        "usage": asdict(run.usage) | {"tokens": run.usage.tokens},
+        "usage": usage_shape(run.usage),
+        "roles": roles_shape(run.roles),
         "planning_session": run.planning_session,
         "planning_retries": run.planning_retries,
         "step_retries": run.step_retries,
         "quota": _quota_shape(run.quota),
         "stopped_in": run.stopped_in.value if run.stopped_in else None,
         "compare_url": run.compare_url,
+        "pull_url": run.pull_url,
         "replaces": run.replaces,
         "replaced_by": run.replaced_by,
         "accepted_as": run.accepted_as,
         "merging_as": run.merging_as,
         "lock": dict(run.lock),
         "task": run.task._asdict() if run.task else None,
+    }
+
+
+def _worktree_shape(run: Run) -> dict[str, Any]:
+    return {
+        "path": run.place.path,
+        "copied": list(run.place.copied),
+        "is_prepared": run.is_prepared,
+        "left_tree": run.left_tree,
+        "has_edits": run.has_edits,
     }
 
 
@@ -81,6 +89,7 @@ def _error_shape(error: RunError) -> dict[str, Any]:
         "question": error.question,
         "choices": list(error.choices),
         "facts": dict(error.facts),
+        "output": error.output,
         "evidence": asdict(error.evidence) | {"log_paths": list(error.evidence.log_paths)},
     }
 
@@ -120,6 +129,7 @@ def _work_shape(work: StepWork | None) -> dict[str, Any]:
         "calls": dict(known.calls),
         "stops": [asdict(stop) | {"areas": sorted(stop.areas)} for stop in known.stops],
         "tested_at": [moment.isoformat() for moment in known.tested_at],
+        **record_shape(known.record),
         "is_visited": work is not None,
     }
 

@@ -5,22 +5,25 @@ So a field that a later version adds needs nothing here but its line, and a file
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiflow.adapters.files.given_fields import GivenFields
 from aiflow.adapters.run_folders.stage_head import is_from_newer, is_stage_of, read_head
+from aiflow.adapters.run_folders.stage_record import read_record, read_roles, read_usage
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.call import Feedback
 from aiflow.domain.agents.plan import TEST_KINDS, PlanStep, is_usable_path, one_line, whole
-from aiflow.domain.agents.usage import Usage
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.request import parse_instant
 from aiflow.domain.run_summary import FROM_NEWER, RunRecord, TaskRef, worked_seconds
+from aiflow.domain.runs.course import Course
 from aiflow.domain.runs.quota import QuotaWait
 from aiflow.domain.runs.retry import StepStop
 from aiflow.domain.runs.run import STEP_RETRIES, Evidence, Happening, Run, RunError, StepWork, Visit
+from aiflow.domain.runs.spending import spent_by_role
 from aiflow.domain.runs.worktree import Place
 
 if TYPE_CHECKING:
@@ -55,7 +58,8 @@ def run_of(stage: Mapping[str, Any], planning: Mapping[str, Any] | None = None) 
         planning_session=given.maybe("planning_session"),
         planning_retries=given.count("planning_retries"),
         step_retries=given.count("step_retries") if "step_retries" in stage else STEP_RETRIES,
-        usage=_read_usage(given.object("usage")),
+        usage=read_usage(given.object("usage")),
+        roles=read_roles(given),
         quota=_read_quota(given.object("quota"), head.changed_at or _EPOCH),
         steps=_read_steps(given, plan),
         visit=_read_visit(given.object("visit")),
@@ -64,11 +68,14 @@ def run_of(stage: Mapping[str, Any], planning: Mapping[str, Any] | None = None) 
         answers=tuple((entry.text("question"), entry.text("answer")) for entry in given.objects("answers")),
         feedback=_read_feedback(given),
         warnings=given.texts("warnings"),
+        course=_read_course(given.object("course")),
+        base_tested=given.object("course").maybe("base_tested"),
         is_prepared=tree.flag("is_prepared"),
         left_tree=tree.maybe("left_tree"),
         has_edits=tree.flag("has_edits"),
         stopped_in=_known(RunState, given.maybe("stopped_in")),
         compare_url=given.maybe("compare_url"),
+        pull_url=given.maybe("pull_url"),
         replaces=given.maybe("replaces"),
         replaced_by=given.maybe("replaced_by"),
         accepted_as=given.maybe("accepted_as"),
@@ -76,6 +83,11 @@ def run_of(stage: Mapping[str, Any], planning: Mapping[str, Any] | None = None) 
         lock=given.object("lock").raw,
         task=read_task(stage.get("task")),
     )
+
+
+def _read_course(course: GivenFields) -> Course:
+    usual = asdict(Course())
+    return Course(**{name: course.flag(name, default=value) for name, value in usual.items()})
 
 
 def read_task(raw: object) -> TaskRef | None:
@@ -146,6 +158,7 @@ def _read_work(step: GivenFields, counted: Mapping[str, int], *, is_done: bool) 
         merges=step.maybe("merges"),
         conflicts=step.texts("conflicts"),
         unmarked=step.texts("unmarked"),
+        record=read_record(step),
     )
 
 
@@ -154,15 +167,11 @@ def record_of(stage: dict[str, Any], run_id: str) -> RunRecord:
     given, head = GivenFields(stage), read_head(stage, run_id)
     began = head.created_at or _EPOCH
     lines = ((line.at, line.event) for line in _read_history(given, began))
-    used, seconds = _read_usage(given.object("usage")), worked_seconds(began, lines)
+    used, seconds = read_usage(given.object("usage")), worked_seconds(began, lines)
     spent = (used.cost_usd, used.tokens, used.calls, used.seconds)
-    return RunRecord(head.created_at, seconds, *spent, is_accepted=given.maybe("accepted_as") is not None)
-
-
-def _read_usage(used: GivenFields) -> Usage:
-    """Read what agents used; a version that did not record it yet used nothing that counts."""
-    calls, *tokens = (int(used.amount(name)) for name in ("calls", "input_tokens", "cached_tokens", "output_tokens"))
-    return Usage(calls, tokens[0], tokens[1], tokens[2], used.amount("cost_usd"), used.amount("seconds"))
+    is_accepted, pull_url = given.maybe("accepted_as") is not None, given.maybe("pull_url")
+    roles = spent_by_role(read_roles(given))
+    return RunRecord(head.created_at, seconds, *spent, is_accepted=is_accepted, pull_url=pull_url, roles=roles)
 
 
 def _read_quota(quota: GivenFields, now: datetime) -> QuotaWait | None:
@@ -211,6 +220,7 @@ def _read_error(given: GivenFields, head: Head) -> RunError | None:
         question=error.maybe("question"),
         choices=error.texts("choices"),
         facts=tuple(error.texts_by_name("facts").items()),
+        output=error.text("output"),
         evidence=Evidence(
             failed_at_state=seen.text("failed_at_state"),
             step_id=seen.maybe("step_id"),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from aiflow.adapters.files.atomic_files import STATE_DIR, read_own
 from aiflow.domain.backlog.folder import SUFFIX, is_request_file
 from aiflow.domain.request import is_valid_id, normalize_id
+from aiflow.domain.runs.log_names import log_of_file
 from aiflow.domain.server.facts import HeldLock, Mark, Sight
 from aiflow.errors import AiflowError
 from aiflow.settings import FILE_NAME
@@ -33,7 +34,6 @@ SURVEY_SECONDS = 1.0
 YOUNG_NS = 100_000_000
 MOST_BYTES = 50_000_000
 _RUN_ID = re.compile(r"RUN-[0-9a-z-]{1,40}", re.ASCII)
-_LOG = re.compile(r"step-(\d{1,4})\.log", re.ASCII)
 
 
 class CheckoutFiles:
@@ -120,9 +120,9 @@ class CheckoutFiles:
         found = []
         with contextlib.suppress(OSError), os.scandir(f"{self._root}/runs/{request_id}/{run_id}/logs") as entries:
             for entry in entries:
-                match = _LOG.fullmatch(entry.name)
-                if match is not None:
-                    found.append((int(match[1]), entry.stat(follow_symlinks=False).st_size))
+                number = log_of_file(entry.name)
+                if number is not None:
+                    found.append((number, entry.stat(follow_symlinks=False).st_size))
         return sorted(found)
 
 

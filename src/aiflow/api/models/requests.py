@@ -117,6 +117,7 @@ class StationAnswer(AnswerModel):
     waits_for: list[RequestName]
     latest_run: RunAnswer | None
     commands: list[str]
+    at_github: list[str] = Field(description="What is done by hand on an issue, with its address.")
 
 
 class WhyRequestAnswer(AnswerModel):
@@ -158,6 +159,9 @@ class PatchBody(BodyModel):
     updated_at: str | None = Field(default=None, max_length=64, examples=["2026-11-18T07:00:00+09:00"])
 
 
+NO_BASELINE = "Leave out the tests of the base before the first agent call."
+
+
 class ResumeBody(BodyModel):
     """How a run goes on (D34 §4.2), with an answer to its question and what else a person may want."""
 
@@ -169,6 +173,7 @@ class ResumeBody(BodyModel):
     answer: str | None = Field(default=None, max_length=20_000)
     keep_changes: bool = Field(default=False, description="Take a person's own edits of the worktree over.")
     update: bool = Field(default=False, description="Merge the base branch in first.")
+    no_baseline: bool = Field(default=False, description=NO_BASELINE)
 
 
 class LineBody(BodyModel):
@@ -190,7 +195,16 @@ class SendBackBody(BodyModel):
     lines: list[LineBody] = Field(default=[], max_length=500)
 
 
-class StartBody(BodyModel):
+class BeginBody(BodyModel):
+    """What a run leaves out."""
+
+    model_config = body_config(quick=True)
+
+    quick: bool = Field(default=False, description="Call neither a planner nor a reviewer.")
+    no_baseline: bool = Field(default=False, description=NO_BASELINE)
+
+
+class StartBody(BeginBody):
     """Which request is to run."""
 
     model_config = body_config(request_id="RQ-20251214-008")

@@ -91,6 +91,8 @@ class RunResultAnswer(AnswerModel):
     base_branch: str
     worktree: str
     compare_url: str | None
+    is_pushed: bool
+    pull_url: str | None
     usage: UsageAnswer
     waits_until: Instant | None
     warnings: list[Code]
@@ -173,7 +175,9 @@ class RunPageAnswer(RunResultAnswer):
     answers: list[GivenAnswer]
     plan: list[PlanStepAnswer]
     errors: dict[str, Any] | None = Field(description="The content of the run's `errors.json`.")
-    logs: list[int] = Field(description="The numbers of its logs: 0 is the planner's, 3 that of S03.")
+    logs: list[int] = Field(
+        description="The numbers of its logs: 0 is the planner's, 3 that of S03, -1 the baseline's."
+    )
     links: LinksAnswer
 
 
@@ -188,14 +192,6 @@ class StartedAnswer(AnswerModel):
 
 class AcceptingAnswer(StartedAnswer):
     """An acceptance that is still at work: its merge is tested."""
-
-
-class ReportAnswer(AnswerModel):
-    """A run's report, Markdown."""
-
-    request_id: RequestName
-    run_id: RunName
-    report: str | None
 
 
 class LogPartAnswer(AnswerModel):

@@ -149,6 +149,8 @@ class TaskBody(BodyModel):
     keep_changes: bool = False
     update: bool = False
     force: bool = False
+    quick: bool = Field(default=False, description="Call neither a planner nor a reviewer.")
+    no_baseline: bool = Field(default=False, description="Leave out the tests of the base.")
     priority: Literal["P0", "P1", "P2", "P3"] | None = None
     task_id: str | None = Field(default=None, min_length=1, max_length=200)
     namespace: str | None = Field(default=None, min_length=1, max_length=200)

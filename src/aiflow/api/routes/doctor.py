@@ -14,8 +14,10 @@ from aiflow.api.context import Server
 from aiflow.api.documents import changes
 from aiflow.api.models.doctor import DoctorAnswer
 from aiflow.usecases.doctor.examine import examine
+from aiflow.usecases.issues.check_issues import findings_of
 from aiflow.usecases.shapes.project import doctor_shape
 from aiflow.wiring import store_look
+from aiflow.wiring.issues import issue_look
 
 
 def routes(server: Server) -> APIRouter:
@@ -26,8 +28,10 @@ def routes(server: Server) -> APIRouter:
     def check(http: HttpRequest, mode: Annotated[Literal["quick", "full"], Query()] = "quick") -> Response:
         """Check everything that a run needs; `full` also reclaims what dead processes left behind."""
         is_full = mode == "full"
-        look = store_look(server.live.settings(), os.environ) if is_full else None
-        examined = examine(server.call(http).engine, look)
+        call, settings = server.call(http), server.live.settings()
+        look = store_look(settings, os.environ) if is_full else None
+        issues = findings_of(settings, issue_look(server.record.root, settings), call.texts)
+        examined = examine(call.engine, look, issues)
         return done(doctor_shape(examined.findings, examined.verdict, is_full=is_full))
 
     return router

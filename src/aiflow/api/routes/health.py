@@ -10,12 +10,15 @@ from aiflow.api.answers import answer
 from aiflow.api.context import Server
 from aiflow.api.documents import reads
 from aiflow.api.models.doctor import AgentsAnswer, SettingsAnswer
+from aiflow.api.models.report import CostsAnswer
 from aiflow.api.models.server import HealthAnswer, StatusAnswer
 from aiflow.usecases.auto.standing import look_around
+from aiflow.usecases.morning.costs import tell_costs
 from aiflow.usecases.project.list_agents import list_agents
 from aiflow.usecases.project.settings import list_settings
 from aiflow.usecases.server.degraded import what_is_degraded
 from aiflow.usecases.shapes.backlog import ENGLISH
+from aiflow.usecases.shapes.costs import costs_shape
 from aiflow.usecases.shapes.project import agents_shape, settings_shape
 from aiflow.usecases.shapes.status import standing_shape
 from aiflow.wiring import find_agents
@@ -29,7 +32,8 @@ def routes(server: Server) -> APIRouter:
     def health(http: HttpRequest) -> Response:
         """Say which server this is, to whom it knows also what is degraded; nobody has to be signed in."""
         call = server.call(http)
-        degraded = what_is_degraded(lambda: call.engine, call.view) if call.caller else None
+        trouble = server.issues.trouble
+        degraded = what_is_degraded(lambda: call.engine, call.view, trouble) if call.caller else None
         record = server.record
         return answer(http, {"instance_id": record.instance_id, "version": record.version, "degraded": degraded})
 
@@ -38,6 +42,11 @@ def routes(server: Server) -> APIRouter:
         """Say what runs, what waits for a person, what is next, and how auto-run stands."""
         engine = server.call(http).engine
         return answer(http, standing_shape(look_around(engine, server.project.auto_records, ENGLISH)))
+
+    @router.get("/costs", **reads(CostsAnswer))
+    def costs(http: HttpRequest) -> Response:
+        """Say what runs cost: in the last 30 days by role and request, and by night and month."""
+        return answer(http, costs_shape(tell_costs(server.call(http).engine)))
 
     @router.get("/settings", **reads(SettingsAnswer))
     def settings(http: HttpRequest) -> Response:

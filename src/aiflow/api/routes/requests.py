@@ -13,6 +13,7 @@ from aiflow.api.context import Server
 from aiflow.api.documents import PAGE, Cursor, IfMatch, Limit, RequestPath, changes, reads
 from aiflow.api.models.errors import STARTING
 from aiflow.api.models.requests import (
+    BeginBody,
     BrokenRequestAnswer,
     CreateBody,
     CreatedAnswer,
@@ -32,7 +33,7 @@ from aiflow.usecases.backlog.why import explain_request
 from aiflow.usecases.runs.accept import LineComment, send_back, whole_comment
 from aiflow.usecases.runs.find import find_newest_run
 from aiflow.usecases.server.accept import accept
-from aiflow.usecases.server.orders import run_order
+from aiflow.usecases.server.orders import LeftOut, run_order
 from aiflow.usecases.shapes.backlog import created_shape, request_list, shown_shape, why_result
 from aiflow.usecases.shapes.pages import with_page
 from aiflow.usecases.shapes.runs import run_result
@@ -121,10 +122,11 @@ def _writing(router: APIRouter, server: Server) -> None:
 
 def _working(router: APIRouter, server: Server) -> None:
     @router.post("/{request_id}/run", **changes(StartedAnswer, *STARTING, status=202))
-    def run(http: HttpRequest, request_id: RequestPath) -> Response:
+    def run(http: HttpRequest, request_id: RequestPath, body: BeginBody | None = None) -> Response:
         """Start a run; answered once the run exists."""
         call = server.call(http)
-        return started(server.work.start(run_order(call.engine.source, request_id, call.person)))
+        how = LeftOut(**body.model_dump()) if body else LeftOut()
+        return started(server.work.start(run_order(call.engine.source, request_id, call.person, how)))
 
     @router.post(
         "/{request_id}/accept",

@@ -12,17 +12,18 @@ from aiflow.api.answers import answer, done, plain_text, run_links, started
 from aiflow.api.context import Server
 from aiflow.api.documents import PAGE, Cursor, Limit, RequestPath, RunPath, changes, reads
 from aiflow.api.models.errors import RESUMING, STARTING
+from aiflow.api.models.report import ReportAnswer
 from aiflow.api.models.requests import ResumeBody, StartBody
 from aiflow.api.models.runs import (
     DiffAnswer,
     LogPartAnswer,
-    ReportAnswer,
     RunPageAnswer,
     RunResultAnswer,
     RunsAnswer,
     StartedAnswer,
 )
 from aiflow.domain.request import normalize_id
+from aiflow.domain.runs.log_names import LOG_NAME, log_file, log_name, named_log
 from aiflow.domain.runs.resume import ResumeMode
 from aiflow.usecases.runs.cancel import cancel_run
 from aiflow.usecases.runs.diff import diff_run
@@ -31,15 +32,18 @@ from aiflow.usecases.runs.list import list_runs
 from aiflow.usecases.runs.logs import MOST_BYTES, read_log, stream_log
 from aiflow.usecases.runs.report import read_report
 from aiflow.usecases.runs.show import show_run
-from aiflow.usecases.server.orders import Resumption, resume_order, run_order
+from aiflow.usecases.server.orders import LeftOut, Resumption, resume_order, run_order
 from aiflow.usecases.shapes.pages import with_page
 from aiflow.usecases.shapes.run_page import run_page_shape
-from aiflow.usecases.shapes.runs import diff_shape, log_part_shape, report_shape, run_list, run_result
+from aiflow.usecases.shapes.run_report import report_shape
+from aiflow.usecases.shapes.runs import diff_shape, log_part_shape, run_list, run_result
 
 RUN = "/requests/{request_id}/runs/{run_id}"
 MISSING = ("RUN_NOT_FOUND", "RUN_LOST")
 LOG = "=== 2026-11-18T07:00:00+00:00 S01 implementer\n…\n"
-LogNumber = Annotated[int, Path(ge=0, le=99, description="0 is the planner's log, 3 that of S03.")]
+LogName = Annotated[
+    str, Path(pattern=LOG_NAME, examples=["3"], description="`0` is the planner's log, `3` that of S03; or `baseline`.")
+]
 
 
 def routes(server: Server) -> APIRouter:
@@ -72,12 +76,16 @@ def _reading(router: APIRouter, server: Server) -> None:
         shown = show_run(server.call(http).engine, request_id, run_id)
         links = run_links(request_id, run_id)
         at = links["api_url"]
-        more = {"report": f"{at}/report", "diff": f"{at}/diff", "logs": [f"{at}/logs/{n}" for n in shown.logs]}
+        more = {
+            "report": f"{at}/report",
+            "diff": f"{at}/diff",
+            "logs": [f"{at}/logs/{log_name(n)}" for n in shown.logs],
+        }
         return answer(http, {**run_page_shape(*shown), "links": {**links, **more}})
 
     @router.get(f"{RUN}/report", **reads(ReportAnswer, *MISSING))
     def report(http: HttpRequest, request_id: RequestPath, run_id: RunPath) -> Response:
-        """Read a run's report."""
+        """Tell what a run did, step by step, and what each role used; with its report as it was written."""
         engine = server.call(http).engine
         run = find_run_of(engine, request_id, run_id)
         return answer(http, report_shape(*read_report(engine, run)))
@@ -87,7 +95,7 @@ def _reading(router: APIRouter, server: Server) -> None:
         http: HttpRequest,
         request_id: RequestPath,
         run_id: RunPath,
-        number: LogNumber,
+        number: LogName,
         offset: Annotated[int, Query(ge=0, le=10**12)] = 0,
         limit: Annotated[int | None, Query(ge=1, le=MOST_BYTES)] = None,
         form: Annotated[Literal["json", "text"], Query(alias="format")] = "json",
@@ -96,8 +104,10 @@ def _reading(router: APIRouter, server: Server) -> None:
         engine = server.call(http).engine
         run = find_run_of(engine, request_id, run_id)
         if form == "text":
-            return plain_text(stream_log(engine, run, number, offset, limit), f"{run.run_id}-step-{number}.log")
-        return answer(http, log_part_shape(run, read_log(engine, run, number, offset, limit or MOST_BYTES)))
+            stream = stream_log(engine, run, named_log(number), offset, limit)
+            return plain_text(stream, f"{run.run_id}-{log_file(named_log(number))}")
+        part = read_log(engine, run, named_log(number), offset, limit or MOST_BYTES)
+        return answer(http, log_part_shape(run, part))
 
     @router.get(f"{RUN}/diff", **reads(DiffAnswer, *MISSING, "NOT_A_REPOSITORY"))
     def diff(
@@ -116,7 +126,11 @@ def _working(router: APIRouter, server: Server) -> None:
     def start(http: HttpRequest, body: StartBody) -> Response:
         """Start a run of the request that the body names; answered once the run exists."""
         call = server.call(http)
-        return started(server.work.start(run_order(call.engine.source, body.request_id, call.person)))
+        return started(
+            server.work.start(
+                run_order(call.engine.source, body.request_id, call.person, LeftOut(body.quick, body.no_baseline))
+            )
+        )
 
     @router.post(f"{RUN}/resume", **changes(StartedAnswer, *RESUMING, status=202))
     def resume(http: HttpRequest, request_id: RequestPath, run_id: RunPath, body: ResumeBody | None = None) -> Response:

@@ -10,6 +10,7 @@ from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option, target_argument
 from aiflow.cli.running import catching_signals
 from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.views.accepting import ask_for_all, ask_for_one, is_asked
 from aiflow.cli.views.run import RunView
 from aiflow.domain.reasons import exit_code
 from aiflow.usecases.runs.accept import accept_run
@@ -27,10 +28,14 @@ if TYPE_CHECKING:
 @target_argument(is_required=False)
 @option("--all", "is_all", is_flag=True, help="option.accept.all")
 @option("--update", is_flag=True, help="option.accept.update")
-def command(session: CliSession, as_json: bool, target: RequestId | None, is_all: bool, update: bool) -> None:  # noqa: FBT001
+@option("-y", "--yes", "is_sure", is_flag=True, help="option.accept.yes")
+def command(session: CliSession, as_json: bool, target: RequestId | None, **flags: bool) -> None:  # noqa: FBT001
     """Bring a finished run into the base branch and set its request done."""
-    if (target is None) != is_all:
+    update = flags["update"]
+    if (target is None) != flags["is_all"]:
         raise click.UsageError(session.texts("accept.which"), click.get_current_context())
+    if is_asked(as_json=as_json, is_sure=flags["is_sure"]):
+        ask_for_one(session, find_newest_run(session.engine(), target)) if target else ask_for_all(session)
     if target is None:
         _accept_all(session, as_json=as_json, update=update)
         return

@@ -15,6 +15,7 @@ from aiflow.domain.health import Finding, Health
 from aiflow.domain.reasons import ExitCode, exit_code
 from aiflow.messages.commands import command_line
 from aiflow.usecases.doctor.examine import examine
+from aiflow.usecases.issues.check_issues import findings_of
 from aiflow.usecases.shapes.project import doctor_shape
 
 if TYPE_CHECKING:
@@ -31,18 +32,26 @@ EVIDENCE_SHOWN = 10
 def command(session: CliSession, as_json: bool, full: bool) -> None:  # noqa: FBT001
     """Check everything a run needs."""
     from aiflow.wiring import store_look
+    from aiflow.wiring.issues import issue_look
 
-    examined = examine(session.engine(), store_look(session.settings, os.environ) if full else None)
+    issues = findings_of(session.settings, issue_look(session.root, session.settings), session.texts)
+    examined = examine(session.engine(), store_look(session.settings, os.environ) if full else None, issues)
     if as_json:
         print_json(doctor_shape(examined.findings, examined.verdict, is_full=full))
     else:
-        _show(session, examined)
+        show_examination(session, examined)
+    leave_with(examined)
+
+
+def leave_with(examined: Examination) -> None:
+    """Leave with the exit code of the first check that failed."""
     if examined.failed is not None:
         code = examined.failed.reason_code
         raise click.exceptions.Exit(int(exit_code(code) if code else ExitCode.ENVIRONMENT))
 
 
-def _show(session: CliSession, examined: Examination) -> None:
+def show_examination(session: CliSession, examined: Examination) -> None:
+    """Write what every check found, and what comes of it all."""
     for finding in examined.findings:
         show_finding(finding, session.texts)
     click.echo()

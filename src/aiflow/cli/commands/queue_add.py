@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aiflow.cli.failure import show
-from aiflow.cli.options import PRIORITY_CHOICE, complete_request, option, read_id
+from aiflow.cli.options import PRIORITY_CHOICE, baseline_option, complete_request, option, quick_option, read_id
 from aiflow.cli.options import command as make_command
 from aiflow.cli.queue_session import namespace_option, open_view
 from aiflow.cli.terminal.print_json import print_json
@@ -47,6 +47,8 @@ MOST_CHARACTERS = 16_000_000
 @option("--keep-changes", is_flag=True, help="option.resume.keep_changes")
 @option("--update", is_flag=True, help="option.resume.update")
 @option("--force", is_flag=True, help="option.resume.force")
+@quick_option()
+@baseline_option()
 @option("--priority", "-p", type=PRIORITY_CHOICE, help="option.queue.priority")
 @option("--task-id", metavar="ID", help="option.queue.task_id")
 @namespace_option()

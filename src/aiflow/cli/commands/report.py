@@ -9,10 +9,10 @@ import click
 from aiflow.cli.options import command as make_command
 from aiflow.cli.options import target_argument
 from aiflow.cli.terminal.print_json import print_json
-from aiflow.cli.terminal.render import clean
+from aiflow.cli.views.report import show_report
 from aiflow.usecases.runs.find import find_run
 from aiflow.usecases.runs.report import read_report
-from aiflow.usecases.shapes.runs import report_shape
+from aiflow.usecases.shapes.run_report import report_shape
 
 if TYPE_CHECKING:
     from aiflow.cli.session import CliSession
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 def command(session: CliSession, as_json: bool, target: RequestId) -> None:  # noqa: FBT001
     """Show the report of a run."""
     engine = session.engine()
-    run, text = read_report(engine, find_run(engine, target))
+    told, text = read_report(engine, find_run(engine, target))
     if as_json:
-        print_json(report_shape(run, text))
+        print_json(report_shape(told, text))
     elif text is None:
-        click.echo(session.texts("report.none", run_id=run.run_id))
+        click.echo(session.texts("report.none", run_id=told.run_id))
     else:
-        shown = (line for line in text.splitlines() if not line.startswith("<!-- aiflow:"))
-        click.echo("\n".join(clean(line) for line in shown))
+        show_report(text)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from aiflow.cli.options import baseline_option, for_this_call, option, target_argument
 from aiflow.cli.options import command as make_command
-from aiflow.cli.options import option, target_argument
 from aiflow.cli.running import run_to_the_end
 from aiflow.cli.terminal.render import say
 from aiflow.domain.agents.choices import numbered
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @option("--keep-changes", is_flag=True, help="option.resume.keep_changes")
 @option("--update", is_flag=True, help="option.resume.update")
 @option("--force", is_flag=True, help="option.resume.force")
+@baseline_option()
 @option("--wait", is_flag=True, help="option.run.wait")
 def command(
     session: CliSession,
@@ -37,6 +38,7 @@ def command(
     **flags: bool,
 ) -> None:
     """Let a stopped run go on."""
+    for_this_call(session, no_baseline=flags["no_baseline"])
     if answer is None and not as_json and not flags["force"] and sys.stdin.isatty():
         answer = _ask(session, target)
     wish = ResumeWish(Goal(ResumeMode.RESUME, is_forced=flags["force"]), answer, flags["keep_changes"])

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from aiflow.cli.options import baseline_option, for_this_call, option, target_argument
 from aiflow.cli.options import command as make_command
-from aiflow.cli.options import option, target_argument
 from aiflow.cli.running import run_to_the_end
 from aiflow.domain.runs.resume import Goal, ResumeMode
 from aiflow.usecases.runs.find import find_run
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @option("-a", "--answer", help="option.resume.answer")
 @option("--keep-changes", is_flag=True, help="option.retry.keep_changes")
 @option("--force", is_flag=True, help="option.resume.force")
+@baseline_option()
 @option("--wait", is_flag=True, help="option.run.wait")
 def command(
     session: CliSession,
@@ -34,6 +35,7 @@ def command(
     **flags: bool,
 ) -> None:
     """Do a step again from its start."""
+    for_this_call(session, no_baseline=flags["no_baseline"])
     goal = Goal(ResumeMode.RETRY_STEP, step_id.upper() if step_id else None, is_forced=flags["force"])
     wish = ResumeWish(goal, answer, flags["keep_changes"])
     run_to_the_end(

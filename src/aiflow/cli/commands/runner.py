@@ -40,6 +40,7 @@ def command(session: CliSession, as_json: bool, once: bool, with_parent: bool) -
             _heed_parent(lambda: interrupts.stop_after_work(heard))
         store = open_queue_store(session, is_quiet=as_json)
         desk = build_desk(session.project, session.engine(), store)
+        desk = replace(desk, care=session.issues.work if session.issues is not None else None)
         view = RunnerView(session.texts, desk.runner, as_json=as_json)
         views.append(view)
         engine = session.engine(view=view)

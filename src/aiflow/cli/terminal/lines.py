@@ -12,6 +12,7 @@ from aiflow.cli.terminal.layout import cut, display_width, wrap
 from aiflow.cli.terminal.render import clean
 from aiflow.domain.lifecycle import RunEvent
 from aiflow.domain.request import parse_instant
+from aiflow.domain.runs.events import KNOWN
 
 if TYPE_CHECKING:
     from aiflow.domain.runs.run import Happening, Run
@@ -131,11 +132,31 @@ def event_text(happening: Happening, texts: Texts, run: Run | None = None) -> st
         from aiflow.usecases.backlog.hidden_text import hidden_words
 
         facts["hidden"] = hidden_words(counts_in(happening.note), texts)
-    is_last = run is not None and bool(run.plan) and run.plan[-1].id == happening.step_id
-    event = RunEvent.LAST_STEP_DONE if is_last and happening.event == RunEvent.STEP_DONE else happening.event
-    again = f"event.{event}.retry"
-    key = again if happening.note == "retry_step" and texts.has(again) else f"event.{event}"
-    return texts(key, until=moment_text(until) if until else "", **facts).strip()
+    return texts(_key(happening, texts, run), until=moment_text(until) if until else "", **facts).strip()
+
+
+def _key(happening: Happening, texts: Texts, run: Run | None) -> str:
+    """Return the text for what happened; it has another form for the last step, one that is retried, and the like."""
+    event = happening.event
+    if run is not None and event == RunEvent.STEP_DONE and run.plan and run.plan[-1].id == happening.step_id:
+        event = RunEvent.LAST_STEP_DONE
+    form = _form(event, run) or ("retry" if happening.note == "retry_step" else happening.note)
+    key = f"event.{event}.{form}"
+    return key if form in _FORMS and texts.has(key) else f"event.{event}"
+
+
+_FORMS = ("retry", "later", "whole", KNOWN)
+
+
+def _form(event: str, run: Run | None) -> str | None:
+    """Return how an event is told of a run that tests its base first, or has no planner."""
+    if run is None:
+        return None
+    forms = {
+        RunEvent.PLANNING_STARTED: "later" if run.course.has_baseline or not run.course.has_plan else None,
+        RunEvent.PLANNED: None if run.course.has_plan else "whole",
+    }
+    return forms.get(RunEvent(event)) if event in forms else None
 
 
 def moment_text(moment: datetime) -> str:

@@ -108,7 +108,7 @@ def doing_line(run: Run, texts: Texts) -> Line:
     if not run.is_active:
         is_accepting = bool(run.history) and run.history[-1].event == RunEvent.ACCEPTING
         return (LinePart(texts("auto.doing.accepting" if is_accepting else "auto.doing.ended")),)
-    if (until := waits_until(run)) is not None:
+    if (until := run.waits_until) is not None:
         return (LinePart(texts("run.quota_wait", until=moment_text(until)), "yellow"),)
     step, role = run.current_step, run.visit.calling
     place = f"{step.id} {(run.current_index or 0) + 1}/{len(run.plan)}  " if step else ""
@@ -120,11 +120,6 @@ def doing_line(run: Run, texts: Texts) -> Line:
         LinePart(attempt, "yellow"),
         LinePart(f"  {step.title}" if step else "", GREY),
     )
-
-
-def waits_until(run: Run) -> datetime | None:
-    """Return until when a run waits for its agent's quota, None if it does not."""
-    return run.quota.until if run.is_active and run.quota is not None and not run.quota.is_over else None
 
 
 def _counts(session: AutoSession, texts: Texts) -> list[LinePart]:

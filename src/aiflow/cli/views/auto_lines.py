@@ -9,6 +9,7 @@ from aiflow.domain.auto.stopping import StopRequest
 from aiflow.domain.lifecycle import AutoRunState, RunEvent, RunOutcome
 from aiflow.domain.reasons import CATALOGUE
 from aiflow.domain.run_summary import LOST
+from aiflow.domain.runs.events import TESTED
 from aiflow.usecases.shapes.usage_words import money
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ _UNTOLD = {
     RunEvent.ACCEPTED,
     RunEvent.PLANNING_STARTED,
     RunEvent.IMPLEMENTED,
+    TESTED,
     RunEvent.REPORTED,
     RunEvent.QUOTA_WAIT,  # auto-run waits with it, and says so itself
     RunEvent.NEEDS_INPUT,

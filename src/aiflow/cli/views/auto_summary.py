@@ -11,7 +11,7 @@ from aiflow.cli.terminal.render import clean
 from aiflow.cli.views.auto_lines import worked
 from aiflow.domain.agents.choices import numbered
 from aiflow.domain.lifecycle import AutoRunState
-from aiflow.messages.commands import command_line
+from aiflow.messages.commands import command_line, said
 from aiflow.usecases.shapes.usage_words import usage_text
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _waiting(each: Waiting, texts: Texts, columns: int | None) -> list[Line]:
     lines += [line for choice in numbered(each.choices) for line in paragraph(choice, (LinePart("      "),), columns)]
     if each.action is None:
         return lines
-    command = command_line(each.action.with_settings(settings_to_repeat()))
+    command = said(each.action.with_settings(settings_to_repeat()), texts)
     return [*lines, (LinePart("    "), LinePart(command, "cyan"))]
 
 

@@ -75,7 +75,8 @@ def _notes(session: CliSession, backlog: Backlog, selection: Selection) -> dict[
 
 def _note(barrier: Barrier, texts: Texts) -> str:
     facts = dict(barrier.facts)
-    return texts(f"note.{barrier.reason_code}{'.dead' if 'is_dead' in facts else ''}", **facts)
+    form = ".dead" if "is_dead" in facts else ".unread" if facts.get("form") == "unread" else ""
+    return texts(f"note.{barrier.reason_code}{form}", **facts)
 
 
 def _standing(session: CliSession, request: Request, backlog: Backlog) -> str:

@@ -16,12 +16,10 @@ from aiflow.cli.views.auto_area import doing_of
 from aiflow.cli.views.run_area import RunScene, draw_run
 from aiflow.domain.agents.choices import numbered
 from aiflow.domain.lifecycle import RunEvent, RunState
-from aiflow.domain.reasons import way_to_mend
 from aiflow.domain.runs.run import SETTINGS_CHANGED
-from aiflow.domain.runs.stopped import recommended
+from aiflow.domain.runs.stopped import outcome_code, way_out
 from aiflow.messages.commands import command_line
 from aiflow.usecases.runs.report import message_of, words_of
-from aiflow.usecases.shapes.runs import outcome_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -177,7 +175,7 @@ def show_end(run: Run, texts: Texts) -> None:
     _show_hidden(run, texts)
     if code != SETTINGS_CHANGED:
         _show_settings(run, texts)
-    mending = way_to_mend(code, run.request_id, why.cause if why else None, recommended(run))
+    mending = way_out(run).action
     if mending is not None:
         say(command_line(mending.with_settings(settings_to_repeat())), "  → ")
     for advice in message.actions:
@@ -228,3 +226,5 @@ def _show_branch(run: Run, texts: Texts) -> None:
         click.echo("  " + texts("run.worktree", path=run.place.path))
     if run.compare_url and run.state is RunState.DONE:
         click.echo("  " + run.compare_url)
+    if run.pull_url:
+        say(texts("report.pull", url=run.pull_url), "  ")

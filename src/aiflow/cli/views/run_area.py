@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from aiflow.cli.terminal.lines import GREY, Line, LinePart, clock_text, fitted
-from aiflow.cli.views.auto_area import ECHO, doing_line, row, waits_until
+from aiflow.cli.views.auto_area import ECHO, doing_line, row
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -33,7 +33,7 @@ def draw_run(scene: RunScene, texts: Texts, now: datetime, columns: int) -> list
     """Return the lines of the area, cut to a terminal's columns."""
     doing = doing_line(scene.run, texts)
     silent = now - max(scene.since, scene.heard)
-    is_silent = silent >= SILENCE and waits_until(scene.run) is None
+    is_silent = silent >= SILENCE and scene.run.waits_until is None
     quiet = LinePart(f"  {texts('run.silent', time=clock_text(silent))}" if is_silent else "", "yellow")
     hint = LinePart(scene.notice, "yellow") if scene.notice else LinePart(texts("run.hint"), GREY)
     # One column stays free: a full line would begin the next on some terminals. The last leaves room for the ^C.

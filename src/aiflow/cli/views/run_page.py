@@ -12,7 +12,7 @@ from aiflow.cli.terminal.render import clean, heading, paint, say, table
 from aiflow.cli.views.run import RUN_COLOURS, show_end
 from aiflow.cli.views.task_hints import task_fact
 from aiflow.domain.agents.choices import numbered
-from aiflow.messages.commands import command_line
+from aiflow.messages.commands import said
 from aiflow.usecases.shapes.usage_words import use_of
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def show_run(session: CliSession, run: Run) -> None:
         ("branch", run.place.branch),
         ("worktree", run.place.path),
         ("usage", use_of(run.usage, texts)),
-        ("quota", moment_text(run.quota.until) if run.is_active and run.quota and not run.quota.is_over else ""),
+        ("quota", moment_text(run.waits_until) if run.waits_until else ""),
         ("replaces", run.replaces or ""),
         ("replaced_by", run.replaced_by or ""),
     )
@@ -64,11 +64,13 @@ def _show_steps(session: CliSession, run: Run) -> None:
 def show_way_on(session: CliSession, shown: ShownRequest) -> None:
     """Say what a stopped run asks, and which command takes the recommended way on."""
     run = shown.newest
-    if run is not None and run.is_active and run.quota is not None and not run.quota.is_over:
-        say(session.texts("show.quota", until=moment_text(run.quota.until)), "  " + pad("", 14))
+    if run is not None and run.waits_until is not None:
+        say(session.texts("show.quota", until=moment_text(run.waits_until)), "  " + pad("", 14))
     if run is not None and run.error is not None and run.error.question:
         say(run.error.question, "  " + pad(session.texts("run.question").removesuffix(":").lower(), 14))
         for choice in numbered(run.error.choices):
             say(choice, "  " + pad("", 14))
+    if run is not None and run.pull_url:
+        say(session.texts("report.pull", url=run.pull_url), "  " + pad("", 14))
     for action in shown.station.actions if shown.station else ():
-        say(command_line(action), "  " + pad("", 14) + "→ ")
+        say(said(action, session.texts), "  " + pad("", 14) + "→ ")

@@ -11,7 +11,7 @@ from aiflow.cli.terminal.lines import GREY, Line, LinePart, duration_text, fitte
 from aiflow.cli.terminal.render import ago, is_terminal, terminal_width
 from aiflow.cli.views.auto_lines import runs_text, worked
 from aiflow.domain.backlog.selection import describe_holder
-from aiflow.messages.commands import command_line
+from aiflow.messages.commands import said
 from aiflow.usecases.shapes.usage_words import spent_text, usage_text
 
 if TYPE_CHECKING:
@@ -102,18 +102,18 @@ def _doing(each: AtWork, session: CliSession) -> str:
 def _waiting(standing: Standing, texts: Texts) -> Iterator[Line]:
     """Name what waits for the person with what to type; on one screen there is room for a few."""
     for each in standing.waiting[:WAITING_SHOWN]:
-        yield from _asked(each)
+        yield from _asked(each, texts)
     if not standing.waiting:
         yield (INDENT, LinePart(texts("overview.none"), GREY))
     if len(standing.waiting) > WAITING_SHOWN:
         yield (INDENT, LinePart(texts("overview.waiting.more", count=len(standing.waiting) - WAITING_SHOWN), GREY))
 
 
-def _asked(each: Waiting) -> Iterator[Line]:
+def _asked(each: Waiting, texts: Texts) -> Iterator[Line]:
     words = each.text if each.is_question else f"{each.reason_code}  {each.title}"
     yield (INDENT, LinePart(each.request_id, "yellow"), LinePart(f"  {' '.join(words.split())}"))
     if each.action is not None:
-        yield (LinePart("    → "), LinePart(command_line(each.action), "cyan"))
+        yield (LinePart("    → "), LinePart(said(each.action, texts), "cyan"))
 
 
 def _next(standing: Standing, texts: Texts) -> Iterator[Line]:

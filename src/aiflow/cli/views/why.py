@@ -11,7 +11,7 @@ from aiflow.cli.warnings import warn_of_misspelt_keys
 from aiflow.domain.backlog.explanation import LOST_RUN
 from aiflow.domain.next_action import ActionKind
 from aiflow.domain.request import ProblemKind, RequestStatus
-from aiflow.messages.commands import command_line
+from aiflow.messages.commands import said
 from aiflow.usecases.shapes.backlog import describe
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def show_why(session: CliSession, why: WhyAnswer) -> None:
 def _show_actions(session: CliSession, station: Station, indent: str) -> None:
     """Show what mends what keeps a request, and that a person can do what its run could not."""
     for action in station.actions:
-        click.echo(f"{indent}→ {command_line(action)}")
+        click.echo(f"{indent}→ {clean(said(action, session.texts))}")
     if station.by_hand is not None:
         say(session.texts("why.by_hand", command=station.by_hand), f"{indent}→ ")
 

@@ -59,6 +59,6 @@ SCHEMAS: dict[Role, dict[str, Any]] = {
         question=_QUESTION,
         choices=_CHOICES,
         verdict={"type": "string", "enum": ["pass", "fail"]},
-        findings=_texts("What must be mended, one finding each; empty if the verdict is pass."),
+        findings=_texts("What must be fixed, one finding each; empty if the verdict is pass."),
     ),
 }

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.agents.ceilings import Budget
-from aiflow.domain.agents.plan import plan_shape
+from aiflow.domain.agents.plan import WHOLE, plan_shape
 from aiflow.domain.agents.usage import Usage
 
 if TYPE_CHECKING:
@@ -25,8 +25,10 @@ class AgentCall:
     """One call of a role (AGT-2).
 
     What agents with prompts need besides: the session to go on with, what may still be used, the test commands that
-    aiflow itself runs behind the step, how large a step may be (files, lines), the step's changes for the reviewer, and
-    the folder that is not the agent's to change.
+    aiflow itself runs behind the step, how large a step may be (files, lines), the step's changes for the reviewer, the
+    folder that is not the agent's to change, what became of the steps that are done, and for the reviewer what the
+    implementer said of this one and what its tests put out. `whole` is what all steps changed together, for the review
+    of a last step that is not the only one.
     """
 
     role: Role
@@ -44,6 +46,15 @@ class AgentCall:
     step_limits: tuple[int, int] = (20, 400)
     changes: Callable[[], str] = str
     requests_dir: str = "requests"
+    done: Mapping[str, StepDone] = field(default_factory=dict)
+    summary: str = ""
+    test_output: str = ""
+    whole: Callable[[], str] | None = None
+
+    @property
+    def is_at_the_end(self) -> bool:
+        """Whether the request has to be fulfilled with this step: no other follows."""
+        return bool(self.plan) and self.step is not None and self.step.id == self.plan[-1].id
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,9 @@ class AgentReply:
 
 def document(call: AgentCall) -> dict[str, Any]:
     """Write the JSON document that an agent program gets on its standard input (AGT-2)."""
-    steps = plan_shape(call.plan)
+    # Who reads a step alone, and not the request, must find all of it there.
+    plan = (replace(step, instructions=call.brief.body) if step.instructions == WHOLE else step for step in call.plan)
+    steps = plan_shape(tuple(plan))
     step_id = call.step.id if call.step else None
     return {
         "version": PROTOCOL_VERSION,
@@ -92,6 +105,14 @@ class Brief:
     body: str
     priority: str
     labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """What became of a step that is done: its implementer's words, and its commit; None changed nothing."""
+
+    summary: str
+    commit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

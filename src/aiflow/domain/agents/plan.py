@@ -12,6 +12,8 @@ MAX_STEPS = 99
 MAX_TEXT = 20_000
 TEST_KINDS = ("unit", "e2e")
 PLANNING_VERSION = "1.0"
+# The only step of a run without a planner: its instructions are the request.
+WHOLE = "Do all of the request: this is its only step."
 _STEP_ID = re.compile(r"S[0-9]{2}")
 
 
@@ -69,6 +71,11 @@ def plan_shape(plan: tuple[PlanStep, ...]) -> list[dict[str, object]]:
         }
         for step in plan
     ]
+
+
+def whole_request(title: str) -> tuple[PlanStep, ...]:
+    """Make the plan of a run without a planner (RUN-18): one step, the request itself."""
+    return (PlanStep("S01", one_line(title) or "The request", WHOLE),)
 
 
 def merging_step(plan: tuple[PlanStep, ...], base_branch: str, conflicts: tuple[str, ...]) -> PlanStep | None:

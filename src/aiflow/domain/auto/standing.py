@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class Progress(NamedTuple):
-    """How far a run is: its state, its step (counted from 1), what is done of how many, and the task it is for."""
+    """How far a run is: its state, its step (counted from 1), what is done of how many, and the task it is for.
+
+    `waits_until` is until when it waits for its agent's quota, None if it does not.
+    """
 
     state: str
     step_id: str | None = None
@@ -24,6 +27,7 @@ class Progress(NamedTuple):
     steps: int = 0
     steps_done: int = 0
     task: TaskRef | None = None
+    waits_until: datetime | None = None
 
 
 class AtWork(NamedTuple):

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 MOST_RUNS_EACH = 3
 
 
-# Nothing is wrong with the request: whatever is started next would meet the same (RUN-13).
-AGENT_UNUSABLE = frozenset({"AGENT_AUTH_REQUIRED", "AGENT_NOT_FOUND", "AGENT_QUOTA", "AGENT_SANDBOX_MISSING"})
+# Nothing is wrong with the request: whatever is started next would meet the same (RUN-13, RUN-17).
+_MET_AGAIN = frozenset(
+    {"AGENT_AUTH_REQUIRED", "AGENT_NOT_FOUND", "AGENT_QUOTA", "AGENT_SANDBOX_MISSING", "BASE_TESTS_FAILED"}
+)
 
 
 class StopRequest(StrEnum):
@@ -82,7 +84,7 @@ def why_stop(session: AutoSession, limits: Limits, now: datetime, health: Health
         (session.stop_request is StopRequest.CUT_OFF, CUT_OFF),
         (session.stop_request is not StopRequest.NONE, "AUTO_STOPPED_BY_PERSON"),
         (health is Health.FAIL, "DOCTOR_FAILED"),
-        (_unusable(session) is not None, _unusable(session) or ""),
+        (_met_again(session) is not None, _met_again(session) or ""),
         (_reached(session.failed_in_a_row, limits.stop_after_failed), "AUTO_FAILED_LIMIT"),
         (_reached(session.needs_input_in_a_row, limits.stop_after_needs_input), "AUTO_NEEDS_INPUT_LIMIT"),
         (_reached(session.runs, limits.session_runs), "AUTO_RUNS_LIMIT"),
@@ -100,10 +102,10 @@ _CEILING_CODES = {
 }
 
 
-def _unusable(session: AutoSession) -> str | None:
-    """Return why the agent cannot be used if the last run stopped for that: the next would stop for it too."""
+def _met_again(session: AutoSession) -> str | None:
+    """Return why the last run stopped if the next would stop for it too: the agent, or the tests of the base."""
     code = session.results[-1].reason_code if session.results else None
-    return code if code in AGENT_UNUSABLE else None
+    return code if code in _MET_AGAIN else None
 
 
 def minutes_left(session: AutoSession, limits: Limits, now: datetime) -> float | None:

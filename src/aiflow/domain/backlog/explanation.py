@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aiflow.domain.backlog.selection import Backlog, Barrier, find_barriers, queue_barrier
+from aiflow.domain.issue_ways import is_issue, mending
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.next_action import ActionKind, NextAction, set_status
 from aiflow.domain.reasons import BY_HAND, way_to_mend
@@ -47,7 +48,7 @@ class Station:
     @property
     def by_hand(self) -> NextAction | None:
         """How its run goes on after a person has mended its work themselves, where that is a way at all."""
-        is_way = self.stopped_for in BY_HAND and bool(self.actions)
+        is_way = self.stopped_for in BY_HAND and bool(self.actions) and not is_issue(self.request_id)
         return NextAction(ActionKind.RESUME, self.request_id).having(keep_changes="") if is_way else None
 
     @property
@@ -136,9 +137,14 @@ def _actions(
         return
     code = LOST if LOST_RUN in barriers else stopped_for(request, run)
     cause, way = (run.cause, run.way_on) if run else (None, None)
-    mending = way_to_mend(code, request.id, cause, way) if code else None
-    if mending is not None:
-        yield mending
+    mended = way_to_mend(code, request.id, cause, way) if code else None
+    if is_issue(request.id):
+        is_to_accept = mended is not None and mended.kind is ActionKind.ACCEPT and "AWAITING_CLOSE" not in codes
+        has_run = run is not None and code is not None
+        yield from (mended,) if mended and is_to_accept else mending(request, frozenset(codes), has_run=has_run)
+        return
+    if mended is not None:
+        yield mended
     elif "NOT_READY" in codes and code is None:
         yield set_status(request.id, RequestStatus.READY.value)
     if codes & {"DEPENDS_NOT_FOUND", "DEPENDS_CYCLE"}:

@@ -12,8 +12,11 @@ from aiflow.domain.request import (
     DEFAULT_PRIORITY,
     DEFAULT_STATUS,
     LIST_KEYS,
+    NO_WISHES,
+    SWITCH_KEYS,
     UNCLEAN,
     MetadataKey,
+    PartWishes,
     Priority,
     ProblemKind,
     Request,
@@ -52,13 +55,16 @@ class MistakeError(Exception):
 
 # Values as a row, in this order: what a reader of tens of thousands of files fills without looking names up. The last
 # place is nobody's and stays empty.
-ROW_KEYS = ("title", "priority", "status", "depends_on", "labels", "created_at", "updated_at", "id", "")
+ROW_KEYS = ("title", "priority", "status", "depends_on", "labels", "created_at", "updated_at", *SWITCH_KEYS, "id", "")
+
+
+_NO_WISHES = list(NO_WISHES)
 
 
 def assemble(stem: str, where: str, row: Sequence[Any], heading: str | None) -> Request:
     """Make a request of a row of interpreted values; what is missing (None) gets REQ-2's defaults."""
     request_id: Any = stem if stem.isascii() else normalize_id(stem)
-    title, priority, status, depends_on, labels, created_at, updated_at, _, _ = row
+    title, priority, status, depends_on, labels, created_at, updated_at, *wishes, _, _ = row
     is_complete = priority and status and created_at and updated_at
     return Request(
         request_id,
@@ -71,6 +77,7 @@ def assemble(stem: str, where: str, row: Sequence[Any], heading: str | None) -> 
         created_at,
         updated_at,
         () if is_complete else tuple(key for key in EXPECTED_KEYS if row[ROW_KEYS.index(key)] is None),
+        NO_WISHES if wishes == _NO_WISHES else PartWishes(*wishes),
     )
 
 
@@ -134,6 +141,17 @@ def _read_instant(value: Value) -> object:
     return moment
 
 
+# As YAML 1.1 reads them, in any case.
+SWITCHES: Mapping[str, bool] = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
+
+
+def _read_switch(value: Value) -> bool:
+    text = _read_text(value)
+    if text.lower() not in SWITCHES:
+        raise MistakeError(ProblemKind.BAD_SWITCH, value=text)
+    return SWITCHES[text.lower()]
+
+
 def _read_list(value: Value) -> tuple[str, ...]:
     if isinstance(value, str):
         raise MistakeError(ProblemKind.NOT_A_LIST, value=value)
@@ -159,7 +177,7 @@ def meant_key(name: str) -> str | None:
     plain = name.lower().replace("-", "_")
     if plain in KNOWN_KEYS:
         return plain if name not in KNOWN_KEYS else None
-    close = difflib.get_close_matches(plain, sorted(KNOWN_KEYS - {"id"}), n=1, cutoff=0.8)
+    close = difflib.get_close_matches(plain, sorted(KNOWN_KEYS - {"id", *SWITCH_KEYS}), n=1, cutoff=0.8)
     return _OFTEN_MEANT.get(plain) or (close[0] if close else None)
 
 
@@ -172,6 +190,7 @@ READERS: Mapping[str, Callable[[Value], object]] = {
     MetadataKey.LABELS: _read_list,
     MetadataKey.CREATED_AT: _read_instant,
     MetadataKey.UPDATED_AT: _read_instant,
+    **dict.fromkeys(SWITCH_KEYS, _read_switch),
 }
 
 

@@ -45,6 +45,11 @@ def find_commands(body: str) -> tuple[SlashCommand, ...]:
     )
 
 
+def without_commands(text: str) -> str:
+    """Keep words that are quoted in a command of ours from being commands themselves."""
+    return _COMMAND.sub(lambda match: match[0].replace("/", "\\/", 1), text)
+
+
 def words_of(body: str) -> str:
     """Return what a person says in a comment, without the commands in it."""
     text = readable(body)

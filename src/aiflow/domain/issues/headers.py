@@ -1,7 +1,8 @@
 """Who has an issue (ISS-3, ISS-7): the runs that its marks tell of, which of them goes on, and how many there were.
 
 A run is known by any of its marks, so that deleting one comment hides none. It has begun only if no other one was
-open: of two headers the lower wins, and the other is withdrawn, whether it says so already or not.
+open: of two headers the lower wins, and the other is withdrawn, whether it says so already or not. So is one whose
+number an earlier run has: it was asked for before that one, which has been and gone meanwhile.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiflow.domain.issues.marks import CommentMark, MarkKind
+from aiflow.domain.issues.marks import CommentMark, MarkKind, find_mark
 from aiflow.domain.lifecycle import PROJECTIONS, IssueLabel, RunOutcome
 
 if TYPE_CHECKING:
@@ -35,13 +36,17 @@ class Stop(NamedTuple):
 
 
 class RunTrail(NamedTuple):
-    """One run as the marks tell of it; `sign_at` is when it last gave a sign of life."""
+    """One run as the marks tell of it; `sign_at` is when it last gave a sign of life.
+
+    `shown_attempt` is what those of its comments say that are still there: everybody who looks sees the same.
+    """
 
     run_id: str
     first: IssueComment
     header: IssueComment | None = None
     runner: str | None = None
     attempt: int = 0
+    shown_attempt: int = 0
     is_withdrawn: bool = False
     sign_at: datetime | None = None
     stop: Stop | None = None
@@ -76,7 +81,20 @@ class RunHeader(NamedTuple):
     @property
     def mark(self) -> CommentMark:
         """The mark of its comment; the comment is edited when the run is withdrawn or has ended."""
-        return CommentMark(MarkKind.RUN_HEADER, f"run-header:{self.run_id}", self._asdict())
+        return CommentMark(MarkKind.RUN_HEADER, header_key(self.run_id), self._asdict())
+
+
+def header_key(run_id: str) -> str:
+    """Return the key of a run's header."""
+    return f"run-header:{run_id}"
+
+
+def read_header(body: str) -> RunHeader | None:
+    """Read a Run Header back; None if a comment is none."""
+    mark = find_mark(body)
+    known = {name: mark.facts[name] for name in RunHeader._fields if name in mark.facts} if mark else {}
+    is_header = mark is not None and mark.kind is MarkKind.RUN_HEADER
+    return RunHeader(**known) if is_header and {*RunHeader._fields[:6]} <= {*known} else None
 
 
 class StartVerdict(StrEnum):
@@ -132,16 +150,17 @@ def read_trails(story: Story, trust: Trust) -> tuple[RunTrail, ...]:
             found[run_id] = _with(found.get(run_id, RunTrail(run_id, comment)), comment, mark)
     trails: list[RunTrail] = []
     for trail in sorted(found.values(), key=lambda each: each.header.id if each.header else each.first.id):
-        is_late = any(_was_open(before, trail) for before in trails)
+        is_late = any(_was_open(before, trail) or _was_unseen(before, trail) for before in trails)
         trails.append(trail._replace(is_withdrawn=trail.is_withdrawn or is_late))
     return tuple(trails)
 
 
 def _with(trail: RunTrail, comment: IssueComment, mark: CommentMark) -> RunTrail:
     """Add what one more mark tells of a run; the first end that is shown is its end."""
-    trail = trail._replace(
-        attempt=max(trail.attempt, mark.number("attempt")), runner=trail.runner or mark.text("runner")
-    )
+    attempt = mark.number("attempt")
+    trail = trail._replace(attempt=max(trail.attempt, attempt), runner=trail.runner or mark.text("runner"))
+    if not comment.is_gone:
+        trail = trail._replace(shown_attempt=max(trail.shown_attempt, attempt))
     if mark.kind in _SIGNS:
         trail = trail._replace(sign_at=max(comment.updated_at, trail.sign_at or comment.updated_at))
     if mark.kind is MarkKind.RUN_HEADER and trail.header is None:
@@ -177,3 +196,8 @@ def _was_open(before: RunTrail, trail: RunTrail) -> bool:
     if before.is_withdrawn or trail.header is None:
         return False
     return before.stop is None or before.stop.id > trail.header.id
+
+
+def _was_unseen(before: RunTrail, trail: RunTrail) -> bool:
+    """Tell whether who posted a header did not know of an earlier run: it began and ended between look and header."""
+    return not before.is_withdrawn and trail.header is not None and 0 < trail.shown_attempt <= before.shown_attempt

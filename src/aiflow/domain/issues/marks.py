@@ -79,3 +79,8 @@ def find_mark(body: str) -> CommentMark | None:
 def is_marked(body: str) -> bool:
     """Tell whether a comment has a mark of any kind, version and writer: then it is nobody's word."""
     return "<!-- aiflow:" in body and re.search(r"^<!-- aiflow:", body, re.MULTILINE) is not None
+
+
+def without_marks(text: str) -> str:
+    """Keep words that a person types here from being taken for aiflow's own (ISS-6)."""
+    return re.sub(r"^(?=<!-- aiflow:)", r"\\", text, flags=re.MULTILINE)

@@ -1,7 +1,7 @@
 """Text of people and agents on an issue (SEC, ISS-6): what is read of it, and how it is shown again.
 
 One way in: `readable` for bodies, comments and the text of `/retry`, `readable_line` for titles. One way out: `quoted`,
-in which no line is a command or a mark, and nobody is mentioned.
+in which no line is a command or a mark, nobody is mentioned and no issue is closed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ _BREAKS = ("softbreak", "hardbreak")
 # What stands for anything in a line that is not plain text: code, a tag, an escaped character.
 _NOT_TEXT = "\ufffc"
 _MENTION = re.compile(r"@(?=\w)")
+# By these words in a pull request or a commit GitHub closes the issue that they name.
+_CLOSING = re.compile(
+    r"(\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b[\s:*_`>(\[]*(?:[\w.-]+/[\w.-]+)?"
+    r"(?:#|GH-|https?://[^\s/]+/[\w.-]+/[\w.-]+/(?:issues|pull)/))(?=\d)",
+    re.IGNORECASE,
+)
 _CUT = "…"
 
 
@@ -46,7 +52,17 @@ def quoted(text: str, most_characters: int = 4000) -> str:
     shown = readable(text)
     if len(shown) > most_characters:
         shown = shown[:most_characters].rstrip() + _CUT
-    return "\n".join(f"> {line}".rstrip() for line in _MENTION.sub("@\u2060", shown).splitlines())
+    return "\n".join(f"> {line}".rstrip() for line in harmless(shown).splitlines())
+
+
+def harmless(text: str) -> str:
+    """Take from a text what GitHub would act on: nobody is mentioned by it, and no issue closed."""
+    return without_closing(_MENTION.sub("@\u2060", text))
+
+
+def without_closing(text: str) -> str:
+    """Keep a text from closing issues, wherever it is merged."""
+    return _CLOSING.sub("\\1\u2060", text)
 
 
 def lines_with(pattern: re.Pattern[str], text: str, *, in_lists: bool = False) -> Iterator[re.Match[str]]:

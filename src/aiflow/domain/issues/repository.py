@@ -81,7 +81,7 @@ class Delivery(NamedTuple):
 
 
 class Pull(NamedTuple):
-    """A pull request from a branch of this repository."""
+    """A pull request from a branch of this repository; `merge_commit` is what brought a merged one into its base."""
 
     number: int
     url: str
@@ -90,3 +90,4 @@ class Pull(NamedTuple):
     base: str
     is_open: bool
     is_merged: bool = False
+    merge_commit: str = ""

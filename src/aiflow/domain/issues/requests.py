@@ -10,11 +10,13 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.claims import Refusal
+from aiflow.domain.issue_ways import request_id_of
 from aiflow.domain.issues.commands import words_of
 from aiflow.domain.issues.headers import RunHeader
 from aiflow.domain.issues.labels import agent_label, closed_status, priority_of
 from aiflow.domain.issues.prose import lines_with, readable, readable_line
 from aiflow.domain.issues.standing import Reading, stand
+from aiflow.domain.issues.tending import overdue_since
 from aiflow.domain.issues.trust import is_word, text_hash
 from aiflow.domain.request import DEFAULT_PRIORITY, Request, RequestId, RequestStatus
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from aiflow.domain.issues.issue import Issue, Story
     from aiflow.domain.issues.view import IssueView
 
-_ID = re.compile(r"GH-([1-9][0-9]{0,9})")
 _NUMBERS = r"#[1-9][0-9]{0,9}(?![0-9])"
 _DEPENDS = re.compile(
     rf"^[ \t]*(?:[-*+][ \t]+)?(?:\[[ xX]\][ \t]+)?(?P<it>depends on:?[ \t]+{_NUMBERS}[^\n]*)",
@@ -47,28 +48,16 @@ class Dependencies(NamedTuple):
     freed: tuple[str, ...] = ()
 
 
-def request_id_of(number: int) -> RequestId:
-    """Return the request id of an issue."""
-    return RequestId(f"GH-{number}")
-
-
-def issue_number(request_id: str) -> int | None:
-    """Return the number of the issue that a request id names, None if it names none."""
-    match = _ID.fullmatch(request_id)
-    return int(match[1]) if match else None
-
-
 def request_of(view: IssueView, repo: str, known: Mapping[int, Issue]) -> Request:
     """Return an issue as selection sees it; `known` are the repository's issues by number."""
+    read = Reading(view)
     issue, standing = view.story.issue, stand(view)
     waiting = dependencies_of(view.story, repo, known)
-    others = (*waiting.elsewhere, *("?" for _ in range(waiting.unread)))
-    is_ready = standing.status is RequestStatus.READY
-    held = Refusal("DEPENDS_NOT_DONE", (("ids", ", ".join(others)),)) if others and is_ready else None
+    held = _held_elsewhere(waiting) if standing.status is RequestStatus.READY else None
     return Request(
         id=request_id_of(issue.number),
         where=issue.url,
-        title=readable_line(issue.title) or f"#{issue.number}",
+        title=title_of(issue),
         priority=priority_of(issue.labels) or DEFAULT_PRIORITY,
         status=standing.status,
         depends_on=waiting.waits_for,
@@ -76,7 +65,24 @@ def request_of(view: IssueView, repo: str, known: Mapping[int, Issue]) -> Reques
         created_at=issue.created_at,
         updated_at=issue.updated_at,
         kept=standing.kept or held,
+        freed=waiting.freed,
+        is_overdue=overdue_since(read, standing) is not None,
     )
+
+
+def title_of(issue: Issue) -> str:
+    """Return an issue's title as it is shown and given to agents."""
+    return readable_line(issue.title) or f"#{issue.number}"
+
+
+def _held_elsewhere(waiting: Dependencies) -> Refusal | None:
+    """Say what an issue waits for that is no request here: issues of other repositories, and what cannot be read."""
+    if not waiting.elsewhere and not waiting.unread:
+        return None
+    form = "both" if waiting.elsewhere and waiting.unread else "elsewhere" if waiting.elsewhere else "unread"
+    ids = ", ".join((*waiting.elsewhere, *("?" for _ in range(waiting.unread))))
+    names = ", ".join(waiting.elsewhere)
+    return Refusal("DEPENDS_NOT_DONE", (("form", form), ("ids", ids), ("names", names), ("count", str(waiting.unread))))
 
 
 def dependencies_of(story: Story, repo: str, known: Mapping[int, Issue]) -> Dependencies:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.claims import Refusal
+from aiflow.domain.issues.causes import cause_facts, no_run_key
 from aiflow.domain.issues.headers import RunTrail, Stop, attempts, holder, is_live, last_stop, read_trails
 from aiflow.domain.issues.labels import ASKING, STATUSES, agent_labels, closed_status
 from aiflow.domain.issues.marks import MarkKind
@@ -18,7 +19,6 @@ from aiflow.domain.issues.trust import Approval, SeenText, is_text_changed, last
 from aiflow.domain.issues.view import CancelRun, IssueView, OwnRun, Post, TakeUp
 from aiflow.domain.issues.wishes import LabelWish, Window, Wishes, find_wishes, refusal_key
 from aiflow.domain.lifecycle import PROJECTIONS, IssueLabel, RunOutcome
-from aiflow.domain.reasons import CATALOGUE
 from aiflow.domain.request import RequestStatus
 
 if TYPE_CHECKING:
@@ -100,9 +100,17 @@ def stand(view: IssueView) -> IssueStanding:
 def _lost_runs(read: Reading, has_it: RunTrail | None) -> Iterator[CancelRun]:
     """Yield the runs still at work here whose end the issue shows, or that never had it."""
     over = {trail.run_id for trail in read.trails if trail is not has_it}
+    stop = last_stop(read.view.story, read.view.trust, read.trails) if has_it is None else None
     for run in read.view.runs:
-        if run.outcome is _O.ACTIVE and run.run_id in over and not run.is_stopping:
+        is_over = run.run_id in over and not run.is_stopping and not _is_updated(run, stop)
+        if run.outcome is _O.ACTIVE and run.is_made and is_over:
             yield CancelRun(run.run_id, "LOCK_LOST")
+
+
+def _is_updated(run: OwnRun, stop: Stop | None) -> bool:
+    """Tell whether a finished run goes on in order to be accepted: its base is merged into it (`accept --update`)."""
+    is_last = stop is not None and stop.run_id == run.run_id and stop.outcome is _O.AWAITING_ACCEPTANCE
+    return is_last and run.outcome is _O.ACTIVE
 
 
 # --- a run has the issue ---------------------------------------------------------------------------------------------
@@ -134,15 +142,19 @@ def _ended(
     read: Reading, trail: RunTrail, own: OwnRun, wish: LabelWish | None, refused: tuple[Post, ...]
 ) -> IssueStanding:
     """Show a run's end that the issue does not show yet; who took its label away wants none."""
+    is_done = own.outcome in _DONE
     label = wish.label if wish is not None else PROJECTIONS[own.outcome].label
-    label = label if wish is None or own.outcome not in _DONE or not label else _L.RUNNING
-    kind = MarkKind.RESULT if own.outcome in _DONE else MarkKind.BLOCKED if label is _L.BLOCKED else MarkKind.NOTE
-    facts = {**_why(own.reason_code), "run_id": own.run_id, "attempt": max(trail.attempt, own.attempt, 1)}
+    label = _L.RUNNING if is_done and (wish is None or label) else label
+    kind = MarkKind.RESULT if is_done else MarkKind.BLOCKED if label is _L.BLOCKED else MarkKind.NOTE
+    facts = {**cause_facts(own.reason_code), "run_id": own.run_id, "attempt": max(trail.attempt, own.attempt, 1)}
     facts |= {"of": read.view.rules.of, "ended": own.outcome.value, "label": label.value}
-    post = Post(kind, f"end:{own.run_id}", facts)
+    is_for_review = own.outcome is _O.AWAITING_ACCEPTANCE and label is _L.RUNNING and read.view.story.issue.is_open
+    post = Post(kind, f"end:{own.run_id}", facts, opens_pull=is_for_review and read.view.rules.opens_pulls)
     stop = Stop(read.view.now, own.outcome, label, own.reason_code, run_id=own.run_id)
     posts = (post, *refused, *(_not_permitted(read, label) if read.view.story.issue.is_open else ()))
-    return IssueStanding(_shown(label), label, _kept(read, label, stop), posts, run_id=own.run_id, stop=stop)
+    # Until whoever works on it lets go of it, it is theirs: it may still be merged without a person.
+    status = _S.RUNNING if own.is_working and label is _L.RUNNING else _shown(label)
+    return IssueStanding(status, label, _kept(read, label, stop), posts, run_id=own.run_id, stop=stop)
 
 
 # --- nothing has it --------------------------------------------------------------------------------------------------
@@ -158,7 +170,9 @@ def _free(read: Reading) -> IssueStanding:
         standing = IssueStanding(_shown(told.wish.label), told.wish.label, wish=told.wish)
     elif stop is not None:
         label = None if _may_lag(read, stop.label) else stop.label
-        standing = IssueStanding(_shown(stop.label), label, _kept(read, stop.label, stop))
+        is_on = any(_is_updated(run, stop) for run in view.runs)
+        status, kept = (_S.RUNNING, None) if is_on else (_shown(stop.label), _kept(read, stop.label, stop))
+        standing = IssueStanding(status, label, kept)
     else:
         standing = _untouched(read)
     said = (*_late(read), *_not_permitted(read, standing.label)) if view.story.issue.is_open else ()
@@ -169,20 +183,24 @@ def _free(read: Reading) -> IssueStanding:
 def _asked(read: Reading, wish: LabelWish, stop: Stop | None) -> IssueStanding:
     """Answer a wish for a run: the limit, the decision that a label alone lacks, the text that was approved."""
     view, of = read.view, read.view.rules.of
+    if no_run_key(wish) in read.keys and stop is not None:  # asked for in the very second in which it was blocked
+        return IssueStanding(_S.BLOCKED, _L.BLOCKED, _kept(read, _L.BLOCKED, stop), wish=wish)
     if read.attempts >= of:
-        facts = {**_why("ISSUE_RETRY_LIMIT"), "attempts": read.attempts, "of": of, "ended": _O.NEEDS_INPUT.value}
+        facts = {**cause_facts("ISSUE_RETRY_LIMIT"), "attempts": read.attempts, "of": of, "ended": _O.NEEDS_INPUT.value}
         kept = _refusal("ISSUE_RETRY_LIMIT", attempts=read.attempts, of=of)
         post = Post(MarkKind.BLOCKED, f"limit:{wish.id}", {**facts, "label": _L.BLOCKED.value})
         return IssueStanding(_S.BLOCKED, _L.BLOCKED, kept, (post,), wish=wish)
     if stop is not None and stop.label and not any(view.trust.decisions(view.story, stop.at)):
-        facts = {**_why("ISSUE_DECISION_MISSING"), "run_id": stop.run_id or ""}
+        facts = {**cause_facts("ISSUE_DECISION_MISSING"), "run_id": stop.run_id or ""}
         post = Post(MarkKind.REFUSAL, f"decision:{stop.id or stop.at.isoformat()}", facts)
         return IssueStanding(_shown(stop.label), stop.label, _refusal("ISSUE_DECISION_MISSING"), (post,), wish=wish)
     approval = Approval(wish.id, wish.at)
     seen = seen_text(view.story, view.trust, approval, view.memory.seen_text)
-    if is_text_changed(view.story, view.trust, approval, seen):
+    said = f"text:{wish.id}"
+    # What one runner saw changed is changed for all: who looks later cannot see it any more.
+    if said in read.keys or is_text_changed(view.story, view.trust, approval, seen):
         since = wish.at.isoformat()
-        post = Post(MarkKind.REFUSAL, f"text:{wish.id}", {**_why("ISSUE_TEXT_CHANGED"), "approval": since})
+        post = Post(MarkKind.REFUSAL, said, {**cause_facts("ISSUE_TEXT_CHANGED"), "approval": since})
         return IssueStanding(
             _S.READY, wish.label, _refusal("ISSUE_TEXT_CHANGED", approval=since), (post,), wish=wish, seen=seen
         )
@@ -202,7 +220,7 @@ def _untouched(read: Reading) -> IssueStanding:
         return IssueStanding(_S.DRAFT, _L.NONE if not read.labels else None)
     if view.now - event.at <= view.rules.lock_ttl:
         return IssueStanding(_S.RUNNING)
-    facts = {**_why("RUN_LOST"), "ended": _O.NEEDS_INPUT.value, "label": _L.BLOCKED.value}
+    facts = {**cause_facts("RUN_LOST"), "ended": _O.NEEDS_INPUT.value, "label": _L.BLOCKED.value}
     return IssueStanding(_S.BLOCKED, _L.BLOCKED, posts=(Post(MarkKind.BLOCKED, f"lost:label:{event.id}", facts),))
 
 
@@ -212,7 +230,7 @@ def _untouched(read: Reading) -> IssueStanding:
 def _refused(told: Wishes, run_id: str) -> Iterator[Post]:
     """Refuse every wish for a run while one is on, each once."""
     for ask in told.asks:
-        yield Post(MarkKind.REFUSAL, refusal_key(ask.id), {**_why("RUN_IN_PROGRESS"), "run_id": run_id})
+        yield Post(MarkKind.REFUSAL, refusal_key(ask.id), {**cause_facts("RUN_IN_PROGRESS"), "run_id": run_id})
 
 
 def _late(read: Reading) -> Iterator[Post]:
@@ -232,7 +250,7 @@ def _not_permitted(read: Reading, target: IssueLabel | None) -> Iterator[Post]:
         event = last_event(view.story, "labeled", label) if label in read.labels else None
         is_old = event is not None and view.memory.since is not None and event.at < view.memory.since
         if event is not None and label is not target and not is_old and not view.trust.may_decide(event.actor):
-            facts = {**_why("LABEL_NOT_PERMITTED"), "label": label.value, "actor": _actor(read, label)}
+            facts = {**cause_facts("LABEL_NOT_PERMITTED"), "label": label.value, "actor": _actor(read, label)}
             yield Post(MarkKind.REFUSAL, refusal_key(f"label:{event.id}"), facts)
 
 
@@ -265,13 +283,6 @@ def _kept(read: Reading, label: IssueLabel, stop: Stop) -> Refusal | None:
     if _O.ACCEPTED in (stop.outcome, own.outcome if own else None):
         return _refusal("AWAITING_CLOSE", run_id=run_id)
     return None if own else _refusal("AWAITING_ACCEPTANCE", run_id=run_id)
-
-
-def _why(code: str | None) -> dict[str, Any]:
-    """Return a reason as facts: the code, and the issue's word for it (ISS-5)."""
-    row = CATALOGUE.get(code or "")
-    blocked = {"blocked_reason": row.blocked_reason.value} if row and row.blocked_reason else {}
-    return {"reason_code": code, **blocked} if code else {}
 
 
 def _refusal(code: str, **facts: object) -> Refusal:

@@ -9,8 +9,10 @@ Facts they give, in an `IssueView`:
 - `trust`: the rights of every account that the story names, read from GitHub; the runner accounts (our own,
   `github.service_account`, `github.runners`) and `github.bots`, each by login and id. `me` is our own account.
 - `runs`: the issue's runs in `runs/`, with their attempts. A run that lost its start is not among them.
-  `running_tasks`: run ids whose task is RUNNING in the shared store.
-- `memory`: the highest attempt ever known, comments reacted to, the text last seen, since when it is watched.
+  `running_tasks`: run ids whose task is RUNNING in the shared store, in this project's namespace; asked for only where
+  a run of others gives no other sign of life. While the store does not answer, such a run counts as live.
+- `memory`: the highest attempt ever known, comments reacted to, the text last seen, since when it is watched, and the
+  run whose header was posted and that has not begun yet.
 
 Who looks: the watch for every issue that changed, has an agent label, or is blocked; and whoever works on a run, for
 that run's issue, at least every third of the locks' TTL. A run that another checkout works on is tended there: here the
@@ -20,10 +22,14 @@ Deeds, in their order; after one that fails the rest waits for the next look (a 
 
 - `Post` a comment of a kind, with `write_mark(CommentMark(kind, key, facts))` as its last line. Its key is looked for
   in the story first, and again after a lost answer. `end:<run id>` is a run's end: BLOCKED, RESULT, or NOTE if the
-  issue is a draft now. Any other NOTE has `about`: `status`, `help` or `waiting`.
+  issue is a draft now. Any other NOTE has `about`: `status`, `help` or `waiting`. With `opens_pull` the run's pull
+  request is looked for, and opened if there is none, before: the facts get `pull` and `pull_url`, or `no_pull`.
 - `Relabel` adds or removes one label and is recorded with its event, run id and time.
 - `CancelRun`, `CloseRun`, `TakeUp` are about runs of this checkout; each is safe to repeat. A run that is taken up
   writes its progress comment first: until then others may take it for lost.
+- `Amend` edits a comment of our own. `NotePull` is about a run, too. `JudgeMerge` is answered with the pull requests
+  from the run's branch: a merged one makes it `AcceptMerged`, else its key is remembered. A pull request that is closed
+  by `ClosePull` is remembered. These two and `CloseIssue` come last.
 - `RememberText` is kept until the next one. `React`, and remember the comment. `Unsay` deletes a comment of our own.
 
 Doing all of them and looking again gives none, unless something happened meanwhile.
@@ -36,18 +42,19 @@ from typing import TYPE_CHECKING
 from aiflow.domain.issues.commands import CommandName
 from aiflow.domain.issues.labels import label_changes
 from aiflow.domain.issues.marks import MarkKind
+from aiflow.domain.issues.results import after_results, last_deeds
 from aiflow.domain.issues.standing import IssueStanding, Reading, stand
 from aiflow.domain.issues.trust import last_event
-from aiflow.domain.issues.view import CloseRun, Post, React, Reaction, Relabel, RememberText, Unsay
+from aiflow.domain.issues.view import CancelRun, CloseRun, Post, React, Reaction, Relabel, RememberText, Unsay
 from aiflow.domain.issues.wishes import asking_comments, refusal_key
 from aiflow.domain.lifecycle import IssueLabel, RunOutcome
 from aiflow.domain.request import RequestStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from aiflow.domain.issues.issue import IssueComment
-    from aiflow.domain.issues.view import Deed, IssueView
+    from aiflow.domain.issues.view import Deed, IssueView, OwnRun
 
 # A run that stopped, or waits for acceptance, would keep a new one from starting.
 _WAITING = (RunOutcome.NEEDS_INPUT, RunOutcome.CANCELLED, RunOutcome.AWAITING_ACCEPTANCE)
@@ -67,17 +74,21 @@ def tend(view: IssueView) -> tuple[Deed, ...]:
     return (
         *_remember(view, standing),
         *reversed(said.values()),
+        *after_results(view),
         *standing.run_deeds,
         *_relabel(read, standing),
         *_close(view, standing),
         *_react(read, said),
         *_unsay(view),
+        *last_deeds(view, standing),
     )
 
 
-def is_overdue(view: IssueView) -> bool:
-    """Tell whether a blocked issue has waited for a decision for a day (ISS-8)."""
-    return _overdue_since(Reading(view), stand(view)) is not None
+def stop_all(runs: Iterable[OwnRun]) -> Iterator[CancelRun]:
+    """Yield what is to be done about the runs of an issue that is no more: nobody would see what they do."""
+    return (
+        CancelRun(run.run_id, "CANCELLED") for run in runs if run.outcome is RunOutcome.ACTIVE and not run.is_stopping
+    )
 
 
 def _relabel(read: Reading, standing: IssueStanding) -> Iterator[Relabel]:
@@ -99,14 +110,14 @@ def _remember(view: IssueView, standing: IssueStanding) -> Iterator[RememberText
 
 
 def _reminder(read: Reading, standing: IssueStanding) -> Iterator[Post]:
-    key = _overdue_since(read, standing)
+    key = overdue_since(read, standing)
     if key is not None:
         facts = {"run_id": standing.run_id or "", "reason_code": standing.stop.reason_code if standing.stop else None}
         yield Post(MarkKind.REMINDER, f"reminder:{key}", facts)
 
 
-def _overdue_since(read: Reading, standing: IssueStanding) -> str | None:
-    """Return what a blocked issue has waited for a day for; None if it is not blocked, or somebody decided."""
+def overdue_since(read: Reading, standing: IssueStanding) -> str | None:
+    """Return what a blocked issue has waited for a day for (ISS-8); None if it is not blocked, or somebody decided."""
     view, stop = read.view, standing.stop
     event = last_event(view.story, "labeled", IssueLabel.BLOCKED)
     if standing.label is not IssueLabel.BLOCKED or IssueLabel.BLOCKED not in read.labels or event is None:

@@ -43,6 +43,11 @@ class Trust(NamedTuple):
             return True
         return not account.is_bot and self.rights.get(account.id, Right.NONE) >= Right.WRITE
 
+    def known_to_decide(self, account: Account | None) -> bool | None:
+        """Tell whether an account may decide; None if that was not asked, since nothing depends on it."""
+        is_person = account is not None and not account.is_bot and account.id not in self.rights
+        return None if is_person and not self.may_decide(account) else self.may_decide(account)
+
     def marks(self, story: Story) -> Iterator[tuple[IssueComment, CommentMark]]:
         """Yield the marks that are believed, with their comments."""
         for comment in story.comments:
@@ -88,14 +93,16 @@ def text_hash(body: str) -> str:
 def seen_text(story: Story, trust: Trust, approval: Approval, before: SeenText | None) -> SeenText:
     """Return the text that was there when an approval was seen: as it was remembered, or as it is at this first sight.
 
-    Only its author and people with write permission can edit an issue, and GitHub names no editor of a body. So at
-    first sight the body of an author without that permission is trusted only if all that happened to the issue since
-    the approval is known, and was done by people who may decide.
+    Only its author and people with write permission can edit an issue, and GitHub names neither who edited a body nor
+    when: whatever happens to the issue later hides it. So at first sight the body of an author without that permission
+    is trusted only if nothing has happened since the approval, or if a run had this very text before.
     """
     if before is not None and before.approval == approval.id:
         return before
-    is_sure = trust.may_decide(story.issue.author) or _is_all_explained(story, trust, approval)
-    return SeenText(approval.id, text_hash(story.issue.body) if is_sure else "")
+    body = text_hash(story.issue.body)
+    known = {before.text_hash if before else "", *(mark.text("text_hash") for _, mark in trust.marks(story))}
+    is_sure = body in known or trust.may_decide(story.issue.author)
+    return SeenText(approval.id, body if is_sure or story.issue.updated_at <= approval.at + SLACK else "")
 
 
 def is_text_changed(story: Story, trust: Trust, approval: Approval, seen: SeenText) -> bool:
@@ -104,14 +111,3 @@ def is_text_changed(story: Story, trust: Trust, approval: Approval, seen: SeenTe
     if any(not trust.may_decide(event.actor) for event in renamed):
         return True
     return not trust.may_decide(story.issue.author) and seen.text_hash != text_hash(story.issue.body)
-
-
-def _is_all_explained(story: Story, trust: Trust, approval: Approval) -> bool:
-    moments = [
-        *((event.at, event.actor) for event in story.events),
-        *((comment.created_at, comment.author) for comment in story.comments),
-        *((comment.updated_at, comment.author) for comment in story.comments),
-    ]
-    newest = max((at for at, _ in moments), default=approval.at)
-    is_theirs = all(trust.may_decide(actor) for at, actor in moments if at > approval.at)
-    return is_theirs and story.issue.updated_at <= max(newest, approval.at) + SLACK

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class OwnRun(NamedTuple):
     """A run of the issue in this checkout's `runs/`.
 
-    `is_working` if a process works on it now, `is_stopping` if that one has been asked to stop.
+    `is_working` if a process works on it now, `is_stopping` if that one has been asked to stop. One that is not
+    `is_made` is about to begin, or was when its process died: it counts if the issue shows it.
     """
 
     run_id: str
@@ -31,18 +32,23 @@ class OwnRun(NamedTuple):
     attempt: int = 0
     is_working: bool = False
     is_stopping: bool = False
+    is_made: bool = True
+    pull_url: str | None = None
 
 
 class IssueRules(NamedTuple):
     """The settings that count: retries an issue may have, the locks' TTL, when a block is overdue, who starts.
 
-    `is_started` is False where nothing starts a ready issue while the watch is on (ISS-12).
+    `is_started` is False where nothing starts a ready issue while the watch is on (ISS-12). `opens_pulls` and
+    `accept_closes` are what the settings say of finished and accepted runs (ISS-9).
     """
 
     retries: int = 5
     lock_ttl: timedelta = timedelta(minutes=30)
     remind_after: timedelta = timedelta(hours=24)
     is_started: bool = True
+    opens_pulls: bool = False
+    accept_closes: bool = False
 
     @property
     def of(self) -> int:
@@ -54,13 +60,18 @@ class IssueMemory(NamedTuple):
     """What this checkout remembers of an issue.
 
     The highest attempt it ever knew of, the comments it reacted to, the text it saw at the last approval, and since
-    when the repository is watched: what people asked before that is not answered.
+    when the repository is watched: what people asked before that is not answered. `started` is the run whose header it
+    posted, until that begins. And what GitHub need not be asked again: the pull requests that are closed, and what was
+    last judged to be no merge.
     """
 
     attempts: int = 0
     reacted: frozenset[int] = frozenset()
     seen_text: SeenText | None = None
     since: datetime | None = None
+    started: str | None = None
+    settled_pulls: frozenset[int] = frozenset()
+    judged: str = ""
 
 
 class IssueView(NamedTuple):
@@ -94,11 +105,22 @@ class Reaction(StrEnum):
 
 
 class Post(NamedTuple):
-    """Post a comment of a kind, at most once for its key; the facts go into its mark and its words."""
+    """Post a comment of a kind, at most once for its key; the facts go into its mark and its words.
+
+    With `opens_pull` the run's pull request comes first, and the facts name it, or why there is none.
+    """
 
     kind: MarkKind
     key: str
     facts: Mapping[str, Any]
+    opens_pull: bool = False
+
+
+class Amend(NamedTuple):
+    """Write a comment of our own anew, because what it is about went on."""
+
+    comment_id: int
+    post: Post
 
 
 class Relabel(NamedTuple):
@@ -140,11 +162,57 @@ class TakeUp(NamedTuple):
     run_id: str
 
 
+class NotePull(NamedTuple):
+    """Write into a run of this checkout which pull request shows its work."""
+
+    run_id: str
+    url: str
+
+
+class JudgeMerge(NamedTuple):
+    """Ask whether a run of this checkout that waits was merged on GitHub; then it is accepted (`AcceptMerged`).
+
+    `closed_by` is the event that closed the issue.
+    """
+
+    run_id: str
+    closed_by: str
+
+    @property
+    def key(self) -> str:
+        """What is remembered where it was not."""
+        return f"{self.run_id} {self.closed_by}"
+
+
+class AcceptMerged(NamedTuple):
+    """A run of this checkout was merged on GitHub, by this commit of its base branch."""
+
+    run_id: str
+    commit: str
+    url: str
+
+
+class CloseIssue(NamedTuple):
+    """Close an issue as completed: its run was accepted."""
+
+    run_id: str
+
+
+class ClosePull(NamedTuple):
+    """Close a pull request of ours, saying why (`replaced` or `accepted`) and where to look instead."""
+
+    number: int
+    run_id: str
+    why: str
+    url: str
+
+
 class RememberText(NamedTuple):
     """Remember the text that an approval was seen with."""
 
     seen: SeenText
 
 
-RunDeed = CancelRun | CloseRun | TakeUp
-Deed = Post | Relabel | Unsay | React | RememberText | RunDeed
+RunDeed = CancelRun | CloseRun | TakeUp | NotePull | AcceptMerged
+PullDeed = Amend | JudgeMerge | CloseIssue | ClosePull
+Deed = Post | Relabel | Unsay | React | RememberText | PullDeed | RunDeed

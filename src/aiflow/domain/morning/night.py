@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from datetime import tzinfo
 
 EVENING = time(18)
-LEAST_SPAN = timedelta(hours=8)
+USUAL_SPAN = timedelta(hours=8)
+# Where everything happened lately, as on a first evening, the clock is drawn for a shorter time: the first that fits.
+SHORT_SPANS = tuple(timedelta(minutes=minutes) for minutes in (5, 15, 30, 60, 120, 240))
+TICK_STEPS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 10, 15, 30, 60))
+MOST_TICKS = 8
 # What is shorter is no gap, and cuts no bar: nobody would see it.
 LEAST_GAP = timedelta(minutes=3)
 
@@ -63,7 +67,7 @@ class Gap(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A full hour of the local clock, and where it lies in the span, from 0 to 1."""
+    """A round time of the local clock, and where it lies in the span, from 0 to 1."""
 
     at: datetime
     place: float
@@ -198,19 +202,29 @@ def _outside(
 
 
 def draw_ticks(span: ClockSpan, zone: tzinfo | None = None) -> tuple[Tick, ...]:
-    """Return every full hour of the local clock in a span."""
-    at = span.begin.astimezone(zone)
-    at -= timedelta(minutes=at.minute, seconds=at.second, microseconds=at.microsecond)
+    """Return the round times of the local clock in a span: every full hour, or minutes where it is short."""
+    fitting = (each for each in TICK_STEPS if (span.end - span.begin) / each <= MOST_TICKS)
+    step = next(fitting, TICK_STEPS[-1])
+    at = span.begin.astimezone(zone).replace(minute=0, second=0, microsecond=0)
     ticks: list[Tick] = []
-    while (at := (at + timedelta(hours=1)).astimezone(zone)) <= span.end:
-        ticks.append(Tick(at, span.place(at)))
+    while (at := (at + step).astimezone(zone)) <= span.end:
+        if at > span.begin:
+            ticks.append(Tick(at, span.place(at)))
     return tuple(ticks)
 
 
-def span_of(runs: Sequence[Worked], since: datetime, now: datetime) -> ClockSpan:
-    """Return the time to draw: from the first work since the evening to now, and at least eight hours."""
+def span_of(runs: Sequence[Worked], since: datetime, now: datetime, known: Sequence[Lull] = ()) -> ClockSpan:
+    """Return the time to draw: from the first work since the evening to now, and as a rule eight hours at least.
+
+    It is less where nothing happened before: no work, and by what is `known` no auto-run either.
+    """
     begins = [max(stretch.begin, since) for run in runs for stretch in run.stretches if stretch.end >= since]
-    return ClockSpan(min([*begins, now - LEAST_SPAN]), now)
+    if not begins:
+        return ClockSpan(now - USUAL_SPAN, now)
+    heard = (max(state.since, since) for state in known if state.kind is GapKind.WAITING)
+    passed = now - min(*begins, *heard, now)
+    least = next((each for each in SHORT_SPANS if passed <= each), USUAL_SPAN)
+    return ClockSpan(min(*begins, now - least), now)
 
 
 def sum_up(runs: Sequence[Worked], span: ClockSpan) -> NightNumbers:

@@ -70,6 +70,7 @@ class WaitingItem(NamedTuple):
     base_branch: str = ""
     worked_seconds: float = 0.0
     cost_usd: float | None = None
+    is_overdue: bool = False
 
 
 class WaitingList(NamedTuple):

@@ -10,6 +10,7 @@ from aiflow.domain.agents.usage import Usage
 from aiflow.domain.lifecycle import RunEvent
 from aiflow.domain.runs.events import given_back, happen, stopped
 from aiflow.domain.runs.quota import next_wait, over
+from aiflow.domain.runs.spending import spent
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,7 +24,7 @@ def replied(run: Run, role: Role, reply: AgentReply, seconds: float) -> Run:
     """An agent has come back: what it used is added up, its session is known, and so is what a person should know."""
     # The call itself was counted before it was launched.
     used = replace(reply.usage, calls=0, seconds=round(seconds, 3))
-    known = replace(run, usage=run.usage + used, warnings=tuple(dict.fromkeys((*run.warnings, *reply.warnings))))
+    known = replace(spent(run, role, used), warnings=tuple(dict.fromkeys((*run.warnings, *reply.warnings))))
     if reply.reason_code != "AGENT_QUOTA":
         known = replace(known, quota=None)
     return _with_session(known, role, reply.session_id)
@@ -52,8 +53,7 @@ def quota_reached(
     `wait` is when the quota is there again as far as the agent knows, and how long it may be waited for.
     """
     retry_at, patience = wait
-    back = given_back(run, role)
-    back = replace(back, usage=back.usage + Usage(calls=-1))
+    back = spent(given_back(run, role), role, Usage(calls=-1))
     quota = next_wait(run.quota, retry_at, now, patience, why.summary)
     if quota is None:
         if retry_at is not None:  # the person should know when it makes sense to come back

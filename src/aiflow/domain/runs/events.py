@@ -12,7 +12,21 @@ from aiflow.domain.details import detail, flat
 from aiflow.domain.lifecycle import RUN_TRANSITIONS, RunEvent, RunState, advance
 from aiflow.domain.reasons import reason_for
 from aiflow.domain.runs.retry import StepStop, StopRun, after_failure
-from aiflow.domain.runs.run import NOTHING_CHANGED, Evidence, Happening, Run, RunError, RunLimits, StepWork, Visit
+from aiflow.domain.runs.run import (
+    NOTHING_CHANGED,
+    PUSH_FAILED,
+    PUSHED,
+    Evidence,
+    Happening,
+    Run,
+    RunError,
+    RunLimits,
+    StepWork,
+    Visit,
+    warned,
+)
+from aiflow.domain.runs.spending import spent
+from aiflow.domain.runs.step_record import footprint_of, recorded
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,6 +37,10 @@ if TYPE_CHECKING:
 
 
 SETUP = "SETUP"
+# Lines of the history that change no state: the tests of the base begin, and have passed (RUN-17).
+BASELINE = "BASELINE"
+TESTED = "TESTED"
+KNOWN = "known"
 RESULT_STOPS = {RunState.NEEDS_INPUT: RunEvent.NEEDS_INPUT, RunState.FAILED: RunEvent.FAILED}
 
 
@@ -40,12 +58,17 @@ def prepared(run: Run, now: datetime) -> Run:
     return happen(ready, RunEvent.PLANNING_STARTED, now) if run.state is RunState.INIT else ready
 
 
+def base_tested(run: Run, now: datetime, note: str | None = None) -> Run:
+    """The tests pass on the base; with a note they did before, and were not run again (RUN-17)."""
+    return noted(replace(run, base_tested=run.place.base_commit), TESTED, now, note=note)
+
+
 def called(run: Run, role: Role) -> Run:
     """A role is about to be called: it is counted before it is launched (RUN-14)."""
     visit = replace(run.visit, calls={**run.visit.calls, role.value: run.calls_of(role) + 1}, calling=role)
     if role is Role.IMPLEMENTER:
         visit = replace(visit, is_tested=False, is_reviewed=False)
-    return _count(replace(run, visit=visit, usage=run.usage + Usage(calls=1)), role.value, 1)
+    return _count(spent(replace(run, visit=visit), role, Usage(calls=1)), role.value, 1)
 
 
 def _count(run: Run, what: str, by: int) -> Run:
@@ -74,19 +97,21 @@ def _enter(run: Run, step_id: str, base: str) -> Run:
 
 def implemented(run: Run, changes: Changes, summary: str, now: datetime) -> Run:
     """The implementer has changed the files, and the step is not too large."""
-    visit = replace(measured(run, changes).visit, calling=None, summary=summary)
-    return happen(replace(run, visit=visit), RunEvent.IMPLEMENTED, now)
+    known = measured(run, changes)
+    visit = replace(known.visit, calling=None, summary=summary)
+    return happen(replace(known, visit=visit), RunEvent.IMPLEMENTED, now)
 
 
 def measured(run: Run, changes: Changes) -> Run:
     """The size of a step's changes is known."""
     files, lines = len(changes.files), changes.lines
-    return replace(run, visit=replace(run.visit, changed_files=files, changed_lines=lines, areas=changes.areas))
+    known = replace(run, visit=replace(run.visit, changed_files=files, changed_lines=lines, areas=changes.areas))
+    return recorded(known, footprint=footprint_of(changes))
 
 
 def testing(run: Run) -> Run:
     """The tests are about to run."""
-    return _count(run, "tests", 1)
+    return recorded(_count(run, "tests", 1), tests=())
 
 
 def tested(run: Run, now: datetime | None = None) -> Run:
@@ -122,12 +147,11 @@ def reported(run: Run, now: datetime, *, is_empty: bool = False) -> Run:
 def attempt_failed(run: Run, role: Role, why: RunError, limits: RunLimits, now: datetime) -> Run:
     """A role's work failed: it is tried again with this as feedback, or the run stops (RUN-4)."""
     failures = (*run.visit.failures.get(role, ()), why.reason_code)
-    feedback = Feedback(why.reason_code, why.summary, why.evidence.stderr_snippet)
     visit = replace(
         run.visit,
         calling=None,
         failures={**run.visit.failures, role.value: failures},
-        feedback=(*run.visit.feedback, feedback),
+        feedback=(*run.visit.feedback, told_of(why)),
     )
     failed = replace(run, visit=visit)
     decision = after_failure(failures, limits.role_attempts)
@@ -137,6 +161,18 @@ def attempt_failed(run: Run, role: Role, why: RunError, limits: RunLimits, now: 
         return stopped(failed, replace(why, reason_code=decision.reason_code, cause=decision.cause), now)
     event = RunEvent.REVIEW_FAILED if role is Role.QA else RunEvent.ATTEMPT_FAILED
     return happen(failed, event, now, why.reason_code, why.summary)
+
+
+# Their summary says everything: what the log ends with is only the talk of the agent itself.
+_SAY_ALL = frozenset(
+    ("QA_REJECTED", "STEP_TOO_LARGE", "MERGE_CONFLICT", "FILE_TOO_LARGE", "SUBMODULE_CHANGED", "CHANGES_REFUSED")
+)
+
+
+def told_of(why: RunError) -> Feedback:
+    """Write a failure as the next call is told it: with what a program put out, where that is what failed."""
+    code = why.cause or why.reason_code
+    return Feedback(code, why.summary, "" if code in _SAY_ALL else why.output or why.evidence.stderr_snippet)
 
 
 def asked(run: Run, role: Role, why: RunError, now: datetime) -> Run:
@@ -215,7 +251,9 @@ def not_accepted(run: Run, why: RunError, now: datetime) -> Run:
 def sent_back(run: Run, comment: str, now: datetime) -> Run:
     """A person sends the work back with a comment, which the next run is told (REQ-6)."""
     error = replace(failure(run, "SENT_BACK", comment), cause=run.error.reason_code if run.error else None)
-    return happen(replace(run, error=error), RunEvent.SENT_BACK, now, "SENT_BACK", comment)
+    asked = run.error.question if run.error else None
+    answers = (*run.answers, (asked, comment)) if asked else run.answers
+    return happen(replace(run, error=error, answers=answers), RunEvent.SENT_BACK, now, "SENT_BACK", comment)
 
 
 def updated(run: Run, step: PlanStep, update: Update, now: datetime) -> Run:
@@ -234,6 +272,16 @@ def updated(run: Run, step: PlanStep, update: Update, now: datetime) -> Run:
 def noted(run: Run, event: str, now: datetime, reason_code: str | None = None, note: str | None = None) -> Run:
     """Something happened that changes no state, such as a lock that was reclaimed."""
     return replace(run, history=(*run.history, Happening(now, event, run.current_step_id, reason_code, note)))
+
+
+def pushed(run: Run, now: datetime) -> Run:
+    """The run's branch reached the remote."""
+    return noted(run, PUSHED, now, note=run.place.branch)
+
+
+def push_failed(run: Run, why: str, now: datetime) -> Run:
+    """The run's branch did not reach the remote; its work is done all the same."""
+    return noted(warned(run, PUSH_FAILED), PUSH_FAILED, now, PUSH_FAILED, why or None)
 
 
 def failure(run: Run, reason_code: str, summary: str, **evidence: object) -> RunError:

@@ -24,10 +24,3 @@ class LogPart(NamedTuple):
     def text(self) -> str:
         """The part as text; what is no UTF-8 is kept as it is."""
         return self.data.decode("utf-8", "surrogateescape")
-
-
-class MarkedPart(NamedTuple):
-    """A part with its colours in its bytes, and from which of its lines on which second holds."""
-
-    part: LogPart
-    times: tuple[tuple[int, int], ...] = ()

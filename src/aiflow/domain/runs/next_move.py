@@ -26,6 +26,8 @@ class Action(Enum):
     """What a run does besides calling agents."""
 
     PREPARE = "the worktree is made and set up"
+    BASELINE = "the tests run on the base, before any agent is called"
+    PLAN = "the request itself becomes the only step: no planner is called"
     TEST = "the implementer's work is tested"
     COMMIT = "the step is committed"
     REPORT = "the last step is done: the report is written"
@@ -39,15 +41,25 @@ def next_action(run: Run, limits: RunLimits) -> CallRole | Action | None:
     """Say what a run does next, or None if it has ended."""
     if not run.is_active:
         return None
+    return _without_a_call(run) or _before_a_call(run, limits) or CallRole(_ROLES[run.state])
+
+
+def _without_a_call(run: Run) -> Action | None:
+    """Return what a run does by itself where it stands, before any agent has a turn."""
     if run.state is RunState.INIT or not run.is_prepared:
         return Action.PREPARE
-    if run.state is RunState.REPORTING:
-        return Action.REPORT
-    if run.state is RunState.TESTING and not run.visit.is_tested:
+    if run.state is RunState.PLANNING:
+        return Action.BASELINE if run.needs_baseline else None if run.course.has_plan else Action.PLAN
+    if run.state is RunState.TESTING:
+        return _of_tests(run)
+    return Action.REPORT if run.state is RunState.REPORTING else None
+
+
+def _of_tests(run: Run) -> Action | None:
+    """Return what is due to the work of a step; None is its review."""
+    if not run.visit.is_tested:
         return Action.TEST
-    if run.state is RunState.TESTING and run.visit.is_reviewed:
-        return Action.COMMIT
-    return _before_a_call(run, limits) or CallRole(_ROLES[run.state])
+    return Action.COMMIT if run.visit.is_reviewed or not run.course.has_review else None
 
 
 def _before_a_call(run: Run, limits: RunLimits) -> Action | None:

@@ -9,19 +9,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from aiflow.domain.agents.call import Feedback
 from aiflow.domain.lifecycle import RunEvent
 from aiflow.domain.run_summary import LOST
-from aiflow.domain.runs.events import crashed, failure, happen
-from aiflow.domain.runs.retry import FROM_OUTSIDE
+from aiflow.domain.runs.events import crashed, failure, happen, told_of
+from aiflow.domain.runs.retry import BASE_RED, FROM_OUTSIDE
 from aiflow.domain.runs.run import Run, StepWork, Visit
+from aiflow.domain.runs.step_record import StepRecord
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from aiflow.domain.agents.call import Feedback
     from aiflow.domain.runs.resume import GoOn
     from aiflow.domain.runs.run import RunLimits
     from aiflow.domain.runs.worktree import Place
+
+
+# What a run stops for that its agents need not hear of: nothing they do mends it, or a person has.
+_NOBODYS = FROM_OUTSIDE | {BASE_RED}
 
 
 def recovered(run: Run, limits: RunLimits, now: datetime) -> Run:
@@ -93,11 +98,11 @@ def _counted(run: Run, step_id: str | None) -> Run:
 
 
 def feedback_of(run: Run) -> tuple[Feedback, ...]:
-    """Tell whoever goes on what a run stopped for; a question or an end from outside is no failure."""
+    """Tell whoever goes on what a run stopped for; what is nobody's failure is not told."""
     why = run.error
-    if why is None or why.question is not None or why.reason_code in FROM_OUTSIDE:
+    if why is None or why.question is not None or why.reason_code in _NOBODYS:
         return ()
-    return (Feedback(why.cause or why.reason_code, why.summary, why.evidence.stderr_snippet),)
+    return (told_of(why),)
 
 
 def _from_start(run: Run, step_id: str) -> Run:
@@ -107,7 +112,9 @@ def _from_start(run: Run, step_id: str) -> Run:
     steps = dict(run.steps)
     for step in run.plan[index + 1 :]:
         if step.id in steps:
-            steps[step.id] = replace(steps[step.id], base=None, commit=None, is_done=False, kept=None)
+            later = replace(steps[step.id], base=None, commit=None, is_done=False, kept=None)
+            steps[step.id] = replace(later, record=StepRecord())
     work = steps.get(step_id, StepWork())
-    steps[step_id] = replace(work, commit=None, is_done=False, kept=None, sessions={}, restarts=work.restarts + 1)
+    work = replace(work, record=StepRecord(), restarts=work.restarts + 1)
+    steps[step_id] = replace(work, commit=None, is_done=False, kept=None, sessions={})
     return replace(run, steps=steps, left_tree=None)

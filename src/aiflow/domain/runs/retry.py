@@ -86,6 +86,9 @@ MIXED_STOPS = 3
 CUT_OFF = frozenset({"RUNNER_STOPPED", "RUNNER_LOST", "STORE_UNREACHABLE", "AUTO_CUT_OFF"})
 FROM_OUTSIDE = CUT_OFF | {"CANCELLED"}
 
+# The tests fail on the base itself, without anything of the run's (RUN-17).
+BASE_RED = "BASE_TESTS_FAILED"
+
 # Nobody's work failed: calling the role again mends nothing, and the plan may well be sound.
 NOT_THE_WORK = (
     NOT_AN_ATTEMPT
@@ -101,6 +104,7 @@ NOT_THE_WORK = (
         "SETTINGS_INVALID",
         "NETWORK_FILE_SYSTEM",
         "SETUP_FAILED",
+        BASE_RED,
         "GIT_FAILED",
         "GIT_NOT_FOUND",
         "GIT_IDENTITY_MISSING",

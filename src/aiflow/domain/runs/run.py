@@ -13,6 +13,8 @@ from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.ceilings import Ceilings
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunEvent, RunOutcome, RunState, outcome_of
+from aiflow.domain.runs.course import Course
+from aiflow.domain.runs.step_record import StepRecord
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +60,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class RunError:
-    """Why a run stopped."""
+    """Why a run stopped; `output` is what a command put out that failed, its beginning and its end."""
 
     reason_code: str
     summary: str
@@ -67,6 +69,7 @@ class RunError:
     evidence: Evidence = field(default_factory=Evidence)
     facts: tuple[tuple[str, str], ...] = ()
     choices: tuple[str, ...] = ()
+    output: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,7 @@ class StepWork:
     merges: str | None = None
     conflicts: tuple[str, ...] = ()
     unmarked: tuple[str, ...] = ()
+    record: StepRecord = field(default_factory=StepRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,11 @@ class Visit:
     def told(self, feedback: Feedback) -> Visit:
         """Remember what whoever is called next should know, once."""
         return self if feedback in self.feedback else replace(self, feedback=(*self.feedback, feedback))
+
+
+# Lines of the history that change no state: whether its branch reached the remote.
+PUSHED = "PUSHED"
+PUSH_FAILED = "PUSH_FAILED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +151,8 @@ class Run:
     planning_retries: int = 0
     planning_session: str | None = None
     usage: Usage = field(default_factory=Usage)
+    # What of it each role used.
+    roles: Mapping[str, Usage] = field(default_factory=dict)
     quota: QuotaWait | None = None
     steps: Mapping[str, StepWork] = field(default_factory=dict)
     visit: Visit = field(default_factory=Visit)
@@ -150,11 +161,16 @@ class Run:
     answers: tuple[tuple[str, str], ...] = ()
     feedback: tuple[Feedback, ...] = ()
     warnings: tuple[str, ...] = ()
+    course: Course = field(default_factory=Course)
+    # The commit on which the tests passed before any agent was called, where they had to (RUN-17).
+    base_tested: str | None = None
     is_prepared: bool = False
     left_tree: str | None = None
     has_edits: bool = False
     stopped_in: RunState | None = None
     compare_url: str | None = None
+    # The pull request that shows its work; where that is open, merged or closed is known to GitHub alone.
+    pull_url: str | None = None
     replaces: str | None = None
     replaced_by: str | None = None
     # The base branch's commit that brought it in; a DONE run with an `error` was not accepted for that reason.
@@ -171,6 +187,11 @@ class Run:
     def is_active(self) -> bool:
         """Whether the run is still working, or was when its process died."""
         return self.state in ACTIVE_RUN_STATES
+
+    @property
+    def waits_until(self) -> datetime | None:
+        """Until when it waits for its agent's quota, None if it does not."""
+        return self.quota.until if self.is_active and self.quota is not None and not self.quota.is_over else None
 
     @property
     def outcome(self) -> RunOutcome:
@@ -205,6 +226,12 @@ class Run:
         return self.work.base or self.place.base_commit
 
     @property
+    def needs_baseline(self) -> bool:
+        """Whether the tests of its base have to pass before its first agent is called (RUN-17)."""
+        is_begun = self.usage.calls > 0 or self.has_edits
+        return self.course.has_baseline and not is_begun and self.base_tested != self.place.base_commit
+
+    @property
     def tip(self) -> str:
         """The commit at which the run's branch should stand."""
         return (self.work.commit if self.work.is_done else None) or self.step_base
@@ -234,6 +261,16 @@ class Run:
     def was_empty(self) -> bool:
         """Whether it was accepted without anything to merge."""
         return any(line.event == RunEvent.ACCEPTED and line.reason_code == NOTHING_CHANGED for line in self.history)
+
+    @property
+    def push(self) -> Happening | None:
+        """How the last push of its branch went; None if it was never tried."""
+        return next((line for line in reversed(self.history) if line.event in (PUSHED, PUSH_FAILED)), None)
+
+    @property
+    def is_pushed(self) -> bool:
+        """Whether its branch reached the remote as it is."""
+        return self.push is not None and self.push.event == PUSHED
 
     def calls_of(self, role: Role) -> int:
         """Return how often a role was called in this visit."""

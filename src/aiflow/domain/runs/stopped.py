@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.lifecycle import RunState
-from aiflow.domain.reasons import CATALOGUE, WayOn, way_on
+from aiflow.domain.reasons import CATALOGUE, WayOn, shown_way, way_on, way_to_mend
 from aiflow.domain.run_summary import FROM_NEWER
 from aiflow.domain.runs.resume import PLANNING, StoppedRun
 from aiflow.domain.runs.retry import NOT_THE_WORK, may_retry_step, replan_signal
@@ -13,6 +13,7 @@ from aiflow.domain.runs.retry import NOT_THE_WORK, may_retry_step, replan_signal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from aiflow.domain.next_action import NextAction
     from aiflow.domain.runs.run import Run
 
 
@@ -76,3 +77,28 @@ def recommended(run: Run) -> WayOn | None:
         return WayOn.REPLAN
     way = way_on(run.error.reason_code, run.error.cause)
     return WayOn.REPLAN if way in (WayOn.RESUME, WayOn.RETRY_STEP) and is_retried_out(run) else way
+
+
+class WayOut(NamedTuple):
+    """What is to be done with a run now: the reason, the recommended way on, and what takes it; None if nothing is."""
+
+    reason_code: str | None = None
+    way_on: WayOn | None = None
+    action: NextAction | None = None
+
+
+def outcome_code(run: Run) -> str | None:
+    """Return the reason code that says what is to be done now; a DONE run waits for acceptance."""
+    if run.error is not None:
+        return run.error.reason_code
+    return "AWAITING_ACCEPTANCE" if run.state is RunState.DONE and not run.accepted_as else None
+
+
+def way_out(run: Run) -> WayOut:
+    """Say what is to be done with a run now."""
+    code, cause = outcome_code(run), run.error.cause if run.error else None
+    if code is None:
+        return WayOut()
+    way = recommended(run)
+    action = way_to_mend(code, run.request_id, cause, way)
+    return WayOut(code, shown_way(way or way_on(code, cause), run.request_id), action)

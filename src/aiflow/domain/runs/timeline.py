@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.lifecycle import RunEvent, RunState
+from aiflow.domain.runs import events
 from aiflow.domain.runs.run import StepWork
 
 if TYPE_CHECKING:
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 
     from aiflow.domain.runs.run import Happening, Run
 
-PLAN, REPORT, ACCEPTANCE = "plan", "report", "acceptance"
+BASELINE, PLAN, REPORT, ACCEPTANCE = "baseline", "plan", "report", "acceptance"
 IMPLEMENT, CHECK, TESTS, REVIEW, MERGE, WAIT = "implement", "check", "tests", "review", "merge", "wait"
 _TEST_CODES = frozenset({"UNIT_TEST_FAILED", "E2E_TEST_FAILED", "TEST_TIMEOUT"})
 _CODES_OF_CHECK = {**dict.fromkeys(_TEST_CODES, TESTS), "QA_REJECTED": REVIEW}
 _STOPS = frozenset({RunEvent.NEEDS_INPUT, RunEvent.FAILED})
+_OF_BASELINE = frozenset({events.BASELINE, events.TESTED})
 _QUESTION = "NEEDS_CLARIFICATION"
 
 
@@ -95,13 +97,15 @@ class _Tracing:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.stages = {PLAN: Stage(PLAN), **{step.id: Stage(step.id, step.title) for step in run.plan}}
+        is_based = any(line.event in _OF_BASELINE for line in run.history)
+        self.stages = {name: Stage(name) for name in ((BASELINE, PLAN) if is_based else (PLAN,))}
+        self.stages |= {step.id: Stage(step.id, step.title) for step in run.plan}
         self.stages[REPORT] = Stage(REPORT)
         self.place = PLAN
         self.phase: str | None = None
         self.is_accepting = False
         self._waited_in: str | None = None
-        self.open(PLAN, PLAN, run.created_at)
+        self.open(*((BASELINE, TESTS) if is_based else (PLAN, PLAN)), run.created_at)
 
     def open(self, place: str, phase: str, at: datetime, *, is_new: bool = True) -> None:
         """Begin a phase; in a new attempt unless the one before goes on."""
@@ -139,6 +143,8 @@ class _Tracing:
             attempt.phases[-1:] = [Phase(TESTS, since, passed), Phase(REVIEW, passed)]
         if code in _CODES_OF_CHECK:
             return _CODES_OF_CHECK[code]
+        if not self.run.course.has_review:
+            return TESTS
         if not self._count("tests") or any(phase.name == TESTS for phase in attempt.phases):
             return REVIEW
         if not has_review:
@@ -155,6 +161,16 @@ class _Tracing:
             self.close(line.at, line.reason_code)
         elif hear := _HEARD.get(line.event):
             hear(self, line)
+
+    def baseline(self, line: Happening) -> None:
+        if self.place != BASELINE or self.phase is None:  # else it was set up for this, or a crash came in between
+            self.close(line.at)
+            self.open(BASELINE, TESTS, line.at)
+
+    def base_tested(self, line: Happening) -> None:
+        self.baseline(line)
+        self.close(line.at)
+        self.open(PLAN, PLAN, line.at, is_new=False)
 
     def planned(self, line: Happening) -> None:
         self.close(line.at)
@@ -184,13 +200,14 @@ class _Tracing:
 
     def resumed(self, line: Happening) -> None:
         self.close(line.at)
+        is_new = self.place != BASELINE  # no planner was called yet
         step_id = line.step_id if line.step_id in self.stages else PLAN
         place, phase = {
             RunEvent.RESUMED_AT_PLANNING: (PLAN, PLAN),
             RunEvent.RESUMED_AT_REPORT: (REPORT, REPORT),
             RunEvent.RESUMED_AT_TESTS: (step_id, CHECK),
         }.get(RunEvent(line.event), (step_id, IMPLEMENT))
-        self.open(place or PLAN, phase, line.at)
+        self.open(place or PLAN, phase, line.at, is_new=is_new)
 
     def quota_wait(self, line: Happening) -> None:
         self._waited_in = self.phase if self.phase != WAIT else self._waited_in
@@ -218,6 +235,8 @@ class _Tracing:
 
 
 _HEARD: Mapping[str, Callable[[_Tracing, Happening], None]] = {
+    events.BASELINE: _Tracing.baseline,
+    events.TESTED: _Tracing.base_tested,
     RunEvent.PLANNED: _Tracing.planned,
     RunEvent.IMPLEMENTED: _Tracing.implemented,
     RunEvent.ATTEMPT_FAILED: _Tracing.attempt_failed,
@@ -242,10 +261,10 @@ def _failed_phase(phase: str, code: str | None) -> str:
 
 
 def _mark(run: Run, stage: Stage, place: str) -> str:
-    if _is_written(stage) if stage.name == REPORT else _is_done(run, stage.name):
+    if _is_passed(stage) if stage.name in (BASELINE, REPORT) else _is_done(run, stage.name):
         return "done"
     if stage.name != place or not stage.attempts:
-        return "todo"
+        return "fail" if stage.name == BASELINE else "todo"
     if stage.running is not None:
         return "pause" if stage.running.name == WAIT else "run"
     if run.state is RunState.FAILED:
@@ -253,9 +272,9 @@ def _mark(run: Run, stage: Stage, place: str) -> str:
     return "question" if run.error and run.error.question else "stopped"
 
 
-def _is_written(report: Stage) -> bool:
-    """Tell whether the report was written, whatever a person made of the run afterwards."""
-    last = report.attempts[-1].phases[-1] if report.attempts else None
+def _is_passed(stage: Stage) -> bool:
+    """Tell whether the report was written, or the base tested, whatever became of the run afterwards."""
+    last = stage.attempts[-1].phases[-1] if stage.attempts else None
     return last is not None and last.until is not None and not last.is_failed
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from aiflow.domain.issue_ways import answer, is_issue
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.next_action import OPEN, ActionKind, NextAction, set_status
 from aiflow.domain.reasons import BY_HAND, WAYS, WayOn
 from aiflow.domain.request import RequestStatus
 from aiflow.domain.run_summary import FROM_NEWER
+from aiflow.domain.runs.retry import BASE_RED
 from aiflow.domain.runs.stopped import may_repeat, recommended
 
 if TYPE_CHECKING:
@@ -41,6 +43,11 @@ class Way(NamedTuple):
         """Whether it takes what a person mended by hand."""
         return self.action.has("keep_changes")
 
+    @property
+    def has_no_baseline(self) -> bool:
+        """Whether it leaves out the tests of the base (RUN-17)."""
+        return self.action.has("no_baseline")
+
 
 class RunSurroundings(NamedTuple):
     """What a run does not know of itself: is it worked on, what came after it, its request's status.
@@ -62,12 +69,14 @@ def ways_on(run: Run, around: RunSurroundings) -> tuple[Way, ...]:
     newer = run.replaced_by or around.newer_run_id
     if newer:
         return (Way(NextAction(ActionKind.SHOW, run.request_id, newer), is_recommended=True),)
-    if run.accepted_as or recommended(run) is WayOn.ISSUE_RETRY:
+    if run.accepted_as or (recommended(run) is WayOn.ISSUE_RETRY and not is_issue(run.request_id)):
         return ()
     if run.state is RunState.DONE:
         return () if around.is_worked_on else tuple(_of_done(run))
     if run.is_active and around.is_worked_on:
         return (Way(NextAction(ActionKind.CANCEL, run.request_id)),)
+    if is_issue(run.request_id) and not run.is_active:
+        return tuple(_of_issue(run, around))
     ways = _of_failed(run, around) if run.state is RunState.FAILED else _of_stopped(run)
     return tuple(Way(way.action, way.is_recommended and not around.is_continued) for way in ways)
 
@@ -75,10 +84,18 @@ def ways_on(run: Run, around: RunSurroundings) -> tuple[Way, ...]:
 def _of_done(run: Run) -> Iterator[Way]:
     """What is done can be accepted or sent back; first brought in line with its base where it conflicts."""
     is_behind = recommended(run) is WayOn.UPDATE
-    if is_behind:
+    if is_behind and not is_issue(run.request_id):
         yield Way(NextAction(ActionKind.UPDATE, run.request_id), is_recommended=True)
     yield Way(NextAction(ActionKind.ACCEPT, run.request_id), is_recommended=not is_behind)
     yield Way(NextAction(ActionKind.SEND_BACK, run.request_id).having(message=OPEN))
+
+
+def _of_issue(run: Run, around: RunSurroundings) -> Iterator[Way]:
+    """An issue's run that has stopped is tried again with a new one, with a person's words (ISS-6)."""
+    if around.status is RequestStatus.READY:
+        yield Way(NextAction(ActionKind.RUN, run.request_id), is_recommended=True)
+    elif around.status in (None, RequestStatus.BLOCKED):
+        yield Way(answer(run.request_id), is_recommended=True)
 
 
 def _of_failed(run: Run, around: RunSurroundings) -> Iterator[Way]:
@@ -102,6 +119,8 @@ def _of_stopped(run: Run) -> Iterator[Way]:
     for kind in dict.fromkeys((first, *others) if first else others):
         if kind is not ActionKind.RETRY_STEP or run.current_step is not None:
             yield Way(_repeating(run, kind), is_recommended=kind is first)
+        if kind is ActionKind.RESUME and _has_stopped_for(run, BASE_RED):
+            yield Way(NextAction(kind, run.request_id).having(no_baseline=""))
 
 
 def _first(run: Run) -> ActionKind | None:

@@ -188,10 +188,13 @@ def retry_ref(run_id: str, step_id: str, number: int) -> str:
     return f"refs/aiflow/retried/{run_id}/{step_id}-{number}"
 
 
-def compare_url(origin_url: str | None, base_branch: str, branch: str) -> str | None:
-    """Derive the page that compares the run's branch with its base, for GitHub origins by ssh or https (GIT-2)."""
+def compare_url(origin_url: str | None, base_branch: str, branch: str, api_url: str = "") -> str | None:
+    """Derive the page that compares the run's branch with its base, for GitHub origins by ssh or https (GIT-2).
+
+    Where GitHub's API has an address of its own (`github.api_url`), its host is a GitHub, whatever it is called.
+    """
     import re
-    from urllib.parse import quote
+    from urllib.parse import quote, urlsplit
 
     # Who logs in, and with what, ends at the last @ and is dropped. A name without a dot is an alias of ssh's own.
     pattern = (
@@ -202,10 +205,15 @@ def compare_url(origin_url: str | None, base_branch: str, branch: str) -> str | 
     if match is None or match["name"] in (".", ".."):
         return None
     host, scheme = match["host"].lower().removeprefix("ssh."), (match["scheme"] or "").lower()
-    if not _is_github(host) and not host.endswith(".ghe.com"):
+    api = urlsplit(api_url)
+    is_known = host == (api.hostname or "").removeprefix("api.")
+    if not is_known and not _is_github(host) and not host.endswith(".ghe.com"):
         return None
-    is_on_port = match["port"] and scheme.startswith("http")
-    site = f"{scheme}://{host}{match['port']}" if is_on_port else f"https://{host}"
+    site = f"https://{host}"
+    if scheme.startswith("http") and match["port"]:
+        site = f"{scheme}://{host}{match['port']}"
+    elif is_known and not scheme.startswith("http") and not (api.hostname or "").startswith("api."):
+        site = f"{api.scheme}://{api.netloc}"  # by ssh nothing says at which port its pages are
     base = f"{quote(base_branch)}..." if base_branch else ""
     return f"{site}/{match['owner']}/{match['name']}/compare/{base}{quote(branch)}"
 

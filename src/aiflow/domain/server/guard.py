@@ -1,7 +1,8 @@
 """Who may call the server (SEC): one decision for every call, deny by default, before any route is looked up.
 
 Host from a list → a path and a method that a route can have → Origin equal to ours on every call that changes something
-→ content type → who it is. The size of a body is counted while it is read. No answer depends on what the caller claims
+→ content type → who it is. The size of a body is counted while it is read. A webhook's delivery has a signature in the
+place of Origin and session. No answer depends on what the caller claims
 about itself, but on these lists.
 """
 
@@ -20,6 +21,8 @@ OPEN_PATHS = frozenset({"/sign-in", "/api/health", "/favicon.ico", "/favicon.svg
 OPEN_FOLDERS = ("/static/",)
 # The calls that make a session of a one-time code: a form's, and the same as JSON. Anybody may choose their language.
 OPEN_CALLS = frozenset({("POST", "/sign-in"), ("POST", "/api/sessions"), ("POST", "/preferences")})
+# GitHub's deliveries: whoever sends one is known by its signature, so it needs neither an Origin nor a session.
+WEBHOOK = ("POST", "/api/github/webhook")
 # What programs ask for; everything else is for browsers.
 FOR_PROGRAMS = ("/api/", "/metrics", "/openapi")
 # What a header may say once only: of two, a proxy may believe one and we the other.
@@ -28,6 +31,12 @@ MAX_PATH = 2000
 MAX_BODY_BYTES = 1_000_000
 # So much is read from somebody of whom nothing is known yet.
 MAX_OPEN_BODY_BYTES = 16_384
+# A delivery about an issue has its body, a comment and the text before an edit, each of at most 65,536 characters and
+# six bytes a character where they are escaped: 1.2 MB. GitHub sends up to 25 MB, of other things; what is refused the
+# next poll finds.
+MAX_WEBHOOK_BYTES = 2_000_000
+# Who it is shows only behind the last byte, so only so many are read at once.
+WEBHOOKS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +125,12 @@ def is_open(method: str, path: str) -> bool:
     """Tell whether a call needs nobody to be signed in."""
     if method in READING:
         return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
-    return (method, path) in OPEN_CALLS
+    return (method, path) in OPEN_CALLS or is_webhook(method, path)
+
+
+def is_webhook(method: str, path: str) -> bool:
+    """Tell whether a call is a delivery of GitHub's, or claims to be."""
+    return (method, path) == WEBHOOK
 
 
 def is_page(path: str) -> bool:
@@ -135,7 +149,7 @@ def refuse(call: Call, ours: Addresses, *, is_unguarded: bool = False) -> str | 
         return "ROUTE_NOT_FOUND"
     if call.method not in METHODS:
         return "METHOD_NOT_ALLOWED"
-    if not _is_origin_right(call, ours, is_unguarded=is_unguarded):
+    if not is_webhook(call.method, call.path) and not _is_origin_right(call, ours, is_unguarded=is_unguarded):
         return "ORIGIN_REFUSED"
     if not _is_type_right(call):
         return "CONTENT_TYPE_REFUSED"

@@ -1,7 +1,8 @@
 """What `aiflow up` does next (API-1): one decision of what it sees, made again and again.
 
-It starts at most one worker for what a crash left (RUN-11, AUT-4), keeps a runner where one is wanted, and ends in
-order: after the work, now, or, as a service, at once, leaving the work to itself.
+It starts at most one worker, for what a crash left (RUN-11, AUT-4) or for an issue that is ready (ISS-12), keeps a
+runner where one is wanted, and ends in order: after the work, now, or, as a service, at once, leaving the work to
+itself.
 """
 
 from __future__ import annotations
@@ -33,17 +34,22 @@ class Wish(IntEnum):
 
 
 class Left(NamedTuple):
-    """Something that a crash left, and the command that continues it; `key` is another once it got any further."""
+    """Something that a crash left, and the command that continues it; `key` is another once it got any further.
+
+    What is new is no such thing, but an issue that is ready (ISS-12).
+    """
 
     key: str
     argv: tuple[str, ...]
     request_id: str | None = None
+    is_new: bool = False
 
 
 class UpSight(NamedTuple):
     """What is seen at one moment: `workers` are those of this `up` that work, `ended` how others of them ended.
 
-    `auto_pid` is who has the queue, `is_busy` whether anybody works in the checkout, `left` what a crash left there.
+    `auto_pid` is who has the queue, `is_busy` whether anybody works in the checkout, `left` what a crash left there,
+    `ready` the issue that starts next.
     """
 
     at: float
@@ -53,6 +59,7 @@ class UpSight(NamedTuple):
     auto_pid: int | None = None
     is_busy: bool = False
     left: tuple[Left, ...] = ()
+    ready: tuple[Left, ...] = ()
     is_runner_wanted: bool = False
     is_runner_working: bool = False
 
@@ -135,6 +142,8 @@ def _counted(seen: UpSight, known: Known) -> Known:
         return known
     tries = dict(known.tries)
     for pid, left in over.items():
+        if left.is_new:  # how often that is tried is remembered elsewhere
+            continue
         was_killed = seen.ended.get(pid, 0) < 0
         tries[left.key] = tries.get(left.key, 0) + 1 if was_killed else MOST_TRIES
     going = {pid: left for pid, left in known.at_work_for.items() if pid not in over}
@@ -142,10 +151,10 @@ def _counted(seen: UpSight, known: Known) -> Known:
 
 
 def _start_worker(seen: UpSight, known: Known) -> list[Move]:
-    """Start a worker for what a crash left, one at a time, while nobody else is at work."""
+    """Start a worker for what a crash left, then for what is ready, one at a time, while nobody else is at work."""
     if seen.workers or seen.is_busy:
         return []
-    return [Move(MoveKind.START_WORKER, left) for left in open_tries(seen.left, known)[:1]]
+    return [Move(MoveKind.START_WORKER, left) for left in (*open_tries(seen.left, known), *seen.ready)[:1]]
 
 
 def _look_after_runner(seen: UpSight, runner: RunnerKnown) -> tuple[list[Move], RunnerKnown]:

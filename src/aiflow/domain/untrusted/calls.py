@@ -44,9 +44,17 @@ def without_hidden(call: AgentCall) -> tuple[AgentCall, Withheld]:
         feedback=tuple(_told(told, written, put_out) for told in call.feedback),
         plan=tuple(_planned(step, put_out) for step in call.plan),
         step=_planned(call.step, put_out) if call.step is not None else None,
-        changes=lambda: reveal_plain(call.changes()),
+        changes=_revealed(call.changes),
+        done={step_id: replace(step, summary=put_out(step.summary)) for step_id, step in call.done.items()},
+        summary=put_out(call.summary),
+        test_output=put_out(call.test_output),
+        whole=_revealed(call.whole) if call.whole else None,
     )
     return kept, Withheld(tally(written.all), tally(put_out.all))
+
+
+def _revealed(diff: Callable[[], str]) -> Callable[[], str]:
+    return lambda: reveal_plain(diff())
 
 
 class _Sieve:

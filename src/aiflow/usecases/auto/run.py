@@ -190,7 +190,19 @@ def _loop(shift: Shift) -> str:
 
 
 def _look(shift: Shift) -> _Look:
-    """Read everything anew, so that new and edited requests count, and select (SEL-7)."""
+    """Look at everything anew; before there is said to be nothing the issues are read, however fresh they are."""
+    before = shift.issues.count
+    shift.read_issues()
+    look = _select(shift)
+    is_last = look.chosen is None and not shift.terms.is_watching and shift.terms.care is not None
+    if not is_last or shift.issues.count != before:
+        return look
+    shift.read_issues(is_wanted=True)
+    return _select(shift)
+
+
+def _select(shift: Shift) -> _Look:
+    """Read the backlog, so that new and edited requests count, and select (SEL-7)."""
     engine, session = shift.engine, shift.session
     reclaim_locks(engine)
     # That we hold the queue keeps nobody from being selected by us.

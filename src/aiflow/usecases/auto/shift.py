@@ -16,6 +16,7 @@ from aiflow.domain.run_summary import CUT_OFF
 from aiflow.errors import AiflowError, ConflictError
 from aiflow.usecases.engine import Ground
 from aiflow.usecases.health.check_health import check_quick
+from aiflow.usecases.issues.looks import IssueLooks, look_beside, record_trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from aiflow.domain.runs.worktree import RepositoryFacts
     from aiflow.messages import Texts
     from aiflow.ports import AutoRecords, Lease
+    from aiflow.ports.issues import IssueCare
     from aiflow.usecases.engine import Engine
+    from aiflow.usecases.issues.look_after import Sighting
 
 POLL_SECONDS = 0.2
 
@@ -40,6 +43,7 @@ class AutoTerms:
     `texts` are the words of its summary, `asked` tells what signals ask for, `observe` is told of everything it does,
     `finish` of the end, before the notification that may take its time. `left` gives the runs that an earlier delivery
     of the same auto-run had to leave. `is_continuing` only takes up one that was cut off, and begins none (AUT-4).
+    `care` looks after the issues, where the settings name a repository.
     """
 
     records: AutoRecords
@@ -51,6 +55,7 @@ class AutoTerms:
     observe: Callable[[AutoStatus], None] = lambda _status: None
     finish: Callable[[Summary], None] = lambda _summary: None
     left: Callable[[], list[Run]] = list
+    care: IssueCare | None = None
 
 
 class Shift:
@@ -80,6 +85,7 @@ class Shift:
         self.facts_of_end: tuple[tuple[str, str], ...] = ()
         self.facts: RepositoryFacts | None = None
         self.skipped: list[str] = []
+        self.issues = IssueLooks(engine.time, self._hear_of_issues)
         self._signalled = StopRequest.NONE
         self._presses = 0
         self._clocks = self._read_clocks()
@@ -120,10 +126,10 @@ class Shift:
     def _observe_run(self, run: Run) -> None:
         """Tell of a change of the run; while it waits for its agent's quota, auto-run waits with it (RUN-13)."""
         self._tell_run(run)
-        is_waiting = run.is_active and run.quota is not None and not run.quota.is_over
-        if run.quota is not None and is_waiting and self.session.state is AutoRunState.RUNNING:
-            self.move(AutoRunEvent.WAIT_BEGAN, waits_for="AGENT_QUOTA", waits_until=run.quota.until)
-        elif not is_waiting and self.session.state is AutoRunState.WAITING:
+        until = run.waits_until
+        if until is not None and self.session.state is AutoRunState.RUNNING:
+            self.move(AutoRunEvent.WAIT_BEGAN, waits_for="AGENT_QUOTA", waits_until=until)
+        elif until is None and self.session.state is AutoRunState.WAITING:
             self.move(AutoRunEvent.RUN_STARTED, waits_for=None, waits_until=None)
 
     def why_stop(self) -> str | None:
@@ -139,6 +145,28 @@ class Shift:
         until = time.monotonic() + seconds
         while self.why_stop() is None and (left := until - time.monotonic()) > 0:
             time.sleep(min(POLL_SECONDS, left))
+
+    def read_issues(self, *, is_wanted: bool = False) -> None:
+        """Read what changed at the issues, if that is due or wanted; trouble is told once and keeps nothing back."""
+        care, looks = self.terms.care, self.issues
+        seconds = self.engine.settings.number("github.poll_seconds")
+        if care is None or not (is_wanted or looks.due_in(care, seconds) <= 0):
+            return
+
+        def look(is_over: Callable[[], bool]) -> Sighting | None:
+            return looks.look_now(care, is_over) if is_wanted else looks.look(care, seconds, is_over)
+
+        try:
+            look_beside(self.engine, look, lambda: self.why_stop() is not None)
+        except AiflowError as error:
+            looks.note(error)
+
+    def _hear_of_issues(self, trouble: AiflowError | None) -> None:
+        if trouble is not None:
+            title = self.engine.voice.texts.message(trouble.reason_code, trouble.context).title
+            self.engine.voice.warn(f"{trouble.reason_code}: {title}")
+        with contextlib.suppress(AiflowError):
+            record_trouble(self.engine.journal, self.engine.time, trouble)
 
     def fix_base(self) -> None:
         """Hold to the base branch of this moment, whatever is checked out later (AUT-5)."""

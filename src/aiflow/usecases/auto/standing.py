@@ -89,7 +89,8 @@ def _progress(run: Run) -> Progress:
     step, done = run.current_step, sum(work.is_done for work in run.steps.values())
     number = (run.current_index or 0) + 1 if step else 0
     title = step.title if step else ""
-    return Progress(run.state.value, run.current_step_id, title, number, len(run.plan), done, run.task)
+    at_step = (run.state.value, run.current_step_id, title, number, len(run.plan), done)
+    return Progress(*at_step, run.task, run.waits_until)
 
 
 def _spent(engine: Engine, since: datetime) -> SpentLately:

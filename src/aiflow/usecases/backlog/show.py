@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.backlog.explanation import Station, explain
 from aiflow.domain.backlog.selection import find_barriers
+from aiflow.domain.lifecycle import RunState
 from aiflow.errors import NotFoundError
 from aiflow.usecases.read_backlog import read_backlog, with_interrupted
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 class ShownRequest(NamedTuple):
     """A request, the run that speaks for it, all of its runs, its text, and what keeps it.
 
-    With an engine also the newest run in full while that works or waits, and the request's own station of `why`.
+    With an engine also the newest run in full unless it failed, and the request's own station of `why`.
     """
 
     request: Request
@@ -70,7 +71,7 @@ def show_request(
 def _with_way_on(engine: Engine, shown: ShownRequest, backlog: Backlog) -> ShownRequest:
     """Add what the newest run asks, and what to do next."""
     newest, request_id = shown.runs[0], shown.request.id
-    has_more = newest.is_waiting or newest.is_active
+    has_more = newest.is_waiting or newest.is_active or newest.state is RunState.DONE
     station = next(iter(explain(request_id, with_interrupted(backlog, engine.locks))), None)
     return shown._replace(
         newest=engine.runs.load(request_id, newest.run_id) if has_more else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.backlog.explanation import Station, explain
-from aiflow.domain.backlog.selection import Backlog, find_barriers, is_left, select_next, turn_barrier
+from aiflow.domain.backlog.selection import Backlog, Barrier, find_barriers, is_left, select_next, turn_barrier
 from aiflow.domain.request import RequestStatus
 from aiflow.errors import NotFoundError
 from aiflow.usecases.read_backlog import read_backlog, with_interrupted
@@ -13,7 +13,6 @@ from aiflow.usecases.read_backlog import read_backlog, with_interrupted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from aiflow.domain.backlog.selection import Barrier
     from aiflow.domain.request import Request, RequestId
     from aiflow.ports import Locks
     from aiflow.usecases.read_backlog import BacklogSources
@@ -54,7 +53,7 @@ def explain_request(
         raise NotFoundError(request_id=request_id)
     asked, turn = stations[0].request, turn_barrier(backlog)
     is_over = asked is None or asked.status in (RequestStatus.DONE, RequestStatus.ARCHIVED)
-    warnings = () if asked is None or is_over else (*((turn,) if turn else ()), *warn(asked))
+    warnings = () if asked is None or is_over else (*((turn,) if turn else ()), *freed(asked), *warn(asked))
     continued = [request.id for request in first(backlog)] if is_left(backlog) else []
     place = _place(stations[0], backlog)
     return WhyAnswer(
@@ -64,6 +63,11 @@ def explain_request(
         warnings,
         is_continued=request_id in continued,
     )
+
+
+def freed(request: Request) -> tuple[Barrier, ...]:
+    """Name what a request no longer waits for, since it was given up (ISS-2)."""
+    return (Barrier("DEPENDS_FREED", (("ids", ", ".join(request.freed)),)),) if request.freed else ()
 
 
 def unmeetable(sources: BacklogSources, request_id: RequestId) -> tuple[Barrier, ...]:

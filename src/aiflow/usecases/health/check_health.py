@@ -9,7 +9,7 @@ from aiflow.domain.health import Finding, Health
 from aiflow.domain.next_action import ActionKind, NextAction, shell
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.messages.details import as_text, words
-from aiflow.settings import FILE_NAME, Source
+from aiflow.settings import FILE_NAME
 from aiflow.usecases.health.check_agents import check_agents, check_sandbox
 from aiflow.usecases.shapes.usage_words import untold_cost
 
@@ -74,7 +74,7 @@ def check_quick(engine: Engine, *, asks: bool = False) -> tuple[RepositoryFacts 
         if not engine.workshop.is_repository_root():
             findings.append(Finding("repository", Health.FAIL, "NOT_A_REPOSITORY", "repository.below"))
         findings += [*_check_repository(facts), *_check_submodules(engine, facts)]
-        findings += [*_check_checkout(engine, facts), *_check_remote(facts)]
+        findings += [*_check_checkout(engine, facts), *_check_remote(engine, facts)]
         if engine.charge.ground is not None:
             engine.charge.ground.learn(
                 facts.base_branch, is_clean=not edited_paths(facts, f"{engine.settings.requests_dir}/")
@@ -168,15 +168,19 @@ def _check_checkout(engine: Engine, facts: RepositoryFacts) -> Iterator[Finding]
     yield Finding("checkout", health, "WORKTREE_DIRTY", "checkout.dirty", count, dirty, shell("git status"))
 
 
-def _check_remote(facts: RepositoryFacts) -> Iterator[Finding]:
+def _check_remote(engine: Engine, facts: RepositoryFacts) -> Iterator[Finding]:
+    """Look at where branches are shown to others, and whether what the settings want of it can come about (ISS-9)."""
     from aiflow.domain.runs.worktree import compare_url
 
     if facts.origin_url is None:
         yield Finding("origin", Health.WARN, "ORIGIN_MISSING", "origin.missing", fix=shell("git remote add origin …"))
-    elif compare_url(facts.origin_url, "a", "b") is None:
+    elif compare_url(facts.origin_url, "a", "b", engine.settings.text("github.api_url")) is None:
         yield Finding("origin", Health.WARN, "REMOTE_NOT_GITHUB", "origin.not_github")
     else:
         yield Finding("origin", Health.PASS, None, "origin.pass")
+    if engine.settings.flag("github.pull_request") and not engine.settings.flag("git.push"):
+        fix = NextAction(ActionKind.SETTINGS)
+        yield Finding("pull_request", Health.WARN, "PULL_NEEDS_PUSH", "pull_request.no_push", fix=fix)
 
 
 def _check_tests(engine: Engine) -> Iterator[Finding]:
@@ -216,20 +220,11 @@ def _check_notify(engine: Engine) -> Iterator[Finding]:
         yield Finding("notify", health, None, f"notify_urls.{state}", told, fix=fix)
 
 
-# Settings of the specification that later versions will heed: who sets one is told that it does nothing yet.
-_LATER = ("github.", "limits.issue_retries")
-
-
 COST_CEILINGS = ("limits.run_cost_usd", "limits.session_cost_usd")
 
 
 def _check_settings(engine: Engine) -> Iterator[Finding]:
-    sources = engine.settings.sources
-    given = (name for name, source in sources.items() if source is not Source.DEFAULT)
-    later = tuple(name for name in given if name.startswith(_LATER))
     costs = [name for name in COST_CEILINGS if engine.settings.number(name)]
     if costs and (silent := untold_cost(engine.settings)):
         told = (("roles", ", ".join(silent)),)
         yield Finding("settings", Health.WARN, None, "settings.no_cost", told, tuple(costs))
-    if later:
-        yield Finding("settings", Health.WARN, None, "settings.later", (("count", str(len(later))),), later)

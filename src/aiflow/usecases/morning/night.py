@@ -20,7 +20,7 @@ from aiflow.domain.morning.stretches import RunCondition, worked
 from aiflow.domain.request import RequestId, RequestStatus, parse_instant
 from aiflow.usecases.auto.stop import working_auto
 from aiflow.usecases.auto.summary import read_open
-from aiflow.usecases.morning.recent_runs import runs_since
+from aiflow.usecases.morning.recent_runs import later, runs_since
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from aiflow.domain.runs.run import Run
     from aiflow.ports import AutoRecords, JournalReader
     from aiflow.usecases.engine import Engine
+    from aiflow.usecases.morning.recent_runs import ReadBefore, RecentRuns
 
 # So many runs are drawn, the newest ones; and so many entries of the journal are looked through for them.
 MOST_DRAWN = 200
@@ -44,18 +45,19 @@ def tell_night(
     records: AutoRecords,
     journal: JournalReader,
     zone: tzinfo | None = None,
-    backlog: Backlog | None = None,
+    known: ReadBefore | None = None,
 ) -> Night:
-    """Tell the night by a zone's clock (the machine's without one); `backlog` is one that was read already."""
+    """Tell the night by a zone's clock (the machine's without one)."""
     now = engine.time.now()
     since = evening_before(now, zone)
     standing = _standing(engine, records)
     signs = read_signs(_entries(journal, since), since, standing)
-    open_backlog = backlog or read_open(engine)
-    ids = _run_ids(engine, since, signs)
+    open_backlog = known.backlog if known else read_open(engine)
+    begun = later(known.recent, since) if known else runs_since(engine.backlog.runs, since)
+    ids = _run_ids(begun, signs)
     loaded = (engine.runs.load(*names) for names in ids[:MOST_DRAWN])
     runs = tuple(_tell(run, open_backlog, now, signs.asleep) for run in loaded if run is not None)
-    span = span_of(runs, since, now)
+    span = span_of(runs, since, now, signs.known)
     return Night(
         since,
         span.begin,
@@ -91,9 +93,9 @@ def _entries(journal: JournalReader, since: datetime) -> list[Mapping[str, Any]]
     return found[::-1]
 
 
-def _run_ids(engine: Engine, since: datetime, signs: Signs) -> list[tuple[str, str]]:
+def _run_ids(recent: RecentRuns, signs: Signs) -> list[tuple[str, str]]:
     """Return the runs of the night, newest first: those that began in it, and those that somebody worked on in it."""
-    begun = {(str(owner), run.run_id) for owner, run in runs_since(engine.backlog.runs, since) if is_counted(run)}
+    begun = {(str(owner), run.run_id) for owner, run in recent if is_counted(run)}
     return sorted(begun | signs.runs, key=lambda pair: pair[::-1], reverse=True)
 
 

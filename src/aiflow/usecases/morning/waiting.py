@@ -136,6 +136,7 @@ def _item(engine: Engine, texts: Texts, backlog: Backlog, each: _Found, run: Run
         base_branch=run.place.base_branch if run is not None else "",
         worked_seconds=worked_seconds(run.created_at, history) if run is not None else 0.0,
         cost_usd=(run.usage.cost_usd or None) if run is not None else None,
+        is_overdue=request.is_overdue,
     )
 
 

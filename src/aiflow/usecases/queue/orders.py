@@ -14,6 +14,7 @@ from aiflow.domain.queue.task import TaskAction, check_prompt, check_task_id
 from aiflow.domain.request import Priority, RequestId
 from aiflow.domain.runs.resume import Goal, ResumeMode
 from aiflow.errors import AiflowError, BadInputError
+from aiflow.settings.table import NO_BASELINE, QUICK
 from aiflow.usecases.queue.check_work import require_resumable, require_startable
 from aiflow.usecases.read_backlog import is_known
 from aiflow.usecases.runs.find import find_run
@@ -46,6 +47,8 @@ class TypedOrder:
     keep_changes: bool = False
     update: bool = False
     force: bool = False
+    quick: bool = False
+    no_baseline: bool = False
     priority: str | None = None
     task_id: str | None = None
 
@@ -68,6 +71,7 @@ class TypedOrder:
     def options(self) -> dict[str, str]:
         """What the task is told beside its action; the answer is its prompt, which may be long."""
         flags = {FORCE: self.force, KEEP_CHANGES: self.keep_changes, UPDATE: self.update, WATCH: self.watch}
+        flags |= {QUICK: self.quick, NO_BASELINE: self.no_baseline}
         step = {STEP_ID: self.step.upper()} if self.step else {}
         return {**step, **{name: SET for name, is_given in flags.items() if is_given}}
 
@@ -109,7 +113,9 @@ def _order(given: TypedOrder, prompt: str) -> Maker:
     """Check a bare prompt, and return the way to its order."""
     check_prompt(prompt)
     priority = Priority(given.priority) if given.priority else USUAL_PRIORITY
-    return lambda _is_there: Order(TaskAction.PROMPT, prompt=prompt, priority=priority, task_id=given.task_id)
+    return lambda _is_there: Order(
+        TaskAction.PROMPT, prompt=prompt, options=given.options, priority=priority, task_id=given.task_id
+    )
 
 
 def _named(engine: Engine, given: TypedOrder, request_id: RequestId) -> Maker:
@@ -140,7 +146,7 @@ def _again(engine: Engine, name: RequestId, given: TypedOrder) -> Order:
 def _start(engine: Engine, request_id: RequestId, given: TypedOrder) -> Order:
     request = require_startable(engine, request_id)
     priority = Priority(given.priority) if given.priority else request.priority
-    return Order(TaskAction.START, request.id, priority=priority, task_id=given.task_id)
+    return Order(TaskAction.START, request.id, options=given.options, priority=priority, task_id=given.task_id)
 
 
 def _go_on(engine: Engine, name: RequestId, given: TypedOrder) -> Order:
@@ -174,6 +180,8 @@ def _check(texts: Texts, given: TypedOrder) -> None:
         (given.update and not given.resume, "queue.only_going_on"),
         (given.step is not None and not given.retry_step, "queue.only_retry_step"),
         (given.watch and not given.auto, "queue.only_auto"),
+        (given.quick and (given.auto or given.mode is not None), "queue.only_start"),
+        (given.no_baseline and given.auto, "queue.only_start"),
     ):
         if is_wrong:
             raise BadInputError(detail=texts(key), hint=NextAction(ActionKind.QUEUE_ADD, options=(("help", ""),)))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from aiflow.domain.queue.runner import Runner
     from aiflow.domain.queue.task import Task
     from aiflow.ports import AutoRecords
+    from aiflow.ports.issues import IssueCare
     from aiflow.settings import Settings
     from aiflow.usecases.engine import Engine
 
@@ -113,7 +114,7 @@ def pace_of(settings: Settings) -> Pace:
 class RunnerDesk(Desk):
     """A desk with a runner at it.
 
-    `asked` is what signals ask for: to end after the task, or now.
+    `asked` is what signals ask for: to end after the task, or now. `care` looks after the issues, for an auto-run.
     """
 
     engine: Engine
@@ -123,6 +124,7 @@ class RunnerDesk(Desk):
     asked: Callable[[], StopRequest] = lambda: StopRequest.NONE
     tell: Callable[[RunnerNews], None] = lambda _news: None
     tell_auto: Callable[[AutoStatus], None] = lambda _status: None
+    care: IssueCare | None = None
     outage: Outage = field(init=False)
 
     def __post_init__(self) -> None:

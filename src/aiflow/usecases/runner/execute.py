@@ -7,6 +7,7 @@ acceptance of the very request, is waited for without keeping the turn from othe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.auto.stopping import StopRequest
@@ -26,6 +27,7 @@ from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_summary import TaskRef
 from aiflow.errors import ConflictError, NotFoundError
 from aiflow.messages.details import as_text
+from aiflow.settings.table import STANDS_FOR
 from aiflow.usecases.auto.run import auto_run, limits_of
 from aiflow.usecases.auto.shift import AutoTerms
 from aiflow.usecases.backlog.create import file_prompt
@@ -54,10 +56,16 @@ def execute_task(desk: RunnerDesk, heartbeat: Heartbeat, hold: TaskHold) -> Task
     """Do what a task says, and say how it ends."""
     work = _auto_run if hold.task.action is TaskAction.AUTO_RUN else _run
     try:
-        engine = watched(desk.engine, heartbeat, hold.task).charged_with(turn=hold.turn)
+        engine = _as_told(watched(desk.engine, heartbeat, hold.task), hold.task).charged_with(turn=hold.turn)
         return in_turn(engine, lambda begun: work(desk, begun, hold), _patience(desk, heartbeat, hold))
     except Exception as error:  # noqa: BLE001 - every task ends, and the next one may be better
         return end_for_error(hold, error, desk.engine.mask)
+
+
+def _as_told(engine: Engine, task: Task) -> Engine:
+    """Give an engine for which a task's options count as those of a terminal do (RUN-17, RUN-18)."""
+    flags = {name: value for option, said in STANDS_FOR.items() if is_set(task, option) for name, value in said.items()}
+    return replace(engine, settings=engine.settings.with_flags(flags)) if flags else engine
 
 
 def watched(engine: Engine, heartbeat: Heartbeat, task: Task) -> Engine:
@@ -140,6 +148,7 @@ def _auto_run(desk: RunnerDesk, engine: Engine, hold: TaskHold) -> TaskEnd:
         asked=lambda: StopRequest.NOW if engine.voice.interrupted() else desk.asked(),
         observe=desk.tell_auto,
         left=lambda: _left_behind(engine, task),
+        care=desk.care,
     )
     code = auto_run(engine, terms).session.reason_code
     if code == "AUTO_STOPPED_BY_PERSON" and desk.asked() is not StopRequest.NONE:

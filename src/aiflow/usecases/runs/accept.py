@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import Actor, decided
 from aiflow.domain.backlog.metadata import MistakeError, check_text
+from aiflow.domain.issue_ways import is_issue
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.next_action import OPEN, ActionKind, NextAction, shell
 from aiflow.domain.reasons import way_to_mend
@@ -27,6 +28,7 @@ from aiflow.usecases.runs.work import holding
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from aiflow.domain.request import Request
     from aiflow.domain.runs.run import Run
     from aiflow.usecases.engine import Engine
     from aiflow.usecases.runs.work import Work
@@ -60,12 +62,12 @@ def accept_run(engine: Engine, run: Run) -> Run:
 
 def require_done(engine: Engine, run: Run) -> None:
     """Refuse what is not finished, was replaced by a newer run, or whose request a person took elsewhere."""
-    status = engine.source.load(RequestId(run.request_id)).status
+    request = engine.source.load(RequestId(run.request_id))
     if run.state is not RunState.DONE:
         raise refused(run, f"{run.run_id}: {run.state}")
-    _require_newest(engine, run)
-    if status not in ACCEPTABLE:
-        raise refused(run, words("refused.status", status=status))
+    _require_newest(engine, run, request)
+    if request.status not in ACCEPTABLE:
+        raise refused(run, words("refused.status", status=request.status))
 
 
 def require_saved(engine: Engine, run: Run) -> None:
@@ -100,9 +102,12 @@ def send_back(engine: Engine, run: Run, comment: str) -> Run:
         _require_returnable(engine, work.run)
         _decide(engine, run, "send_back")
         if not _is_told(engine, work.run, comment.strip()):
+            if is_issue(run.request_id):  # what could not be posted closes nothing, and a look closes what was posted
+                claims.send_back(engine, request_id, run.run_id, comment.strip())
             if not _is_sent_back(work.run):
                 _close(work, comment.strip())
-            claims.send_back(engine, request_id, run.run_id, comment.strip())
+            if not is_issue(run.request_id):
+                claims.send_back(engine, request_id, run.run_id, comment.strip())
     return work.run
 
 
@@ -135,19 +140,22 @@ def whole_comment(comment: str, lines: Iterable[LineComment]) -> str:
 
 
 def _require_returnable(engine: Engine, run: Run) -> None:
-    status = engine.source.load(RequestId(run.request_id)).status
+    request = engine.source.load(RequestId(run.request_id))
     if run.is_active or run.accepted_as or run.replaced_by:
         state = "accepted" if run.accepted_as else "replaced" if run.replaced_by else run.state
         raise refused(run, f"{run.run_id}: {state}")
-    _require_newest(engine, run)
-    if status not in RETURNABLE:
-        raise refused(run, words("refused.status", status=status))
+    _require_newest(engine, run, request)
+    if request.status not in RETURNABLE:
+        raise refused(run, words("refused.status", status=request.status))
 
 
-def _require_newest(engine: Engine, run: Run) -> None:
+def _require_newest(engine: Engine, run: Run, request: Request) -> None:
+    """Refuse a run that another one came behind: here, or elsewhere as its source shows (ISS-4)."""
     newest = newest_run_id(engine, RequestId(run.request_id)) or run.run_id
     if newest > run.run_id:
         raise refused(run, words("refused.newer", newer=newest, run_id=run.run_id))
+    if request.run_elsewhere is not None:
+        raise refused(run, words("refused.newer", newer=request.run_elsewhere, run_id=run.run_id))
 
 
 def _is_sent_back(run: Run) -> bool:

@@ -9,10 +9,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.agents.answers import Role
+from aiflow.domain.agents.plan import whole_request
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.next_action import ActionKind, NextAction
 from aiflow.domain.runs.agent_events import quota_waited
-from aiflow.domain.runs.events import SETUP, crashed, failure, noted, prepared, step_done, stopped, tested, testing
+from aiflow.domain.runs.events import (
+    SETUP,
+    crashed,
+    failure,
+    measured,
+    noted,
+    planned,
+    prepared,
+    push_failed,
+    pushed,
+    step_done,
+    stopped,
+    tested,
+    testing,
+)
 from aiflow.domain.runs.next_move import Action, CallRole, ceiling_reached, next_action
 from aiflow.domain.runs.run import SETTINGS_CHANGED, warned
 from aiflow.domain.runs.worktree import retry_ref
@@ -21,8 +36,10 @@ from aiflow.messages.commands import command_line
 from aiflow.messages.details import recorded, words
 from aiflow.settings import FILE_NAME
 from aiflow.settings.table import LOCAL_STORE
+from aiflow.usecases.runs.baseline import run_baseline
 from aiflow.usecases.runs.call_role import call_role, fail, limit_code, too_large
-from aiflow.usecases.runs.commands import Command, run_command
+from aiflow.usecases.runs.commands import Command, note_test, run_command
+from aiflow.usecases.runs.confirm import may_call
 from aiflow.usecases.runs.ending import end_run, finish_run
 from aiflow.usecases.runs.obeyed import REFUSED, stop_for
 from aiflow.usecases.runs.work import SECONDS_OVER, LostLockError, Work, failure_for, trailers_of, with_trailers
@@ -30,7 +47,6 @@ from aiflow.usecases.runs.work import SECONDS_OVER, LostLockError, Work, failure
 if TYPE_CHECKING:
     from aiflow.domain.runs.run import Run
     from aiflow.domain.runs.worktree import Changes
-
 
 WAIT_SECONDS = 0.2
 
@@ -83,10 +99,10 @@ def _stop_for(work: Work, error: AiflowError) -> None:
 
 
 def _perform(work: Work, action: CallRole | Action) -> None:
-    if isinstance(action, CallRole):
-        call_role(work, action.role)
-    else:
+    if not isinstance(action, CallRole):
         _PERFORMERS[action](work)
+    elif may_call(work):
+        call_role(work, action.role)
 
 
 def _prepare(work: Work) -> None:
@@ -113,6 +129,13 @@ def _prepare(work: Work) -> None:
     work.save(prepared(run, engine.time.now()))
 
 
+def _plan(work: Work) -> None:
+    """Make the request itself the only step (RUN-18)."""
+    run = planned(work.run, whole_request(work.run.title), work.engine.time.now())
+    work.engine.runs.write_planning(run)
+    work.save(run)
+
+
 def _is_untouched(work: Work) -> bool:
     """Tell whether no agent was in the worktree yet, or left nothing beside its commits that set-up did not make."""
     tip = work.workspace.tip(work.run.place)
@@ -137,6 +160,7 @@ def _test(work: Work) -> None:
     assert step is not None, work.run.run_id
     commands = work.engine.test_commands
     kinds = commands if step.tests is None else [kind for kind in step.tests if kind in commands]
+    work.test_output.clear()
     if not kinds:
         work.run = tested(work.run)  # saved with the call of the reviewer, which comes at once
         return
@@ -156,13 +180,17 @@ def _passes(work: Work, kind: str, line: str) -> bool:
         if dropped := work.workspace.drop_leftovers(work.run.place):
             log.say(f"[aiflow] put back what the tests changed: {', '.join(dropped)}")
 
+    before = work.run.usage.seconds
     verdict = run_command(
         work, Command(line, work.run.place, FAILED_TESTS[kind], "TEST_TIMEOUT", refused=REFUSED), log, tidy
     )
+    note_test(work, kind, verdict, work.run.usage.seconds - before)
     if verdict.why is not None and verdict.why.reason_code == REFUSED:
         stop_for(work, verdict.why)
     elif verdict.why is not None:
         fail(work, Role.IMPLEMENTER, verdict.why)
+    else:
+        work.test_output[kind] = log.excerpt
     return verdict.has_passed
 
 
@@ -180,6 +208,7 @@ def _commit(work: Work) -> None:
         if changes.large:  # a person's, who let the run go on with their edits
             _refuse_large(work, changes)
             return
+        run = measured(run, changes)  # a person may have changed it since
         if any(file.path == FILE_NAME for file in changes.files):
             run = warned(run, SETTINGS_CHANGED)
         if changes.files:
@@ -205,15 +234,23 @@ def _refuse_large(work: Work, changes: Changes) -> None:
 def _report(work: Work) -> None:
     """Show the branch to others if the settings say so, and write the report; no remote keeps a run from being done."""
     if work.engine.settings.flag("git.push") and work.run.has_commits:
-        log = work.open_log("push")
-        try:
-            work.engine.remote.push(work.run.place)
-        except AiflowError as error:
-            log.say(f"[aiflow] {error.reason_code}: {failure_for(work.run, error).summary}")
-            work.run = warned(work.run, "PUSH_FAILED")
-        finally:
-            log.close()
+        _push(work)
     finish_run(work)
+
+
+def _push(work: Work) -> None:
+    """Push the run's branch; that it failed, and why, is recorded and keeps nothing from being done."""
+    log, now = work.open_log("push"), work.engine.time.now()
+    try:
+        work.engine.remote.push(work.run.place)
+    except AiflowError as error:
+        why = failure_for(work.run, error, work.engine.mask).summary
+        log.say(f"[aiflow] {error.reason_code}: {why}")
+        work.save(push_failed(work.run, f"{error.reason_code}: {why}", now))
+    else:
+        work.save(pushed(work.run, now))
+    finally:
+        log.close()
 
 
 def _wait(work: Work) -> None:
@@ -244,6 +281,8 @@ def _give_up(work: Work) -> None:
 
 _PERFORMERS = {
     Action.PREPARE: _prepare,
+    Action.BASELINE: run_baseline,
+    Action.PLAN: _plan,
     Action.TEST: _test,
     Action.COMMIT: _commit,
     Action.REPORT: _report,

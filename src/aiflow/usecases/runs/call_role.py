@@ -14,12 +14,14 @@ from aiflow.domain.runs.agent_events import quota_reached, replied
 from aiflow.domain.runs.events import asked, attempt_failed, called, implemented, measured, planned, reviewed
 from aiflow.domain.runs.next_move import budget_of, ceiling_reached
 from aiflow.domain.runs.retry import NOT_THE_WORK
+from aiflow.domain.runs.step_record import judged
 from aiflow.domain.untrusted.calls import withheld, without_hidden
 from aiflow.errors import AiflowError
 from aiflow.messages.details import recorded, words
 from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.backlog.hidden_text import hidden_words
 from aiflow.usecases.runs.ending import end_run, record
+from aiflow.usecases.runs.known import steps_done, tests_shown, whole_of
 from aiflow.usecases.runs.obeyed import Obeyed, stop_for
 from aiflow.usecases.runs.work import SECONDS_OVER
 from aiflow.usecases.shapes.backlog import ENGLISH
@@ -95,6 +97,10 @@ def _call(work: Work, role: Role, attempt: int) -> AgentCall:
         step_limits=(work.engine.limits.step_files, work.engine.limits.step_lines),
         changes=lambda: _changes(work),
         requests_dir=work.engine.settings.requests_dir,
+        done=steps_done(run),
+        summary=run.visit.summary,
+        test_output=tests_shown(work),
+        whole=whole_of(work),
     )
 
 
@@ -242,6 +248,7 @@ def _notes(changes: Changes) -> tuple[str, ...]:
 
 
 def _take_review(work: Work, review: Reviewed, log: StepLog, reply: AgentReply) -> None:
+    work.run = judged(work.run, review)
     if review.is_passed:
         work.save(reviewed(work.run))
         return

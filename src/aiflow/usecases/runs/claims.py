@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from aiflow.domain.activity import About, Activity, ActivityKind, Actor, refused
-from aiflow.domain.claims import Claimed, Comment, Dropped, Lost
+from aiflow.domain.claims import Claimed, Comment, Dropped, Lost, NotStarted
 from aiflow.domain.request import RequestId, RequestStatus
-from aiflow.errors import ConflictError
+from aiflow.errors import ConflictError, EnvironmentProblemError, as_problem
 from aiflow.messages.details import words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from aiflow.domain.claims import Settled
     from aiflow.domain.lifecycle import RunOutcome
     from aiflow.usecases.engine import Engine
@@ -21,7 +24,35 @@ def claim(engine: Engine, request_id: str, run_id: str) -> Claimed | Lost:
     answer = engine.source.claim(RequestId(request_id), run_id)
     if isinstance(answer, Claimed) and answer.was is not RequestStatus.RUNNING:
         _record(engine, request_id, run_id, (answer.was, RequestStatus.RUNNING))
+    elif isinstance(answer, Lost) and answer.was is not None:
+        _record(engine, request_id, run_id, (answer.was, answer.status))
     return answer
+
+
+@contextlib.contextmanager
+def telling_source(engine: Engine, request_id: str, run_id: str = "", *, is_blocking: bool = False) -> Iterator[None]:
+    """Let the source of a request hear if its environment keeps a run of it from beginning (ISS-3, ISS-5)."""
+    try:
+        with _in_our_words():
+            yield
+    except EnvironmentProblemError as error:
+        tell_not_started(engine, request_id, NotStarted(error.reason_code, is_blocking), run_id)
+        raise
+
+
+@contextlib.contextmanager
+def _in_our_words() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise as_problem(error, error.filename or "") from error
+
+
+def tell_not_started(engine: Engine, request_id: str, why: NotStarted, run_id: str = "") -> None:
+    """Tell the source of a request that no run of it could begin; another status is recorded."""
+    answer = engine.source.not_started(RequestId(request_id), why)
+    if answer is not None:
+        _record(engine, request_id, run_id, (answer.was, answer.now))
 
 
 def require_claim(engine: Engine, request_id: str, run_id: str) -> None:
@@ -33,6 +64,9 @@ def require_claim(engine: Engine, request_id: str, run_id: str) -> None:
 
 def lost(engine: Engine, request_id: str, answer: Lost) -> ConflictError:
     """Say why a request is not ours to work on."""
+    if answer.refusal is not None:
+        code, facts = answer.refusal.reason_code, dict(answer.refusal.facts)
+        return ConflictError(reason_code=code, request_id=request_id, **{"detail": "", **facts})
     if answer.holder is None:
         return not_ready(request_id, answer.status)
     return ConflictError(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.programs import End
 from aiflow.domain.runs.agent_events import worked
+from aiflow.domain.runs.step_record import EndedTest, noted_test
 from aiflow.messages.details import words
 from aiflow.usecases.runs.obeyed import Obeyed
 from aiflow.usecases.runs.work import SECONDS_OVER
@@ -59,6 +60,14 @@ def run_command(work: Work, command: Command, log: StepLog, tidy: Callable[[], N
         return CommandVerdict(has_passed=False, why=why)
     finally:
         log.close()
+
+
+def note_test(work: Work, kind: str, verdict: CommandVerdict, seconds: float) -> None:
+    """Note how a kind of test ended; one that was stopped from outside has no result."""
+    why = verdict.why
+    if verdict.has_passed or why is not None:
+        code, exit_code = (why.reason_code, why.evidence.exit_code) if why else (None, 0)
+        work.run = noted_test(work.run, EndedTest(kind, round(seconds, 3), code, exit_code))
 
 
 def _shell(work: Work, command: Command, log: StepLog) -> Ended:

@@ -67,7 +67,7 @@ def newest_run_id(engine: Engine, request_id: RequestId) -> str | None:
 
 def find_run_of(engine: Engine, request_id: str, run_id: str) -> Run:
     """Return one run of a request by both of their ids, looked up and never used as they are."""
-    if engine.runs.find(run_id) != request_id:
+    if engine.runs.find(run_id, request_id) != request_id:
         raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=request_id, name=run_id)
     return load_run(engine, request_id, run_id)
 

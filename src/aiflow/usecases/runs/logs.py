@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from aiflow.domain.agents.plain_text import plain
-from aiflow.domain.runs.log_marks import line_times, with_looks
-from aiflow.domain.runs.log_part import LogPart, MarkedPart
+from aiflow.domain.runs.log_names import BASELINE_LOG, PLANNER_LOG
+from aiflow.domain.runs.log_part import LogPart
 from aiflow.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from aiflow.domain.runs.run import Run
     from aiflow.usecases.engine import Engine
 
-PLANNER = 0
 MOST_BYTES = 1_000_000
 PIECE_BYTES = 64_000
 FOLLOW_SECONDS = 0.2
 TAIL_BYTES = 4096
+_NAMED = {"planner": PLANNER_LOG, "plan": PLANNER_LOG, "baseline": BASELINE_LOG}
 
 
 def log_number(run: Run, step: str | None) -> int | None:
-    """Return the number of the log that is meant: S03 or 3, planner or 0; None is all of them."""
+    """Return the number of the log that is meant: S03 or 3, planner or 0, baseline; None is all of them."""
     if step is None:
         return None
-    if step.lower() in ("planner", "plan"):
-        return PLANNER
+    if step.lower() in _NAMED:
+        return _NAMED[step.lower()]
     match = re.fullmatch(r"[Ss]?(\d{1,2})", step, re.ASCII)
-    known = {PLANNER, *(planned.number for planned in run.plan)}
+    known = {PLANNER_LOG, *(planned.number for planned in run.plan)}
     if match is None or int(match[1]) not in known:
         names = ", ".join(("planner", *(planned.id for planned in run.plan)))
         raise BadInputError(detail=f"{step}: {names}")
@@ -41,7 +41,8 @@ def log_number(run: Run, step: str | None) -> int | None:
 def read_log(engine: Engine, run: Run, number: int, offset: int = 0, limit: int = MOST_BYTES) -> LogPart:
     """Read one log from a byte on, whole characters only; of a step that has none yet there is nothing yet."""
     may_grow = is_worked_on(engine, run)  # asked first: what is written before an end is read, too
-    known = {PLANNER, *(planned.number for planned in run.plan), *engine.runs.log_numbers(run)}
+    first = {BASELINE_LOG, PLANNER_LOG} if run.course.has_baseline else {PLANNER_LOG}
+    known = {*first, *(planned.number for planned in run.plan), *engine.runs.log_numbers(run)}
     if number not in known or offset < 0:
         raise BadInputError(detail=f"{number}:{offset}")
     data, size = engine.runs.read_log(run, number, offset, limit) or (b"", 0)
@@ -53,14 +54,6 @@ def read_log(engine: Engine, run: Run, number: int, offset: int = 0, limit: int 
         data = _whole_characters(data)
     path = engine.runs.log_path(run, number)
     return LogPart(number, path, offset, data, offset + len(data), size, may_grow, was_cut)
-
-
-def read_marked_log(engine: Engine, run: Run, number: int, offset: int = 0) -> MarkedPart:
-    """Read one log from a byte on as the page shows it: in its colours, and with the times of its lines."""
-    part = read_log(engine, run, number, offset)
-    marks = engine.runs.log_marks(run, number, part.offset, part.next_offset)
-    coloured = part._replace(data=with_looks(part.data, part.offset, marks))
-    return MarkedPart(coloured, tuple(line_times(part.data, part.offset, marks)))
 
 
 def stream_log(engine: Engine, run: Run, number: int, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:

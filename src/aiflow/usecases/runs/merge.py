@@ -18,6 +18,7 @@ from aiflow.domain.runs.worktree import OWN_FOLDERS, is_refused, retry_ref
 from aiflow.errors import AiflowError, ConflictError, EnvironmentProblemError
 from aiflow.messages.details import words
 from aiflow.settings import FILE_NAME
+from aiflow.usecases.runs.baseline import note_passed
 from aiflow.usecases.runs.commands import Command, run_command
 from aiflow.usecases.runs.ending import record_verdict
 from aiflow.usecases.runs.report import add_lines
@@ -61,10 +62,14 @@ def bring_in(work: Work, *, is_automatic: bool) -> None:
 
 
 class _Merged(NamedTuple):
-    """The base's commit that has the work; `is_empty` says that there was nothing to merge."""
+    """The base's commit that has the work; `is_empty` says that there was nothing to merge.
+
+    With `pull_url` it was merged elsewhere, by that pull request.
+    """
 
     commit: str
     is_empty: bool = False
+    pull_url: str = ""
 
 
 def _try(work: Work, *, is_automatic: bool) -> _Merged | RunError | None:
@@ -88,6 +93,7 @@ def _try(work: Work, *, is_automatic: bool) -> _Merged | RunError | None:
             return None
         if refused is not None:
             return refused
+        note_passed(work.engine, merge.commit)
         is_whole = work.workspace.tip(run.place) == merge.tip  # nobody has committed there meanwhile
         if is_whole and _move(work, merge):
             return _Merged(merge.commit)
@@ -244,14 +250,20 @@ def _merged_place(run: Run) -> Place:
     return replace(run.place, path=f"{run.place.path}.merge")
 
 
+def record_merged_elsewhere(work: Work, commit: str, url: str) -> None:
+    """Write down that a person merged the work where its pull request is; the base here may not have it yet."""
+    _record_accepted(work, _Merged(commit, pull_url=url))
+
+
 def _record_accepted(work: Work, merged: _Merged) -> None:
     """Write down that the work is in."""
     engine, commit = work.engine, merged.commit
     run = accepted(work.run, commit, engine.time.now(), is_empty=merged.is_empty)
     with work.lease.writing():
         engine.runs.write_errors(run, None)
-        key = "report.accepted_empty" if merged.is_empty else "report.accepted"
-        told = engine.voice.texts(key, base=run.place.base_branch, commit=commit[:12])
+        form = "_elsewhere" if merged.pull_url else "_empty" if merged.is_empty else ""
+        facts = {"base": run.place.base_branch, "commit": commit[:12], "url": merged.pull_url}
+        told = engine.voice.texts(f"report.accepted{form}", **facts)
         if told not in (engine.runs.report(run) or ""):  # a kill may have come before the record
             add_lines(engine, run, [f"{run.changed_at.isoformat(timespec='seconds')} {told}", ""])
     work.save(run)

@@ -17,10 +17,9 @@ from aiflow.domain.notes import Note, NoteKind
 from aiflow.domain.reasons import way_to_mend
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.runs.retry import CUT_OFF
-from aiflow.domain.runs.stopped import recommended
+from aiflow.domain.runs.stopped import outcome_code, recommended
 from aiflow.errors import AiflowError
 from aiflow.usecases.runs.report import message_facts, words_of
-from aiflow.usecases.shapes.runs import outcome_code
 
 if TYPE_CHECKING:
     from aiflow.domain.auto.summary import Summary

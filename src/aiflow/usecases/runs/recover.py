@@ -19,6 +19,7 @@ from aiflow.domain.runs.resume_events import lost, recovered
 from aiflow.domain.runs.worktree import Place, branch_name
 from aiflow.errors import AiflowError, EnvironmentProblemError
 from aiflow.usecases.health.check_health import require_health
+from aiflow.usecases.runs.baseline import on_newest_base
 from aiflow.usecases.runs.claims import claim, settle
 from aiflow.usecases.runs.ending import end_run, keep_unfinished, record
 from aiflow.usecases.runs.find import newest_run_id
@@ -120,7 +121,7 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
         else:
             again = recovered(mine, engine.limits, engine.time.now())
             again = again if work.workspace.is_intact(again.place) else replace(again, is_prepared=False)
-            record(work, again)
+            record(work, on_newest_base(work, again) if again.is_active and again.needs_baseline else again)
     return work
 
 

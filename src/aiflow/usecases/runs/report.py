@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Any
 from aiflow.domain.agents.choices import numbered
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.next_action import ActionKind
-from aiflow.domain.reasons import reason_for, way_on, way_to_mend
+from aiflow.domain.reasons import reason_for, shown_way, way_on, way_to_mend
+from aiflow.domain.runs.report import report_of
+from aiflow.domain.runs.run import PUSH_FAILED
 from aiflow.domain.runs.stopped import may_repeat, recommended
 from aiflow.domain.untrusted.calls import HIDDEN_TEXT, counts_of
 from aiflow.messages.commands import command_line
 from aiflow.messages.details import said_again
 from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.backlog.hidden_text import hidden_words
+from aiflow.usecases.shapes.report_words import roles_table, step_words
 from aiflow.usecases.shapes.usage_words import use_of
 
 if TYPE_CHECKING:
     from aiflow.domain.next_action import NextAction
+    from aiflow.domain.runs.report import RunReport
     from aiflow.domain.runs.run import Run, RunError
     from aiflow.domain.runs.worktree import LargeFile
     from aiflow.messages import Message, Texts
@@ -28,9 +32,9 @@ ERRORS_VERSION = "1.0"
 _ENDS = {RunEvent.NEEDS_INPUT, RunEvent.FAILED, RunEvent.REPORTED, RunEvent.REPLACED, RunEvent.SENT_BACK}
 
 
-def read_report(engine: Engine, run: Run) -> tuple[Run, str | None]:
-    """Return a run and its report; None if it has none yet."""
-    return run, engine.runs.report(run)
+def read_report(engine: Engine, run: Run) -> tuple[RunReport, str | None]:
+    """Return what a run did so far, and its `report.md`; None if it has none yet."""
+    return report_of(run), engine.runs.report(run)
 
 
 def errors_shape(run: Run, texts: Texts, error: RunError | None = None) -> dict[str, Any]:
@@ -55,7 +59,7 @@ def errors_shape(run: Run, texts: Texts, error: RunError | None = None) -> dict[
         "actions": [advice.typed for advice in message.actions],
         "evidence": asdict(why.evidence) | {"log_paths": list(why.evidence.log_paths)},
         "suggested_next": {
-            "way_on": way.value,
+            "way_on": shown_way(way, run.request_id).value,
             "command": command_line(action) if action else None,
         },
     }
@@ -110,9 +114,10 @@ def add_to_report(engine: Engine, run: Run, patch: str | None, left_out: tuple[L
     number = sum(line.event in _ENDS for line in run.history)
     # A kill may come between the report and `stage.json`: the same end is not told twice, another one is.
     mark = f"<!-- aiflow:end {number} {run.state} {run.error.reason_code if run.error else ''} -->".replace("  ", " ")
-    if mark not in (engine.runs.report(run) or "").splitlines():
+    before = engine.runs.report(run) or ""
+    if mark not in before.splitlines():
         texts = engine.voice.texts
-        add_lines(engine, run, [*_section(run, texts, mark), *_unfinished(run, texts, patch, left_out)])
+        add_lines(engine, run, [*_section(run, texts, mark, before), *_unfinished(run, texts, patch, left_out)])
 
 
 def add_lines(engine: Engine, run: Run, lines: list[str]) -> None:
@@ -131,7 +136,7 @@ def _head(run: Run, texts: Texts) -> list[str]:
     return [*lines, ""]
 
 
-def _section(run: Run, texts: Texts, mark: str) -> list[str]:
+def _section(run: Run, texts: Texts, mark: str, before: str) -> list[str]:
     """Write what came of the run up to this end."""
     when = run.changed_at.isoformat(timespec="seconds")
     why = run.error
@@ -140,14 +145,24 @@ def _section(run: Run, texts: Texts, mark: str) -> list[str]:
     lines = [mark, f"## {when} {run.state}{f': {why.reason_code}' if why else ''}{how}", ""]
     if why is not None:
         lines += _why(run, why, texts)
-    if run.plan:
-        lines += _steps(run, texts)
+    told = report_of(run)
+    if told.steps:
+        lines += _steps(told, texts)
     if used := use_of(run.usage, texts):
         lines += ["", texts("report.used", used=used)]
+    lines += ["", *roles_table(told, texts)] if told.roles else []
     for code in run.warnings:
         if run.state is RunState.DONE or code == HIDDEN_TEXT:
             lines += ["", _warning(run, code, texts)]
-    return [*lines, ""]
+    if why is None and (action := told.way_out.action):
+        lines += ["", texts("report.next", command=command_line(action))]
+    return [*lines, *_done(told, before, texts), ""]
+
+
+def _done(told: RunReport, before: str, texts: Texts) -> list[str]:
+    """Write what was done in each step; what the report says already, word for word, is not said again (RUN-9)."""
+    steps = (step_words(step, texts) for step in told.steps)
+    return [line for words in steps if words and "\n".join(words) not in before for line in ("", *words[:-1])]
 
 
 def _unfinished(run: Run, texts: Texts, patch: str | None, left_out: tuple[LargeFile, ...]) -> list[str]:
@@ -161,7 +176,9 @@ def _unfinished(run: Run, texts: Texts, patch: str | None, left_out: tuple[Large
 def _warning(run: Run, code: str, texts: Texts) -> str:
     hidden = hidden_words(counts_of(run), texts)
     message = texts.message(code, {"request_id": run.request_id, "branch": run.place.branch, "detail": hidden})
-    return texts("report.warning", code=code, title=message.title, summary=message.summary)
+    said = run.push.note if code == PUSH_FAILED and run.push is not None else None
+    summary = f"{message.summary} ({said})" if said else message.summary
+    return texts("report.warning", code=code, title=message.title, summary=summary)
 
 
 def _why(run: Run, why: RunError, texts: Texts) -> list[str]:
@@ -177,15 +194,12 @@ def _why(run: Run, why: RunError, texts: Texts) -> list[str]:
     return [*lines, *(f"- {advice.typed}" for advice in message.actions), ""]
 
 
-def _steps(run: Run, texts: Texts) -> list[str]:
+def _steps(told: RunReport, texts: Texts) -> list[str]:
     columns = [texts(f"report.column.{name}") for name in ("step", "title", "state", "commit", "attempts")]
     lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
-    for step in run.plan:
-        work = run.steps.get(step.id)
-        is_done = work is not None and work.is_done
-        state = texts("report.done") if is_done else texts("report.open")
-        no_commit = texts("report.no_changes") if is_done else ""
-        commit = work.commit[:12] if work and work.commit else no_commit
-        attempts = str(work.calls.get("implementer", 0)) if work else "0"
-        lines.append(f"| {step.id} | {step.title.replace('|', '/')} | {state} | {commit} | {attempts} |")
+    for step in told.steps:
+        state = texts("report.done") if step.is_done else texts("report.open")
+        no_commit = texts("report.no_changes") if step.is_done else ""
+        commit = step.commit[:12] if step.commit else no_commit
+        lines.append(f"| {step.step_id} | {step.title.replace('|', '/')} | {state} | {commit} | {step.attempts} |")
     return lines

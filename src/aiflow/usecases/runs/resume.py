@@ -19,6 +19,8 @@ from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundErr
 from aiflow.messages.details import words
 from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.health.check_health import require_health
+from aiflow.usecases.runs.answer_issue import is_answered_there, retried_only, try_again
+from aiflow.usecases.runs.baseline import taken_up
 from aiflow.usecases.runs.claims import require_claim
 from aiflow.usecases.runs.find import newest_run_id, require_request
 from aiflow.usecases.runs.locks import owned, reclaim_locks, require_free, take_lock
@@ -51,6 +53,8 @@ class ResumeWish:
 def resume_run(engine: Engine, run: Run, wish: ResumeWish) -> Run:
     """Let a run go on to its end, or start the one that replaces it."""
     request_id = RequestId(run.request_id)
+    if is_answered_there(run, wish.answer):
+        return try_again(engine, run, wish.answer or "")
     reclaim_locks(engine)
     require_free(engine, request_id)
     if run.is_active:
@@ -72,7 +76,7 @@ def _take_over(engine: Engine, run: Run, wish: ResumeWish) -> tuple[Request, Bef
     """Say what a new run takes over from the one it replaces, as both stand behind the lock (RUN-6)."""
     old = _look_again(engine, run)
     answers = old.answers if wish.answer is None else (*old.answers, (_question(old), wish.answer))
-    before = Before(old.run_id, (*old.feedback, *feedback_of(old)), answers)
+    before = Before(old.run_id, (*old.feedback, *feedback_of(old)), answers, wants_plan=True)
     return engine.source.load(RequestId(run.request_id)), before
 
 
@@ -90,7 +94,7 @@ def decide(engine: Engine, run: Run, wish: ResumeWish) -> GoOn | StartAnew:
     require_request(engine, run)
     refusal = engine.source.may_go_on(request_id)
     if refusal is not None:
-        raise ConflictError(reason_code=refusal.reason_code, request_id=request_id, **dict(refusal.facts))
+        raise retried_only(request_id, refusal)
     newest = newest_run_id(engine, request_id) or run.run_id
     newer = newest if newest > run.run_id else None
     stopped = as_stopped(run, newer)
@@ -178,7 +182,7 @@ def _go_on(engine: Engine, lease: Lease, run: Run, way: GoOn, wish: ResumeWish) 
         require_claim(engine, run.request_id, run.run_id)
         if run.agent != engine.agent_name:  # the settings, or a flag, name another one now
             engine.voice.warn(engine.voice.texts("run.other_agent", before=run.agent, now=engine.agent_name))
-        again = replace(owned(engine, lease, again), agent=engine.agent_name)
+        again = replace(owned(engine, lease, taken_up(work, again)), agent=engine.agent_name)
         now = engine.time.now()
         work.save(delivered_again(again, way, now) if wish.is_delivery else resumed(again, way, wish.answer, now))
     return work

@@ -9,6 +9,7 @@ from aiflow.domain.agents.call import Brief, Feedback
 from aiflow.domain.backlog.explanation import explain
 from aiflow.domain.backlog.selection import find_barriers
 from aiflow.domain.claims import Lost
+from aiflow.domain.issue_ways import is_issue
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.request import RequestStatus
 from aiflow.domain.runs.events import noted
@@ -18,7 +19,8 @@ from aiflow.errors import ConflictError, EnvironmentProblemError, NotFoundError
 from aiflow.usecases.backlog.missing_merges import missing_merges
 from aiflow.usecases.health.check_health import require_health
 from aiflow.usecases.read_backlog import read_backlog
-from aiflow.usecases.runs.claims import claim, lost, not_ready
+from aiflow.usecases.runs.claims import claim, lost, not_ready, telling_source
+from aiflow.usecases.runs.course import course_of
 from aiflow.usecases.runs.find import newest_run_id
 from aiflow.usecases.runs.locks import has_turn, in_progress, owned, reclaim_locks, take_lock
 from aiflow.usecases.runs.recover import recover_run
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from aiflow.domain.backlog.selection import Backlog
+    from aiflow.domain.claims import Claimed
     from aiflow.domain.request import Request, RequestId
+    from aiflow.domain.runs.course import Course
     from aiflow.domain.runs.worktree import RepositoryFacts
     from aiflow.ports import Lease
     from aiflow.usecases.engine import Engine
@@ -47,7 +51,8 @@ def start_run(engine: Engine, request_id: RequestId, checked: RepositoryFacts | 
     if recovered is not None:
         return recovered
     request = require_runnable(engine, request_id)
-    facts = checked or require_health(engine, request_id, typed="run")
+    with telling_source(engine, request_id):
+        facts = checked or require_health(engine, request_id, typed="run")
     return start_new(
         engine, request_id, facts, lambda: (_require_unchanged(engine, request), _before(engine, request_id))
     )
@@ -60,7 +65,8 @@ def start_new(
 
     `look` is asked behind the lock: it gives the request as it is then and what its new run takes over, or refuses.
     """
-    run_id = fresh_run_id(engine, request_id)
+    with telling_source(engine, request_id, is_blocking=True):
+        run_id = fresh_run_id(engine, request_id)
     lease = take_lock(engine, request_id, run_id)
     with taking_up(lease):
         request, before = look()
@@ -138,11 +144,15 @@ def _require_unchanged(engine: Engine, request: Request) -> Request:
 
 
 class Before(NamedTuple):
-    """What a new run takes over from the one before: which it replaces, what went wrong there, what was answered."""
+    """What a new run takes over from the one before: which it replaces, what went wrong there, what was answered.
+
+    `wants_plan` if a person asked for a new plan: then it has one, also where its request is to have none (RUN-18).
+    """
 
     replaces: str | None = None
     feedback: tuple[Feedback, ...] = ()
     answers: tuple[tuple[str, str], ...] = ()
+    wants_plan: bool = False
 
 
 def _before(engine: Engine, request_id: RequestId) -> Before:
@@ -151,12 +161,15 @@ def _before(engine: Engine, request_id: RequestId) -> Before:
     What people said to the source since it came to its end is told as well.
     """
     latest = engine.runs.latest([request_id]).get(request_id)
-    said = engine.source.feedback(request_id, latest.changed_at) if latest else ()
+    said = engine.source.feedback(request_id, latest.changed_at if latest else None)
     old = engine.runs.load(request_id, latest.run_id) if latest and latest.state is RunState.FAILED else None
     if old is None or old.error is None or old.replaced_by is not None:
         return Before(feedback=said)
     if old.error.reason_code == "SENT_BACK":
-        return Before(None, (*old.feedback, Feedback("SENT_BACK", old.error.summary), *said), old.answers)
+        # What was posted on an issue is among what people said there.
+        is_said = is_issue(request_id) and bool(said)
+        comment = () if is_said else (Feedback("SENT_BACK", old.error.summary),)
+        return Before(None, (*old.feedback, *comment, *said), old.answers)
     return Before(replaces=old.run_id, feedback=said)
 
 
@@ -171,7 +184,7 @@ def new_run(
     if facts.base_commit is None:
         raise EnvironmentProblemError(reason_code="BASE_BRANCH_MISSING", branch=facts.base_branch)
     branch = branch_name(request.id, run_id)
-    url = compare_url(facts.origin_url, facts.base_branch, branch)
+    url = compare_url(facts.origin_url, facts.base_branch, branch, engine.settings.text("github.api_url"))
     return Run(
         request_id=request.id,
         run_id=run_id,
@@ -185,6 +198,7 @@ def new_run(
         ),
         created_at=engine.time.now(),
         title=request.title,
+        course=_course(engine, request, before),
         agent=engine.agent_name,
         compare_url=url,
         warnings=() if url else ("REMOTE_NOT_GITHUB" if facts.origin_url else "ORIGIN_MISSING",),
@@ -194,6 +208,11 @@ def new_run(
     )
 
 
+def _course(engine: Engine, request: Request, before: Before) -> Course:
+    course = course_of(engine, request)
+    return replace(course, has_plan=True) if before.wants_plan else course
+
+
 def begin(engine: Engine, lease: Lease, run: Run, request: Request) -> Work:
     """Claim a request for a new run, and make it one: without the claim nothing of it is there.
 
@@ -201,13 +220,26 @@ def begin(engine: Engine, lease: Lease, run: Run, request: Request) -> Work:
     """
     brief = Brief(run.request_id, request.title, engine.source.body(request.id), request.priority, request.labels)
     known = owned(engine, lease, run)
-    with lease.writing():
+    with telling_source(engine, request.id, run.run_id, is_blocking=True), lease.writing():
         engine.runs.draft(known, brief)
     answer = claim(engine, request.id, run.run_id)
     if isinstance(answer, Lost):
         engine.runs.discard(request.id)
         raise lost(engine, request.id, answer)
+    known, brief = _as_claimed(engine, lease, (known, brief), answer)
     with lease.writing():
         engine.runs.create(known, brief)
     engine.voice.observe(known)
     return Work(engine, lease, known)
+
+
+def _as_claimed(engine: Engine, lease: Lease, drafted: tuple[Run, Brief], answer: Claimed) -> tuple[Run, Brief]:
+    """Give a run the text that its request was claimed with, where that is another than was read before."""
+    run, brief = drafted
+    if answer.text is None or answer.text == (brief.title, brief.body):
+        return drafted
+    title, body = answer.text
+    run, brief = replace(run, title=title), replace(brief, title=title, body=body)
+    with lease.writing():
+        engine.runs.draft(run, brief)
+    return run, brief

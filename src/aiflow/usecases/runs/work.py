@@ -38,13 +38,16 @@ class LostLockError(ConflictError):
 
 @dataclass
 class Work:
-    """A run and what it is worked on with."""
+    """A run and what it is worked on with; `is_confirmed` once its source let it begin (ISS-3)."""
 
     engine: Engine
     lease: Lease
     run: Run
     workspace: Workspaces = field(init=False)
     collected: Changes | None = None
+    is_confirmed: bool = False
+    # What the current step's tests put out, by kind, as far as this process ran them.
+    test_output: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.workspace = self.engine.workspaces(self.run.run_id)
@@ -119,7 +122,7 @@ class Work:
             stderr_snippet=log.tail,
             log_paths=(self.engine.runs.log_path(self.run, self.log_number),),
         )
-        return replace(why, facts=told)
+        return replace(why, facts=told, output=log.excerpt if ended else "")
 
 
 def _more(run: Run, line: Happening) -> dict[str, object]:
@@ -173,5 +176,10 @@ def trailers_of(run: Run, step_id: str | None = None) -> dict[str, str]:
 
 
 def with_trailers(message: str, trailers: dict[str, str]) -> str:
-    """Put trailers behind a commit's message."""
-    return "\n".join([plain(message), "", *(f"{name}: {value}" for name, value in trailers.items()), ""])
+    """Put trailers behind a commit's message, which closes no issue when GitHub gets it (ISS-9)."""
+    from aiflow.domain.issue_ways import issue_number
+    from aiflow.domain.issues.prose import without_closing
+
+    text = plain(message)
+    text = without_closing(text) if issue_number(trailers.get("Aiflow-Request", "")) else text
+    return "\n".join([text, "", *(f"{name}: {value}" for name, value in trailers.items()), ""])

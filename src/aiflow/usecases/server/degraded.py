@@ -18,10 +18,15 @@ if TYPE_CHECKING:
 NOT_RUNNING = frozenset({"STORE_UNREACHABLE", "STORE_NOT_INSTALLED"})
 
 
-def what_is_degraded(engine: Callable[[], Engine], open_view: Callable[[], StoreView]) -> tuple[str, ...]:
-    """Name what is wrong: settings with a mistake, a disk that is full or cannot be written, a store that is away."""
+def what_is_degraded(
+    engine: Callable[[], Engine], open_view: Callable[[], StoreView], issues: str | None = None
+) -> tuple[str, ...]:
+    """Name what is wrong: settings with a mistake, a disk that is full or cannot be written, a store that is away.
+
+    `issues` is why GitHub cannot be worked with, as its watch knows.
+    """
     try:
-        return tuple(dict.fromkeys(_found(engine(), open_view)))
+        return tuple(dict.fromkeys((*_found(engine(), open_view), *filter(None, (issues,)))))
     except AiflowError as error:
         return (error.reason_code,)
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import ActivityKind, Actor
+from aiflow.domain.issue_ways import is_issue
 from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, AutoRunEvent
 from aiflow.domain.request import RequestId, is_valid_id, normalize_id
 from aiflow.domain.runs.resume import Goal, ResumeMode
 from aiflow.errors import AiflowError, BadInputError, NotFoundError
 from aiflow.messages.details import words
+from aiflow.usecases.runs.answer_issue import answer_issue, is_answered_there
 from aiflow.usecases.runs.find import find_run_of
 from aiflow.usecases.runs.resume import ResumeWish, decide
 from aiflow.usecases.server.start_work import Entry, WorkOrder
@@ -20,6 +22,7 @@ from aiflow.usecases.server.start_work import Entry, WorkOrder
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from aiflow.domain.runs.run import Run
     from aiflow.ports.sources import RequestSource
     from aiflow.usecases.engine import Engine
 
@@ -35,6 +38,20 @@ class Resumption(NamedTuple):
     answer: str | None = None
     keep_changes: bool = False
     update: bool = False
+    no_baseline: bool = False
+
+
+class LeftOut(NamedTuple):
+    """What a run that begins leaves out: planner and reviewer, or the tests of its base."""
+
+    quick: bool = False
+    no_baseline: bool = False
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options as they are typed."""
+        given = {"--quick": self.quick, "--no-baseline": self.no_baseline}
+        return tuple(name for name, is_given in given.items() if is_given)
 
 
 class AutoWishes(NamedTuple):
@@ -47,7 +64,7 @@ class AutoWishes(NamedTuple):
     max_cost_usd: float | None = None
 
 
-def run_order(source: RequestSource, request_id: str, person: str) -> WorkOrder:
+def run_order(source: RequestSource, request_id: str, person: str, how: LeftOut = LeftOut()) -> WorkOrder:  # noqa: B008
     """Have a request run; of one that is not there no worker is started."""
     known = _id(request_id)
     try:
@@ -56,7 +73,7 @@ def run_order(source: RequestSource, request_id: str, person: str) -> WorkOrder:
         raise
     except AiflowError:
         pass  # what else is wrong with it the worker says, who looks at all of it
-    return WorkOrder(command("run", known), person, entered(known), known)
+    return WorkOrder(command("run", known, options=how.options), person, entered(known), known)
 
 
 def resume_order(engine: Engine, request_id: str, run_id: str, how: Resumption, person: str) -> WorkOrder:
@@ -67,9 +84,20 @@ def resume_order(engine: Engine, request_id: str, run_id: str, how: Resumption, 
         # There is one place where a run goes on: another one is refused, as everywhere (D34 §6.1).
         goal = Goal(how.mode, how.target_step_id.upper(), is_forced=how.force)
         decide(engine, run, ResumeWish(goal, how.answer, how.keep_changes))
+    if is_issue(run.request_id) and not run.is_active:
+        return _retry_order(engine, run, how, person)
     is_replan = how.mode is ResumeMode.REPLAN
     is_begun = entered(run.request_id, run_id if is_replan else None)
     return WorkOrder(_resume_line(run.run_id, how), person, is_begun, run.request_id)
+
+
+def _retry_order(engine: Engine, run: Run, how: Resumption, person: str) -> WorkOrder:
+    """Have an issue tried again: the answer is posted before anything starts, so that it is never lost (ISS-6)."""
+    if not is_answered_there(run, how.answer):
+        decide(engine, run, ResumeWish(Goal(how.mode), how.answer))
+    answer_issue(engine, run, how.answer or "")
+    line = command("run", run.request_id, options=LeftOut(no_baseline=how.no_baseline).options)
+    return WorkOrder(line, person, entered(run.request_id, run.run_id), run.request_id)
 
 
 def auto_order(wishes: AutoWishes, person: str) -> WorkOrder:
@@ -109,6 +137,7 @@ def command(name: str, *typed: str, options: Sequence[str] = ()) -> tuple[str, .
 
 def _resume_line(run_id: str, how: Resumption) -> tuple[str, ...]:
     flags = {"--keep-changes": how.keep_changes, "--update": how.update, "--force": how.force}
+    flags["--no-baseline"] = how.no_baseline
     options = [name for name, is_given in flags.items() if is_given]
     options += [f"--answer={how.answer}"] if how.answer is not None else []
     if how.mode is ResumeMode.RESUME:

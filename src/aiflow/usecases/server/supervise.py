@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aiflow.domain.auto.stopping import StopRequest
+from aiflow.domain.request import RequestId
 from aiflow.domain.server.supervision import (
     Known,
     Left,
@@ -19,6 +20,7 @@ from aiflow.domain.server.supervision import (
     started,
 )
 from aiflow.errors import AiflowError
+from aiflow.usecases.auto.attempt import RACES
 from aiflow.usecases.auto.stop import ask_to_stop, working_auto
 from aiflow.usecases.runs.locks import reclaim_locks
 from aiflow.usecases.server.left_behind import LeftBehind, look_behind, to_continue
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from aiflow.ports import AutoRecords, Time
     from aiflow.ports.server import RunnerChild, Worker
     from aiflow.usecases.engine import Engine
+    from aiflow.usecases.server.issue_watch import IssueStarts
     from aiflow.usecases.server.start_work import WorkStarter
 
 # A stop is heard within this time, a dead holder noticed within the other (LCK-4).
@@ -44,7 +47,8 @@ class UpDesk:
     """What a server is looked after with.
 
     `engine` gives the checkout as it is now and raises where the settings are wrong, `wish` is what signals ask for,
-    `wants_runner` tells whether a runner belongs here, `is_serving` whether the server still answers.
+    `wants_runner` tells whether a runner belongs here, `is_serving` whether the server still answers. `issues` knows
+    which issue is ready.
     """
 
     engine: Callable[[], Engine]
@@ -57,6 +61,7 @@ class UpDesk:
     is_serving: Callable[[], bool]
     tell: Callable[[UpNews], None]
     continues: bool = True
+    issues: IssueStarts | None = None
 
 
 def supervise(desk: UpDesk) -> None:
@@ -75,6 +80,7 @@ class _Watch:
         self._desk = desk
         self._known = Known()
         self._left: tuple[Left, ...] = ()
+        self._ready: tuple[Left, ...] = ()
         self._found = LeftBehind()
         self._is_first = self._is_look_due = True
         self._looked_at = self._wanted_at = float("-inf")
@@ -85,6 +91,7 @@ class _Watch:
         self._trouble: tuple[str, str] | None = None
         self._wish = Wish.STAY
         self._told: UpNews | None = None
+        self._refusal = ""
 
     def adopt(self) -> None:
         """Take over what a server that was killed left at work: it is waited for, and ended, as our own is."""
@@ -117,6 +124,7 @@ class _Watch:
             auto_pid=self._auto_pid,
             is_busy=self._is_busy,
             left=self._left,
+            ready=self._ready,
             is_runner_wanted=self._is_runner_wanted,
             is_runner_working=self._desk.runner.is_working(),
         )
@@ -157,6 +165,9 @@ class _Watch:
             self._tell_holder(auto, holder)
         if self._is_look_due and not self._is_busy:
             self._look_behind(engine)
+        if self._desk.issues is not None:
+            is_busy = self._is_busy or bool(self._desk.work.at_work())
+            self._ready = self._desk.issues.next(engine, self._desk.time.monotonic(), is_busy=is_busy)
 
     def _look_behind(self, engine: Engine) -> None:
         """Find what a crash left; what is found is told once."""
@@ -215,8 +226,9 @@ class _Watch:
             self._say_trouble(error)
             return
         self._known = started(self._known, left, worker.pid)
-        self._left, self._is_look_due = (), True
-        self._desk.tell(UpNews(UpNewsKind.CONTINUES, {"request_id": left.request_id}))
+        self._left, self._ready, self._is_look_due = (), (), True
+        kind = UpNewsKind.STARTS if left.is_new else UpNewsKind.CONTINUES
+        self._desk.tell(UpNews(kind, {"request_id": left.request_id}))
 
     def _start_runner(self) -> None:
         try:
@@ -234,10 +246,25 @@ class _Watch:
             code = self._desk.work.exit_code(pid) or 0
             facts = {"request_id": left.request_id, "code": code}
             refusal = self._desk.work.refusal(pid) if code > 0 else None
+            if left.is_new and left.request_id is not None:
+                self._hear_of_start(RequestId(left.request_id), code, refusal)
+                continue
             if code < 0:
                 self._desk.tell(UpNews(UpNewsKind.WORKER_KILLED, facts))
             elif refusal is not None:
                 self._desk.tell(UpNews(UpNewsKind.WORKER_REFUSED, facts, refusal))
+
+    def _hear_of_start(self, request_id: RequestId, code: int, refusal: AiflowError | None) -> None:
+        """Hear what came of an issue that was started; that it is refused is told once for each reason."""
+        assert self._desk.issues is not None
+        was_refused = code < 0 or refusal is not None
+        self._desk.issues.ended(request_id, self._desk.time.monotonic(), was_refused=was_refused)
+        facts = {"request_id": request_id, "code": code}
+        if code < 0:
+            self._desk.tell(UpNews(UpNewsKind.WORKER_KILLED, facts))
+        elif refusal is not None and refusal.reason_code not in (*RACES, self._refusal):
+            self._desk.tell(UpNews(UpNewsKind.START_REFUSED, facts, refusal))
+        self._refusal = refusal.reason_code if refusal is not None else ""
 
     def _tell_wish(self, wish: Wish, *, is_idle: bool) -> None:
         if wish is self._wish:

@@ -85,6 +85,8 @@ def _moved(data: Fields, fields: Fields, texts: Texts) -> str:
     event = str(data.get("event", ""))
     if fields.get("actor") == Actor.AUTO_RUN:
         return _auto_moved(event, data, fields, texts)
+    if fields.get("actor") == Actor.ISSUES:
+        return _say(texts, f"activity.issues.{event}", reason=_reason(fields, texts))
     key = f"activity.run.{event}"
     facts = {
         "reason": _reason(fields, texts),

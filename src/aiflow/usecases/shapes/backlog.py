@@ -60,6 +60,8 @@ def describe(barrier: Barrier, texts: Texts, invalid: InvalidRequest | None = No
     facts = dict(barrier.facts)
     form = ".many" if ", " in facts.get("ids", "") else ".dead" if facts.get("is_dead") else ""
     form = ".cut_off" if facts.get("reason") == CUT_OFF else form
+    if own := facts.get("form"):
+        form = f".{own}{form}" if own == "elsewhere" else f".{own}"
     return texts(f"detail.{barrier.reason_code}{form}", **facts)
 
 
@@ -184,9 +186,10 @@ def why_result(stations: tuple[Station, ...], warnings: tuple[Barrier, ...] = ()
 
 def station_shape(station: Station) -> dict[str, Any]:
     """One request on the way down, as data."""
+    from aiflow.domain.next_action import NOT_TYPED
     from aiflow.messages.commands import command_line
 
-    request = station.request
+    request, typed = station.request, [action for action in station.actions if action.kind not in NOT_TYPED]
     return {
         "request_id": station.request_id,
         "depth": station.depth,
@@ -199,7 +202,8 @@ def station_shape(station: Station) -> dict[str, Any]:
         ],
         "waits_for": list(station.waits_for),
         "latest_run": run_shape(station.run) if station.run else None,
-        "commands": [command_line(action) for action in station.actions],
+        "commands": [command_line(action) for action in typed],
+        "at_github": [command_line(action) for action in station.actions if action not in typed],
     }
 
 

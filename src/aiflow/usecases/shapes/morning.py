@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def night_shape(night: Night) -> dict[str, Any]:
-    """The night on the clock: bars, gaps, full hours, and what it came to."""
+    """The night on the clock: bars, gaps, round times, and what it came to."""
     return {
         "since": stamp(night.since),
         "begin": stamp(night.begin),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.lifecycle import RunState
-from aiflow.domain.reasons import exit_code, way_on, way_to_mend
-from aiflow.domain.runs.stopped import recommended
+from aiflow.domain.reasons import exit_code
+from aiflow.domain.runs.stopped import way_out
 from aiflow.domain.runs.worktree import branch_name
 from aiflow.messages.commands import command_line
 from aiflow.messages.details import ENGLISH, said_again
+from aiflow.usecases.shapes.run_report import usage_shape, way_out_shape
 from aiflow.usecases.shapes.run_summary import run_shape, stamp
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aiflow.domain.health import Finding
     from aiflow.domain.lock import LockStatus
     from aiflow.domain.run_summary import RunList, RunSummary
-    from aiflow.domain.runs.log_part import LogPart, MarkedPart
+    from aiflow.domain.runs.log_part import LogPart
     from aiflow.domain.runs.run import Run
     from aiflow.domain.runs.worktree import RunDiff
     from aiflow.messages import Texts
@@ -28,14 +28,12 @@ if TYPE_CHECKING:
 def run_result(run: Run) -> dict[str, Any]:
     """What `run` and `resume` answer: where the run stands, why, and what to do next."""
     why = run.error
-    code, cause = outcome_code(run), why.cause if why else None
-    action = way_to_mend(code, run.request_id, cause, recommended(run)) if code else None
     return {
         "request_id": run.request_id,
         "run_id": run.run_id,
         "state": run.state.value,
         "reason_code": why.reason_code if why else None,
-        "cause": cause,
+        "cause": why.cause if why else None,
         "summary": (said_again(why.facts, ENGLISH) or why.summary) if why else None,
         "question": why.question if why else None,
         "choices": list(why.choices) if why else [],
@@ -44,8 +42,10 @@ def run_result(run: Run) -> dict[str, Any]:
         "base_branch": run.place.base_branch,
         "worktree": run.place.path,
         "compare_url": run.compare_url,
-        "usage": asdict(run.usage) | {"tokens": run.usage.tokens},
-        "waits_until": run.quota.until.isoformat() if run.is_active and run.quota and not run.quota.is_over else None,
+        "is_pushed": run.is_pushed,
+        "pull_url": run.pull_url,
+        "usage": usage_shape(run.usage),
+        "waits_until": run.waits_until.isoformat() if run.waits_until else None,
         "warnings": list(run.warnings),
         "replaces": run.replaces,
         "replaced_by": run.replaced_by,
@@ -62,18 +62,8 @@ def run_result(run: Run) -> dict[str, Any]:
             }
             for step in run.plan
         ],
-        "suggested_next": {
-            "way_on": (recommended(run) or way_on(code, cause)).value if code else None,
-            "command": command_line(action) if action else None,
-        },
+        "suggested_next": way_out_shape(way_out(run)),
     }
-
-
-def outcome_code(run: Run) -> str | None:
-    """Return the reason code that says what is to be done now; a DONE run waits for acceptance."""
-    if run.error is not None:
-        return run.error.reason_code
-    return "AWAITING_ACCEPTANCE" if run.state is RunState.DONE and not run.accepted_as else None
 
 
 def exit_code_of(run: Run) -> int:
@@ -101,11 +91,6 @@ def _record_shape(owner: str, run: RunSummary) -> dict[str, Any]:
     }
 
 
-def report_shape(run: Run, text: str | None) -> dict[str, Any]:
-    """`report --json`."""
-    return {"request_id": run.request_id, "run_id": run.run_id, "report": text}
-
-
 def logs_shape(run: Run, logs: Iterable[LogPart]) -> dict[str, Any]:
     """`logs --json`: every log whole."""
     shapes = [{"step": log.number, "path": log.path, "text": log.text} for log in logs]
@@ -126,11 +111,6 @@ def log_part_shape(run: Run, part: LogPart) -> dict[str, Any]:
         "may_grow": part.may_grow,
         "was_cut": part.was_cut,
     }
-
-
-def marked_log_shape(run: Run, marked: MarkedPart) -> dict[str, Any]:
-    """The same for the page's own viewer, with colours and times."""
-    return log_part_shape(run, marked.part) | {"times": marked.times}
 
 
 def diff_shape(diff: RunDiff) -> dict[str, Any]:

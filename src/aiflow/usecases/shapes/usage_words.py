@@ -52,11 +52,11 @@ def use_of(usage: Usage, texts: Texts) -> str:
     """Say all that is known of it: calls and working time too; nothing if no agent was called."""
     if not usage.calls:
         return ""
-    calls, minutes = texts("usage.calls", calls=usage.calls), texts("usage.time", time=_time(usage.seconds))
+    calls, minutes = texts("usage.calls", calls=usage.calls), texts("usage.time", time=clock_text(usage.seconds))
     return texts("auto.limit.between").join(filter(None, (calls, minutes, usage_text(usage, texts))))
 
 
-def _time(seconds: float) -> str:
+def clock_text(seconds: float) -> str:
     """Write a time as a stop watch shows it."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"

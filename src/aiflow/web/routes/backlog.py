@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
+from pydantic import AwareDatetime
 from starlette.requests import Request as HttpRequest
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from aiflow.api.context import CallContext, Server
 from aiflow.domain.backlog.board import BoardWish, Shelf
@@ -18,8 +19,9 @@ from aiflow.usecases.auto.standing import at_work
 from aiflow.usecases.backlog.patch import Patch
 from aiflow.usecases.shapes.backlog import describe, describe_problem
 from aiflow.usecases.shapes.errors import error_facts
+from aiflow.web.accepting import Acceptance, Acceptances, Outcome
 from aiflow.web.acting import Fields, Form, Receipt, back_path, refused
-from aiflow.web.doing import accept_run, change_keys
+from aiflow.web.doing import change_keys
 from aiflow.web.drawing import is_part, page, render
 from aiflow.web.frame import make_frame
 from aiflow.web.graph_picture import picture_of
@@ -32,11 +34,15 @@ if TYPE_CHECKING:
 # So many characters of a search are looked for; so many requests are changed at once.
 MOST_WORDS = 200
 MOST_AT_ONCE = 200
+# How long an address may be that names them.
+MOST_CHARACTERS = 40_000
+# Where it is shown what comes of several that are accepted.
+ACCEPTING = "/backlog/accepting"
 
 
 def routes(server: Server) -> APIRouter:
     """Return the backlog's pages."""
-    router = APIRouter()
+    router, acceptances = APIRouter(), Acceptances()
 
     @router.get("/backlog")
     def backlog(http: HttpRequest) -> Response:
@@ -56,7 +62,22 @@ def routes(server: Server) -> APIRouter:
     @router.post("/backlog/set")
     def set_several(http: HttpRequest, form: Fields) -> Response:
         call = server.call(http)
-        return _several(http, call, form)
+        if form("do") != "accept" or not form.has("request_id"):
+            return _several(http, call, form)
+        begun = acceptances.begin(call, _chosen(form))
+        if is_part(http):
+            return _accepting(http, call, begun)
+        return RedirectResponse(_address(begun), 303)
+
+    @router.get(f"{ACCEPTING}/{{key}}")
+    def accepting(
+        http: HttpRequest,
+        key: str,
+        since: AwareDatetime,
+        ids: Annotated[str, Query(max_length=MOST_CHARACTERS)],
+    ) -> Response:
+        call, named = server.call(http), [Outcome(each) for each in ids.split(",")[:MOST_AT_ONCE]]
+        return _accepting(http, call, acceptances.find(call, Acceptance(key, since, named)))
 
     return router
 
@@ -101,9 +122,27 @@ def _wish(http: HttpRequest) -> BoardWish:
     )
 
 
+def _chosen(form: Form) -> list[str]:
+    return list(dict.fromkeys(form.all("request_id")))[:MOST_AT_ONCE]
+
+
+def _accepting(http: HttpRequest, call: CallContext, acceptance: Acceptance) -> Response:
+    """Show how far several are that are accepted: in place for a script, as a page for a browser."""
+    facts = {"acceptance": acceptance, "at": _address(acceptance)}
+    if is_part(http):
+        return HTMLResponse(render(http, call, "parts/accepting.html", facts))
+    return page(http, call, "accepting.html", {"frame": make_frame(call), **facts})
+
+
+def _address(acceptance: Acceptance) -> str:
+    """Return where a list is, also for a server that does not know it."""
+    named = ",".join(each.request_id for each in acceptance.outcomes)
+    return f"{ACCEPTING}/{acceptance.key}?{urlencode({'since': acceptance.begun_at.isoformat(), 'ids': named})}"
+
+
 def _several(http: HttpRequest, call: CallContext, form: Form) -> Response:
     """Do one thing with several requests, and say of each what came of it."""
-    ids = list(dict.fromkeys(form.all("request_id")))[:MOST_AT_ONCE]
+    ids = _chosen(form)
     results: list[tuple[str, bool, str]] = []
     try:
         if not ids:
@@ -116,7 +155,8 @@ def _several(http: HttpRequest, call: CallContext, form: Form) -> Response:
             results.append((request_id, True, deed(request_id)))
         except AiflowError as error:
             told = call.texts.message(error.reason_code, error_facts(error, call.texts))
-            results.append((request_id, False, f"{told.title}. {told.summary}"))
+            title = call.texts("web.sentence", text=told.title)
+            results.append((request_id, False, call.texts("web.way.and", first=title, second=told.summary)))
     return _results(http, call, results)
 
 
@@ -135,8 +175,6 @@ def _results(http: HttpRequest, call: CallContext, results: list[tuple[str, bool
 def _deed(call: CallContext, form: Form) -> Callable[[str], str]:
     """Return what is to be done with each request; it says what it did."""
     do = form("do")
-    if do == "accept":
-        return lambda request_id: accept_run(call, request_id).text
     values: dict[str, str] = {"archive": {"status": "archived"}}.get(do, {})
     if do == "set":
         values = {key: form(key) for key in ("status", "priority") if form.has(key)}

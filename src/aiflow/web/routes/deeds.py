@@ -10,15 +10,17 @@ from starlette.responses import Response
 
 from aiflow.api.context import Server
 from aiflow.domain.auto.stopping import StopRequest
-from aiflow.domain.request import normalize_id
+from aiflow.domain.issue_ways import is_issue
+from aiflow.domain.request import normalize_id, parse_instant
 from aiflow.domain.runs.resume import ResumeMode
-from aiflow.errors import BadInputError
+from aiflow.errors import BadInputError, ConflictError
 from aiflow.messages.details import words
 from aiflow.usecases.auto.stop import ask_to_stop
 from aiflow.usecases.runs.accept import LineComment, send_back, whole_comment
+from aiflow.usecases.runs.answer_issue import LATER
 from aiflow.usecases.runs.cancel import cancel_run
 from aiflow.usecases.runs.find import find_newest_run, find_run_of
-from aiflow.usecases.server.orders import AutoWishes, Resumption, auto_order, resume_order
+from aiflow.usecases.server.orders import AutoWishes, LeftOut, Resumption, auto_order, resume_order
 from aiflow.web.acting import Fields, Form, Receipt, act
 from aiflow.web.doing import accept_run, going, start_run
 from aiflow.web.drawing import REQUEST, RUN, request_path
@@ -39,9 +41,9 @@ def routes(server: Server) -> APIRouter:
 
 def _of_requests(router: APIRouter, server: Server) -> None:
     @router.post(f"{REQUEST}/run")
-    def run(http: HttpRequest, request_id: str) -> Response:
-        call = server.call(http)
-        return act(http, call, lambda: start_run(call, request_id))
+    def run(http: HttpRequest, request_id: str, *, quick: bool = False) -> Response:
+        call, how = server.call(http), LeftOut(quick=quick)
+        return act(http, call, lambda: start_run(call, request_id, how))
 
     @router.post(f"{REQUEST}/accept")
     def accept(http: HttpRequest, request_id: str) -> Response:
@@ -75,7 +77,12 @@ def _of_runs(router: APIRouter, server: Server) -> None:
 
         def do() -> Receipt:
             order = resume_order(call.engine, request_id, run_id, _wish(form), call.person)
-            begun = server.work.start(order)
+            try:
+                begun = server.work.start(order)
+            except ConflictError as error:
+                if not is_issue(request_id) or error.reason_code not in LATER:
+                    raise
+                return Receipt(call.texts("web.receipt.posted", id=request_id), request_path(request_id))
             key = "web.receipt.answered" if form.has("answer") or form.has("choice") else "web.receipt.goes_on"
             key = "web.receipt.replanned" if form("mode") == ResumeMode.REPLAN else key
             return going(call, key, request_id, begun.run_id, answer=form("answer").strip() or form("choice"))
@@ -120,7 +127,7 @@ def _of_auto(router: APIRouter, server: Server) -> None:
 def _wish(form: Form) -> Resumption:
     """Return how a run is to go on; an answer in own words counts before a choice."""
     mode, *more = form("mode").split() or [ResumeMode.RESUME]  # a button has one value, and may say two things
-    if mode not in set(ResumeMode) or not set(more) <= {"keep_changes", "update"}:
+    if mode not in set(ResumeMode) or not set(more) <= {"keep_changes", "update", "no_baseline"}:
         raise BadInputError(detail=words("web.mode_unknown"))
     answer = form("answer").strip() or form("choice").strip() or None
     if form("ask") and answer is None and mode == ResumeMode.RESUME:
@@ -132,6 +139,7 @@ def _wish(form: Form) -> Resumption:
         answer=answer,
         keep_changes=form.has("keep_changes") or "keep_changes" in more,
         update=form.has("update") or "update" in more,
+        no_baseline=form.has("no_baseline") or "no_baseline" in more,
     )
 
 
@@ -144,14 +152,23 @@ def _ceilings(form: Form) -> AutoWishes:
             raise BadInputError(detail=words("web.not_a_number", value=typed[:40]))
         return typed or None
 
-    until = form("until").strip()
-    if until and not _TIME.fullmatch(until):
-        raise BadInputError(detail=words("auto.no_time", value=until[:40]))
     runs, minutes, cost = figure("max_runs"), figure("max_minutes"), figure("max_cost_usd", _AMOUNT)
     return AutoWishes(
         watch=form.has("watch"),
-        until=until or None,
+        until=_until(form),
         max_runs=int(runs) if runs is not None else None,
         max_minutes=int(minutes) if minutes is not None else None,
         max_cost_usd=float(cost) if cost is not None else None,
     )
+
+
+def _until(form: Form) -> str | None:
+    """Return until when by this machine's clock; a script says which moment was meant by the reader's."""
+    typed = form("until").strip()
+    if typed and not _TIME.fullmatch(typed):
+        raise BadInputError(detail=words("auto.no_time", value=typed[:40]))
+    meant = parse_instant(form("until_at")) if typed else None
+    try:
+        return f"{meant.astimezone():%H:%M}" if meant else typed or None
+    except OverflowError:  # before the first moment that there is
+        return typed

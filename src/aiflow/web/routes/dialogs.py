@@ -46,12 +46,18 @@ def routes(server: Server) -> APIRouter:
 
     @router.get(f"{RUN}/resume")
     def resume(
-        http: HttpRequest, request_id: str, run_id: str, mode: str = "resume", keep_changes: str = ""
+        http: HttpRequest,
+        request_id: str,
+        run_id: str,
+        mode: str = "resume",
+        keep_changes: str = "",
+        no_baseline: str = "",
     ) -> Response:
         call = server.call(http)
         chosen = ResumeMode.RETRY_STEP if mode == ResumeMode.RETRY_STEP else ResumeMode.RESUME
         run = find_run_of(call.engine, request_id, run_id)
-        return dialog(http, call, "resume", run=run, mode=chosen.value, keeps=bool(keep_changes))
+        how = "keep_changes" if keep_changes else "no_baseline" if no_baseline else "force"
+        return dialog(http, call, "resume", run=run, mode=chosen.value, how=how)
 
     @router.get(f"{RUN}/cancel")
     def cancel(http: HttpRequest, request_id: str, run_id: str) -> Response:

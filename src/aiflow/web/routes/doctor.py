@@ -12,10 +12,12 @@ from aiflow.api.context import Server
 from aiflow.domain.health import Health
 from aiflow.usecases.doctor.examine import examine
 from aiflow.usecases.health.check_health import word_of
+from aiflow.usecases.issues.check_issues import findings_of
 from aiflow.web.advice import piece_of
 from aiflow.web.drawing import page
 from aiflow.web.frame import make_frame
 from aiflow.wiring import store_look
+from aiflow.wiring.issues import issue_look
 
 ORDER = (Health.FAIL, Health.WARN)
 
@@ -27,8 +29,10 @@ def routes(server: Server) -> APIRouter:
     def draw(http: HttpRequest, *, is_full: bool) -> Response:
         call = server.call(http)
         engine = call.engine
-        look = store_look(server.live.settings(), os.environ) if is_full else None
-        examined = examine(engine, look)
+        settings = server.live.settings()
+        look = store_look(settings, os.environ) if is_full else None
+        issues = findings_of(settings, issue_look(server.record.root, settings), call.texts)
+        examined = examine(engine, look, issues)
         told = [(each, word_of(engine, each)) for each in examined.findings]
         facts = {
             "frame": make_frame(call),

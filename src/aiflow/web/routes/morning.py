@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
@@ -9,10 +10,11 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from aiflow.api.context import Server
+from aiflow.domain.backlog.looks import WhyKind, why_not_now
 from aiflow.domain.morning.fates import RunFate
-from aiflow.usecases.auto.standing import read_standing
-from aiflow.usecases.morning.days import tell_days
+from aiflow.usecases.morning.days import runs_of_days, tell_days
 from aiflow.usecases.morning.night import tell_night
+from aiflow.usecases.morning.recent_runs import ReadBefore
 from aiflow.usecases.morning.waiting import tell_waiting
 from aiflow.usecases.runs.logs import last_line
 from aiflow.usecases.shapes.backlog import describe
@@ -20,13 +22,14 @@ from aiflow.web.drawing import page
 from aiflow.web.frame import make_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from aiflow.api.context import CallContext
-    from aiflow.domain.auto.standing import AtWork
-    from aiflow.domain.backlog.selection import Backlog, Selection
+    from aiflow.domain.auto.standing import AtWork, Glance
+    from aiflow.domain.backlog.looks import Why
+    from aiflow.domain.backlog.selection import Backlog, Exclusion
     from aiflow.domain.morning.night import Bar, Night
-    from aiflow.domain.request import Request
+    from aiflow.domain.request import Request, RequestId
     from aiflow.usecases.engine import Engine
 
 NEXT_SHOWN = 6
@@ -41,20 +44,26 @@ def routes(server: Server) -> APIRouter:
     def morning(http: HttpRequest) -> Response:
         call = server.call(http)
         engine, project = call.engine, server.project
-        backlog = read_standing(engine, project.auto_records)
-        frame = make_frame(call, backlog)
-        night = tell_night(engine, project.auto_records, project.journal, backlog=backlog)
+        board = call.look()
+        backlog = board.backlog
+        frame = make_frame(call, board)
+        known = ReadBefore(backlog, runs_of_days(engine))
+        night = tell_night(engine, project.auto_records, project.journal, known=known)
+        waiting = tell_waiting(engine, call.texts, backlog)
+        excluded = tuple(_kept(frame.seen, {item.request_id for item in waiting.items}))
         facts = {
             "frame": frame,
             "night": night,
             "done": tuple(_done(night)),
-            "waiting": tell_waiting(engine, call.texts, backlog),
+            "waiting": waiting,
             "running": [(each, _tail(engine, each)) for each in frame.seen.running],
-            "days": tell_days(engine, backlog=backlog),
+            "days": tell_days(engine, known=known),
             "selection": frame.seen.selection,
             "continued": frame.seen.continued,
             "upcoming": (*frame.seen.continued, *frame.seen.selection.runnable)[:NEXT_SHOWN],
-            "excluded": tuple(_excluded(call, backlog, frame.seen.selection)),
+            "excluded": tuple(_in_words(call, backlog, excluded[:EXCLUDED_SHOWN])),
+            "excluded_count": len(excluded),
+            "depends_of": partial(_depends_of, backlog, board.waiting),
             "auto": frame.seen.auto,
             "is_first_use": not backlog.requests and not backlog.invalid,
         }
@@ -78,9 +87,22 @@ def _tail(engine: Engine, each: AtWork) -> str:
     return last_line(engine, run) if run is not None else ""
 
 
-def _excluded(call: CallContext, backlog: Backlog, selection: Selection) -> Iterator[tuple[Request, str]]:
-    """Yield what is ready and cannot run, and why, in words."""
-    for each in selection.excluded[:EXCLUDED_SHOWN]:
+def _kept(seen: Glance, waiting: set[str]) -> Iterator[Exclusion]:
+    """Yield what cannot run; what runs, waits for a person or has its turn stands there, and only there."""
+    elsewhere = waiting | {each.request_id for each in seen.running}
+    elsewhere.update(request.id for request in (*seen.continued, *seen.selection.runnable))
+    return (each for each in seen.selection.excluded if each.request_id not in elsewhere)
+
+
+def _in_words(call: CallContext, backlog: Backlog, kept: Iterable[Exclusion]) -> Iterator[tuple[Request, str]]:
+    """Yield what cannot run, and why, in words."""
+    for each in kept:
         request = backlog.by_id.get(each.request_id)
         if request is not None:
             yield request, describe(each.barrier, call.texts, each.invalid)
+
+
+def _depends_of(backlog: Backlog, waiting: Mapping[RequestId, str], request: Request) -> Why | None:
+    """Return whom a request waits for, if that is why it cannot run."""
+    why = why_not_now(request, backlog, waiting)
+    return why if why.kind is WhyKind.DEPENDS else None

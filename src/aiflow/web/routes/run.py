@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from aiflow.api.answers import answer
 from aiflow.api.context import Server
+from aiflow.domain.runs.log_names import LOG_NAME, named_log
 from aiflow.usecases.runs.find import find_run_of
 from aiflow.usecases.runs.finished import look_at_finished
-from aiflow.usecases.runs.logs import read_marked_log
 from aiflow.usecases.runs.look import look_at_run
-from aiflow.usecases.shapes.runs import marked_log_shape
 from aiflow.web.drawing import RUN, page
 from aiflow.web.frame import make_frame
+from aiflow.web.log_reading import LogReaders, Wanted
 from aiflow.web.run_panes import choose, draw_pane
 from aiflow.web.run_view import RunRules, panel, standing
 
 if TYPE_CHECKING:
     from aiflow.api.context import CallContext
 
+# So many lines at most are read at once; so many characters are looked for.
+MOST_LINES = 1_000
+Words = Annotated[str, Query(max_length=1_000)]
+LogName = Annotated[str, Path(pattern=LOG_NAME)]
+
 
 def routes(server: Server) -> APIRouter:
-    """Return the page, and what its log viewer reads: the API's log with its colours and times."""
-    router = APIRouter()
+    """Return the page, and what its log viewer reads: lines with their colours and times, and what is found in them."""
+    router, readers = APIRouter(), LogReaders()
 
     @router.get(RUN)
     def show(http: HttpRequest, request_id: str, run_id: str, step: str = "", view: str = "") -> Response:
@@ -35,11 +40,33 @@ def routes(server: Server) -> APIRouter:
 
     @router.get(f"{RUN}/logs/{{number}}")
     def log(
-        http: HttpRequest, request_id: str, run_id: str, number: int, offset: Annotated[int, Query(ge=0, le=10**12)] = 0
+        http: HttpRequest,
+        request_id: str,
+        run_id: str,
+        number: LogName,
+        first: Annotated[int, Query(ge=-MOST_LINES, le=10**12)] = 0,
+        count: Annotated[int, Query(ge=0, le=MOST_LINES)] = MOST_LINES,
+        words: Words = "",
+        *,
+        whole: bool = False,
     ) -> Response:
         engine = server.call(http).engine
-        run = find_run_of(engine, request_id, run_id)
-        return answer(http, marked_log_shape(run, read_marked_log(engine, run, number, offset)))
+        reader = readers.of(engine, find_run_of(engine, request_id, run_id), named_log(number))
+        return answer(http, reader.lines(Wanted(first, count, words, whole)))
+
+    @router.get(f"{RUN}/logs/{{number}}/find")
+    def find(
+        http: HttpRequest,
+        request_id: str,
+        run_id: str,
+        number: LogName,
+        words: Words = "",
+        at: Annotated[int, Query(ge=0, le=10**12)] = 0,
+        after: Annotated[int | None, Query(ge=-1, le=10**12)] = None,
+    ) -> Response:
+        engine = server.call(http).engine
+        reader = readers.of(engine, find_run_of(engine, request_id, run_id), named_log(number))
+        return answer(http, reader.find(words, at, after))
 
     return router
 

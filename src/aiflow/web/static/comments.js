@@ -1,7 +1,7 @@
-// Comments on lines of a diff: opened by a click on a line's number or by Enter, kept in this tab, sent with "Send back".
-const head = document.querySelector("[data-run-id]");
-const run = head?.dataset.runId;
-const words = head ? JSON.parse(head.dataset.words) : {};
+// Comments on lines of a diff: opened by the button of a line, kept in this tab, sent with "Send back".
+const head = () => document.querySelector("[data-run-id]");
+const run = head()?.dataset.runId;
+const words = () => JSON.parse(head().dataset.words); // in the language of the page, which may change
 const KEY = `draft lines ${run}`;
 const fill = (text, facts) => text.replace(/\{(\w+)\}/g, (all, name) => facts[name] ?? all);
 
@@ -24,9 +24,40 @@ function make(tag, name, text) {
   return node;
 }
 
-// --- Beside the lines
+// --- Beside the lines: their buttons are made where somebody reads, or a long diff would be slow.
 
+const BLOCK = 20; // lines; fewer than fit on a screen
+const LINES = "tr[data-line]";
 const pathOf = (row) => row.closest("[data-path]").dataset.path;
+const about = (row) => fill(words().comment, { n: row.dataset.line, path: pathOf(row) });
+
+function buttonOf(row) {
+  const made = row.querySelector(".say-it");
+  if (made) return made;
+  const [button, text] = [make("button", "say-it", "+"), row.lastElementChild];
+  text.id = `${row.id}-text`;
+  button.type = "button";
+  button.tabIndex = -1; // one of a file can be reached by Tab, the others from there
+  button.setAttribute("aria-label", about(row));
+  button.setAttribute("aria-describedby", text.id);
+  row.cells[0].prepend(button);
+  return button;
+}
+
+function offer(region) {
+  const rows = [...region.querySelectorAll(LINES)];
+  if (!rows.length) return;
+  buttonOf(rows[0]).tabIndex = 0;
+  const seen = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (!isIntersecting) continue;
+      seen.unobserve(target);
+      const at = rows.indexOf(target);
+      rows.slice(Math.max(0, at - BLOCK), at + BLOCK).forEach(buttonOf);
+    }
+  });
+  for (let at = 0; at < rows.length; at += BLOCK) seen.observe(rows[at]);
+}
 
 function open(row, isFocused = true) {
   const [path, line] = [pathOf(row), Number(row.dataset.line)];
@@ -37,36 +68,40 @@ function open(row, isFocused = true) {
   const label = make("label");
   const field = make("textarea", "field");
   field.rows = 2;
-  field.placeholder = words.what;
+  field.placeholder = words().what;
   field.value = read().find((each) => each.path === path && each.line === line)?.text ?? "";
-  label.append(make("span", "label", fill(words.comment, { n: line, path })), field);
-  const drop = make("button", "btn btn--sm btn--quiet", words.drop);
+  label.append(make("span", "label", about(row)), field);
+  const drop = make("button", "btn btn--sm btn--quiet", words().drop);
   drop.type = "button";
-  drop.addEventListener("click", () => { keep(path, line, ""); place.remove(); row.focus(); });
+  const leave = () => reach(row);
+  drop.addEventListener("click", () => { keep(path, line, ""); place.remove(); leave(); });
   field.addEventListener("input", () => keep(path, line, field.value));
-  field.addEventListener("keydown", (event) => event.key === "Escape" && row.focus());
+  field.addEventListener("keydown", (event) => event.key === "Escape" && leave());
   cell.append(label, drop);
   place.append(cell);
   row.after(place);
-  row.tabIndex = -1;
   if (isFocused) field.focus();
 }
 
 function restore() {
   for (const { path, line } of read()) {
     const file = [...document.querySelectorAll("[data-commented] [data-path]")].find((each) => each.dataset.path === path);
-    const row = file && [...file.querySelectorAll("tr[data-line]")].findLast((each) => each.dataset.line === String(line));
+    const row = file && [...file.querySelectorAll(LINES)].findLast((each) => each.dataset.line === String(line));
     if (row) open(row, false);
   }
 }
 
+function reach(row) {
+  for (const each of row.closest("[data-path]").querySelectorAll(".say-it[tabindex='0']")) each.tabIndex = -1;
+  buttonOf(row).tabIndex = 0;
+  buttonOf(row).focus();
+}
+
 function move(region, by) {
-  const rows = [...region.querySelectorAll("tr[data-line]")];
-  const at = rows.indexOf(document.activeElement);
+  const rows = [...region.querySelectorAll(LINES)];
+  const at = rows.indexOf(document.activeElement.closest(LINES));
   const to = rows[Math.max(0, Math.min(rows.length - 1, at + by))];
-  if (!to) return;
-  to.tabIndex = -1;
-  to.focus();
+  if (to) reach(to);
 }
 
 document.addEventListener("click", ({ target }) => {
@@ -75,9 +110,10 @@ document.addEventListener("click", ({ target }) => {
 });
 document.addEventListener("keydown", (event) => {
   const region = event.target.closest?.("[data-commented] [data-path]");
-  if (!region || event.isComposing || event.target.matches("textarea, button")) return;
-  if (event.key === "ArrowDown" || event.key === "ArrowUp") { event.preventDefault(); move(region, event.key === "ArrowDown" ? 1 : -1); }
-  else if (event.key === "Enter" && event.target.matches("tr[data-line]")) { event.preventDefault(); open(event.target); }
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!region || !by || event.isComposing || event.target.matches("textarea, button:not(.say-it)")) return;
+  event.preventDefault();
+  move(region, by);
 });
 
 // --- In the dialog that sends them
@@ -104,7 +140,7 @@ function collect(dialog) {
   }
   const field = form.querySelector("[name=comment]");
   field.required = false;
-  field.closest("label").after(make("p", "label", fill(words.kept, { n: comments.length })), list, kept);
+  field.closest("label").after(make("p", "label", fill(words().kept, { n: comments.length })), list, kept);
 }
 
 function tell() {
@@ -117,6 +153,7 @@ if (run) {
   new MutationObserver(() => collect(dialog)).observe(dialog, { childList: true });
   document.body.addEventListener("htmx:after:swap", tell);
   document.body.addEventListener("aiflow:done", tell);
+  document.querySelectorAll("[data-commented] [data-path]").forEach(offer);
   restore();
   tell();
 }

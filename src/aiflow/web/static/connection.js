@@ -9,7 +9,7 @@ const words = document.getElementById("lost-words");
 const next = document.getElementById("lost-again");
 const found = document.getElementById("found");
 const live = () => document.getElementById("live");
-const ACTS = "#app :is([data-act] button:not([type=button]), a[data-dialog]), #dialog [data-act] button:not([type=button])";
+const ACTS = "#app :is([data-act] button:not([type=button]), button[form], a[data-dialog]), #dialog [data-act] button:not([type=button])";
 // A stream that breaks and is back by then was not lost.
 const GRACE = 1500;
 
@@ -19,23 +19,46 @@ let counting = null;
 let again = 0;
 export const isLost = () => lostAt !== null;
 export const isShaky = () => isLost() || timer !== null;
-export const reason = () => lost.dataset.reason;
+// What the page is about may be gone: then nothing about it can be done, and all else can.
+const gone = () => document.getElementById("gone");
+export const isResting = (node) => isLost() || (gone() !== null && node.closest("#main") !== null);
+export const reason = () => (isLost() || !gone() ? lost.dataset.reason : gone().querySelector("h2").firstChild.textContent.trim());
 
 // Disabled in a way that keeps the focus and can say why.
 export function markActs() {
-  for (const each of document.querySelectorAll(isLost() ? ACTS : "[data-resting]")) {
-    if (isLost()) {
-      if ("resting" in each.dataset) continue;
-      each.dataset.resting = each.title;
-      each.title = reason();
-      each.setAttribute("aria-disabled", "true");
-      each.setAttribute("aria-describedby", "lost-words");
-    } else {
-      each.title = each.dataset.resting;
-      if (!each.title) each.removeAttribute("title");
-      for (const name of ["aria-disabled", "aria-describedby", "data-resting"]) each.removeAttribute(name);
-    }
+  for (const each of document.querySelectorAll(isResting(document.getElementById("main") ?? html) ? ACTS : "[data-resting]")) {
+    if (isResting(each) && !each.closest("#gone")) rest(each);
+    else if ("resting" in each.dataset) wake(each);
   }
+}
+
+function rest(node) {
+  node.dataset.resting ??= node.title;
+  node.title = reason();
+  node.setAttribute("aria-disabled", "true");
+  node.setAttribute("aria-describedby", isLost() ? "lost-words" : "gone");
+}
+
+function wake(node) {
+  node.title = node.dataset.resting;
+  if (!node.title) node.removeAttribute("title");
+  for (const name of ["aria-disabled", "aria-describedby", "data-resting"]) node.removeAttribute(name);
+}
+
+// The server's own page about what is not there says so in words: they stand above what was there, which can still be read.
+export function setGone(text) {
+  const page = document.createElement("template");
+  page.innerHTML = text;
+  const told = page.content.querySelector(".notice");
+  const before = gone();
+  if (before?.textContent === told?.textContent) return;
+  before?.remove();
+  if (told) {
+    told.id = "gone";
+    told.setAttribute("hx-morph-skip", "");
+    document.getElementById("main").prepend(told);
+  }
+  markActs();
 }
 
 function show() {
@@ -43,7 +66,7 @@ function show() {
   timer = null;
   lostAt = new Date();
   const told = lost.querySelector("[data-since-when]");
-  const time = lostAt.toLocaleTimeString(html.lang, { hour: "numeric", minute: "2-digit", second: "2-digit" });
+  const time = lostAt.toLocaleTimeString(html.lang, { hour: "numeric", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
   told.textContent = told.dataset.sinceWhen.replace("{time}", time);
   found.hidden = true;
   lost.hidden = words.hidden = false;
@@ -65,7 +88,7 @@ function draw() {
   const [dot, state] = live()?.children ?? [];
   dot?.classList.toggle("dot--lost", isLost());
   if (state) {
-    state.dataset.live ??= state.textContent;
+    if (isLost()) state.dataset.live = state.textContent;
     state.textContent = isLost() ? live().dataset.lost : state.dataset.live;
   }
   markActs();
@@ -93,6 +116,7 @@ function setFound() {
 
 // `change()` fetches the page again.
 export function connect(change) {
+  live()?.removeAttribute("hidden"); // without a script nothing says that it is live
   if (!app) return;
   let opened = 0;
   const hear = (fact) => {

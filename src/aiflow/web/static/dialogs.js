@@ -1,7 +1,8 @@
 // Dialogs: a link that is shown above the page. It stays open whatever happens below it, and gives the focus back.
-import { isLost, markActs, reason } from "./connection.js";
+import { isResting, markActs, reason } from "./connection.js";
 import { recall } from "./drafts.js";
 import { announce, say, toast } from "./said.js";
+import { tellTimes } from "./times.js";
 
 const dialog = document.getElementById("dialog");
 let opener = null;
@@ -21,7 +22,7 @@ export function show(content, from = document.activeElement) {
 }
 
 export async function open(link) {
-  if (isLost()) return announce(reason());
+  if (isResting(link)) return announce(reason());
   link.setAttribute("aria-busy", "true");
   try {
     const answer = await fetch(link.href, { headers: { "HX-Request": "true" } });
@@ -29,6 +30,7 @@ export async function open(link) {
     const box = document.createElement("template");
     box.innerHTML = await answer.text(); // the server's own part
     if (!box.content.firstElementChild) return;
+    tellTimes(box.content);
     if (answer.ok) show(box.content, link);
     else toast(box.content.firstElementChild);
     markActs();

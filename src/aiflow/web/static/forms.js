@@ -1,5 +1,5 @@
 // Forms send themselves: busy at once, a receipt in their place, why not above them.
-import { isLost, reason } from "./connection.js";
+import { isResting, reason } from "./connection.js";
 import { itemOfDialog, close } from "./dialogs.js";
 import { forget, startDrafts } from "./drafts.js";
 import { hold, letGo, noticePlace, settle } from "./keep.js";
@@ -8,6 +8,7 @@ import { announce, say, toast } from "./said.js";
 const app = document.getElementById("app");
 const dialog = document.getElementById("dialog");
 const sending = new WeakSet();
+const LOOK_AGAIN = 500;
 let number = 0;
 
 function part(text) {
@@ -15,6 +16,9 @@ function part(text) {
   template.innerHTML = text; // the server's own part, in which everything else is escaped
   return template.content.firstElementChild;
 }
+
+// What a form is about; one in a notice is about what was in the way.
+const itemOf = (form) => (form.closest(".notice") ? null : form.closest("[data-item]"));
 
 function setBusy(form, submitter, isBusy) {
   submitter?.toggleAttribute("aria-busy", isBusy);
@@ -31,7 +35,7 @@ async function send(form, submitter) {
   const fields = new URLSearchParams();
   for (const [name, value] of new FormData(form, submitter)) fields.append(name, value);
   const address = submitter?.getAttribute("formaction") ?? form.getAttribute("action");
-  const item = form.closest("[data-item]");
+  const item = itemOf(form);
   for (const old of document.querySelectorAll(`.notice[data-of="${CSS.escape(form.getAttribute("action"))}"]`)) old.remove();
   setBusy(form, submitter, true);
   if (item) hold(item);
@@ -66,7 +70,7 @@ function refuse(form, told) {
   told.dataset.of = form.getAttribute("action");
   told.setAttribute("hx-morph-skip", "");
   if (dialog.contains(form)) (form.querySelector(".in") ?? form).prepend(told);
-  else if (told.querySelector("button:not([type=button])") && form.isConnected) form.prepend(told); // its button is the form's
+  else if ([...told.querySelectorAll("button:not([type=button])")].some((each) => !each.form) && form.isConnected) form.prepend(told); // its button is the form's
   else if (form.isConnected) noticePlace(form).before(told);
   else document.getElementById("main").prepend(told);
   told.scrollIntoView({ block: "nearest" });
@@ -74,10 +78,13 @@ function refuse(form, told) {
 
 function receive(form, submitter, told) {
   forget(form);
+  if (told.dataset.accepting) return watch(form, submitter, told);
   // What was made or saved is shown where it is: the receipt's link, or this page anew.
   if ("go" in form.dataset) return location.assign(told.querySelector("a")?.href ?? location.href);
-  const item = dialog.contains(form) ? itemOfDialog() : form.closest("[data-item]");
-  if (dialog.contains(form)) close();
+  const isAsked = dialog.contains(form);
+  const item = isAsked && !form.closest(".notice") ? itemOfDialog() : itemOf(form);
+  form.closest(".notice")?.remove();
+  if (isAsked) close();
   if (item?.isConnected) settle(item, told);
   else toast(told);
   // What can be pressed next is known when the page has changed.
@@ -85,6 +92,33 @@ function receive(form, submitter, told) {
   app.addEventListener("htmx:after:swap", end, { once: true });
   setTimeout(end, 3000);
   document.body.dispatchEvent(new Event("aiflow:done"));
+}
+
+// Several are accepted one after the other: their list stays, and says of each how far it is until all is decided.
+function watch(form, submitter, list) {
+  setBusy(form, submitter, false);
+  refuse(form, list);
+  const decided = () => list.querySelector(".decided").textContent;
+  announce(decided());
+  document.body.dispatchEvent(new Event("aiflow:done"));
+  let heard = list.innerHTML;
+  const look = async () => {
+    if (!list.isConnected || !("goesOn" in list.dataset)) return;
+    const answer = await fetch(list.dataset.accepting, { headers: { "HX-Request": "true" } }).catch(() => null);
+    const now = answer?.ok && !answer.redirected ? part(await answer.text()) : null;
+    if (now && now.innerHTML !== heard) {
+      heard = now.innerHTML;
+      const before = decided();
+      list.toggleAttribute("data-goes-on", "goesOn" in now.dataset);
+      list.replaceChildren(...now.childNodes);
+      if (decided() !== before) {
+        announce(decided());
+        document.body.dispatchEvent(new Event("aiflow:done")); // the reader's own doing: its rows go
+      }
+    }
+    setTimeout(look, LOOK_AGAIN);
+  };
+  setTimeout(look, LOOK_AGAIN);
 }
 
 // Copied, or at least chosen where a browser does not let a page copy.
@@ -103,7 +137,7 @@ export function startForms() {
   startDrafts();
   document.addEventListener("submit", (event) => {
     const form = event.target;
-    if (isLost() && form.method === "post") {
+    if (form.method === "post" && isResting(form)) {
       event.preventDefault();
       return announce(reason());
     }

@@ -1,6 +1,7 @@
 // What a reader has open, types in or is about to press stays as it is while the rest of the page changes.
 import { forget, typedIn } from "./drafts.js";
 import { announce } from "./said.js";
+import { tellTimes } from "./times.js";
 
 const app = document.getElementById("app");
 const LISTS = "[data-keep-order][id]";
@@ -53,6 +54,7 @@ async function takeOver(item) {
   const ask = await fetch(item.dataset.taken, { headers: { "HX-Request": "true" } }).catch(() => null);
   const box = document.createElement("template");
   if (ask?.status === 200 && !ask.redirected) box.innerHTML = await ask.text(); // the server's own part
+  tellTimes(box.content);
   const told = box.content.firstElementChild;
   if (!told) return letGo(item); // it only waits elsewhere now
   const kept = told.querySelector(".kept");
@@ -112,7 +114,7 @@ function keepNotices(fragment) {
     else fragment.querySelector("#main")?.prepend(holdPlace(notice));
   }
 }
-export const noticePlace = (form) => form.closest(".scroller, .btns, .ways") ?? form;
+export const noticePlace = (form) => form.closest(".notice") ?? form.closest(".scroller, .btns, .ways") ?? form;
 
 function carryOver(fragment) {
   for (const each of app.querySelectorAll("details[id]")) same(fragment, each)?.toggleAttribute("open", each.open);

@@ -1,17 +1,19 @@
-// The log of a run: history first, then live; only the rows in view exist. Opens at the failure, or at the end while it
+// The log of a run: history first, then live; only the rows in view exist, and only the lines around them are kept. Opens at the failure, or at the end while it
 // grows; follows until the reader scrolls up. Everything in it is text.
 import { readHeading } from "./log_lines.js";
 import { drawHeading, drawRow, fill } from "./log_rows.js";
-import { LogText, Search, plain } from "./log_text.js";
+import { LogText } from "./log_text.js";
 
 const AROUND = 12; // rows beyond the edges
+const AHEAD = 100; // rows beyond those that are fetched with them
+const MOST_SHOWN = 1_000_000; // lines: no browser draws a box that is higher
 const PAUSE = 200; // milliseconds between two readings of what is new
 const tool = (name) => document.getElementById(`log-${name}`);
 let viewer = null;
 
 class Viewer {
   #rows = new Map();
-  #search = null;
+  #search = ""; // what is looked for, in small letters
   #hit = -1;
   #mark = null; // the line that the address or the reader points at
   #isFollowing = false;
@@ -20,6 +22,8 @@ class Viewer {
   #set = 0;
   #hasMoved = false;
   #timer = null;
+  #base = 0; // the first line that is shown
+  #isBringing = false;
 
   constructor(box) {
     this.box = box;
@@ -30,26 +34,24 @@ class Viewer {
   async start() {
     tool("tools").hidden = false;
     tool("after").replaceChildren(); // of the step before
-    if (tool("search").value) this.search(tool("search").value);
-    await this.load(() => this.#build());
+    await this.load();
     if (!this.space) this.#build();
+    if (tool("search").value) this.search(tool("search").value);
     const line = /^#L(\d+)$/.exec(location.hash);
     if (line) this.goTo(Number(line[1]) - 1);
     else if (this.#hasMoved) this.draw();
     else if (this.text.mayGrow) this.follow(true);
-    else this.goTo(this.text.failure(), { isMarked: false });
+    else this.goTo(this.text.failure, { isMarked: false });
     this.#tell();
   }
 
   /** Read what is new; what cannot be read now is tried again. */
-  async load(first) {
+  async load() {
     try {
-      await this.text.more((text) => {
-        first?.();
-        first = null;
-        this.#grow(text);
-      });
-      this.say(this.text.wasCut ? this.words.again : this.text.leftOut ? fill(this.words.cut, { number: this.text.leftOut.toLocaleString() }) : "");
+      await this.text.more(this.#isFollowing || !this.space ? this.#inView() + AROUND : 0);
+      if (!this.space) this.#build();
+      this.#grow();
+      this.say(this.text.wasCut ? this.words.again : this.#base ? fill(this.words.cut, { number: this.#base.toLocaleString() }) : "");
     } catch {
       this.say(this.words.lost);
       this.later(2000);
@@ -61,9 +63,12 @@ class Viewer {
       this.#timer = null;
       if (!this.box.isConnected || document.hidden) return;
       await this.load();
-      if (this.#search) await this.#find();
       this.#tell();
     }, pause);
+  }
+
+  #inView() {
+    return Math.ceil(this.box.clientHeight / this.#height) + AROUND;
   }
 
   #build() {
@@ -77,21 +82,24 @@ class Viewer {
     this.box.replaceChildren(this.note, this.now, this.space);
     this.box.classList.add("log--rows");
     this.#height = parseFloat(getComputedStyle(this.space).lineHeight) || 20;
+    this.#base = Math.max(0, this.text.total - MOST_SHOWN);
     this.box.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
 
-  #grow(text) {
-    if (text.lines.length < this.#seen) this.#clear(); // it was cut: all of it is new
+  #grow() {
+    const { text } = this;
+    if (text.total < this.#seen) this.#clear(); // it was cut: all of it is new
+    if (text.total <= this.#base) this.#base = 0;
     this.#forgetRow(this.#seen - 1); // the last line may have grown
-    this.space.style.blockSize = `${text.lines.length * this.#height}px`;
-    this.now.hidden = !text.headings.length;
+    this.space.style.blockSize = `${(text.total - this.#base) * this.#height}px`;
+    this.now.hidden = !text.headings;
     // A heading in the first line is the one that stands above all: it is not shown twice.
-    this.space.classList.toggle("tucked", text.headings[0] === 0);
-    this.space.dataset.lines = String(text.lines.length);
+    this.space.classList.toggle("tucked", text.isHeaded);
+    this.space.dataset.lines = String(text.total);
     if (this.#isFollowing) this.#toEnd();
     this.draw();
-    if (this.#isFollowing || !this.text.mayGrow) this.#seen = text.lines.length;
+    if (this.#isFollowing || !text.mayGrow) this.#seen = text.total;
   }
 
   #clear() {
@@ -108,29 +116,54 @@ class Viewer {
   /** Draw the rows in view; those that stay are left alone, so that a selection stays too. */
   draw() {
     const top = this.box.scrollTop - this.space.offsetTop;
-    const first = Math.max(0, Math.floor(top / this.#height) - AROUND);
-    const last = Math.min(this.text.lines.length, Math.ceil((top + this.box.clientHeight) / this.#height) + AROUND);
+    const first = Math.max(0, Math.floor(top / this.#height) - AROUND) + this.#base;
+    const last = Math.min(this.text.total, this.#base + Math.ceil((top + this.box.clientHeight) / this.#height) + AROUND);
     for (const index of this.#rows.keys()) if (index < first || index >= last) this.#forgetRow(index);
+    let isMissing = false;
     for (let index = first; index < last; index++) {
       if (this.#rows.has(index)) continue;
-      const second = this.text.times.length ? this.text.timeOf(index) : undefined;
-      const row = drawRow(this.text.lines[index], index, this.words, second, this.#search?.words);
-      row.style.insetBlockStart = `${index * this.#height}px`;
-      row.id = `L${index + 1}`;
-      row.classList.toggle("at", index === this.#mark);
-      this.#rows.set(index, row);
-      this.space.append(row);
+      const line = this.text.line(index);
+      if (line) this.#drawLine(line, index);
+      else isMissing = true;
     }
-    this.#drawNow(Math.floor((top + this.now.offsetHeight) / this.#height));
+    if (isMissing) this.#bring(first, last);
+    this.#drawNow(this.#base + Math.floor((top + this.now.offsetHeight) / this.#height));
+  }
+
+  #drawLine({ text, second }, index) {
+    const row = drawRow(text, index, this.words, second, this.#search);
+    row.style.insetBlockStart = `${(index - this.#base) * this.#height}px`;
+    row.id = `L${index + 1}`;
+    row.classList.toggle("at", index === this.#mark);
+    this.#rows.set(index, row);
+    this.space.append(row);
+  }
+
+  /** Fetch the lines in view, and some around them for whoever scrolls on; what is in view by then is drawn. */
+  async #bring(first, last) {
+    if (this.#isBringing) return;
+    this.#isBringing = true;
+    try {
+      const hasCome = await this.text.bring(Math.max(0, first - AHEAD), Math.min(this.text.total, last + AHEAD));
+      this.#isBringing = false;
+      if (hasCome && this.box.isConnected) this.draw();
+    } catch {
+      this.say(this.words.lost);
+      this.later(2000);
+    } finally {
+      this.#isBringing = false;
+    }
   }
 
   #drawNow(index) {
-    const at = this.text.headingOf(index);
-    if (this.now.dataset.at === String(at)) return;
-    this.now.dataset.at = String(at);
+    const line = this.text.line(Math.min(index, this.text.total - 1));
+    if (!line) return; // it is on its way
+    const at = String(line.under?.at ?? null);
+    if (this.now.dataset.at === at) return;
+    this.now.dataset.at = at;
     this.now.replaceChildren();
-    const heading = at === null ? null : readHeading(plain(this.text.lines[at]));
-    if (heading) this.now.append(drawHeading(heading, this.words, at));
+    const heading = line.under && readHeading(line.under.text);
+    if (heading) this.now.append(drawHeading(heading, this.words, line.under.at));
   }
 
   #scrolled() {
@@ -154,7 +187,7 @@ class Viewer {
 
   follow(isOn, { moves = true } = {}) {
     this.#isFollowing = isOn;
-    this.#seen = this.text.lines.length;
+    this.#seen = this.text.total;
     if (isOn && moves) this.#toEnd();
     this.draw();
     this.#tell();
@@ -162,49 +195,68 @@ class Viewer {
 
   /** Bring a line into view, a third from the top. */
   goTo(index, { isMarked = true } = {}) {
-    if (index === null || index === undefined || !this.text.lines.length) return this.draw();
-    index = Math.max(0, Math.min(index, this.text.lines.length - 1));
+    if (index === null || index === undefined || !this.text.total) return this.draw();
+    index = Math.max(this.#base, Math.min(index, this.text.total - 1));
     this.#isFollowing = false;
     if (isMarked) {
       this.#rows.get(this.#mark)?.classList.remove("at");
       this.#mark = index;
       this.#rows.get(index)?.classList.add("at");
     }
-    this.#to(this.space.offsetTop + index * this.#height - this.box.clientHeight / 3);
+    this.#to(this.space.offsetTop + (index - this.#base) * this.#height - this.box.clientHeight / 3);
     this.draw();
     this.#tell();
   }
 
-  nextFailure() {
-    const next = this.text.failures.find((at) => at > (this.#mark ?? -1)) ?? this.text.failures[0];
-    this.goTo(next);
+  async nextFailure() {
+    const found = await this.#find({ after: this.#mark ?? -1 });
+    if (found) this.goTo(found.line);
   }
 
   async search(words) {
-    this.#search = words ? new Search(words) : null;
+    this.#search = words.toLowerCase();
+    this.text.words = words;
+    this.text.hits = null; // not known yet
     this.#hit = -1;
+    const seen = this.#seen;
     this.#clear();
+    this.#seen = seen;
     if (this.space) this.draw();
-    if (this.#search) await this.#find({ goes: true });
+    if (words) await this.#go(0);
     this.#tell();
   }
 
-  async #find({ goes = false } = {}) {
-    const search = this.#search;
-    const hits = await search.through(this.text);
-    if (!hits || search !== this.#search) return;
-    if (goes && hits.length) this.step(0);
+  async #find(asked) {
+    try {
+      return await this.text.find(asked);
+    } catch {
+      this.say(this.words.lost);
+      return null;
+    }
   }
 
-  step(by) {
-    const hits = this.#search?.hits ?? [];
-    if (!hits.length) return;
-    this.#hit = by ? (this.#hit + by + hits.length) % hits.length : 0;
-    this.goTo(hits[this.#hit]);
+  /** Go to one of what was found; an answer to what is not looked for any more is none. */
+  async #go(at) {
+    const { words } = this.text;
+    this.#hit = at;
+    const found = await this.#find({ words, at });
+    if (!found || words !== this.text.words || at !== this.#hit) return;
+    this.text.hits = found.total;
+    this.#hit = found.at ?? -1;
+    if (found.total) this.goTo(found.line);
+  }
+
+  async step(by) {
+    const { hits } = this.text;
+    if (!hits) return;
+    await this.#go((Math.max(0, this.#hit) + by + hits) % hits);
+    this.#tell();
   }
 
   /** Show a long line whole, in a box below: rows have one height. */
-  whole(index) {
+  async whole(index) {
+    const line = await this.text.whole(index).catch(() => null);
+    if (line === null) return this.say(this.words.lost);
     document.getElementById("log-whole")?.remove();
     const box = document.createElement("div");
     box.id = "log-whole";
@@ -215,7 +267,7 @@ class Viewer {
     close.addEventListener("click", () => box.remove());
     const text = document.createElement("pre");
     text.tabIndex = 0;
-    text.textContent = plain(this.text.lines[index]);
+    text.textContent = line;
     box.append(close, text);
     tool("after").append(box);
     close.focus();
@@ -229,16 +281,15 @@ class Viewer {
 
   #tell() {
     const { words, text } = this;
-    const failures = text.failures.length;
+    const { failures, hits } = text;
     tool("failure").hidden = !failures;
     tool("failure").firstElementChild.textContent = failures === 1 ? words.failure : fill(words.failures, { n: failures.toLocaleString() });
     tool("follow").hidden = !text.mayGrow;
     tool("follow").setAttribute("aria-pressed", String(this.#isFollowing));
-    const hits = this.#search?.hits.length ?? 0;
-    tool("hits").textContent = !this.#search ? "" : hits ? fill(words.hits, { at: (this.#hit + 1).toLocaleString(), n: hits.toLocaleString() }) : words.none;
-    for (const name of ["previous", "next"]) tool(name).hidden = hits < 2;
-    this.#tellNew(this.#isFollowing || !text.mayGrow ? 0 : text.lines.length - this.#seen);
-    if (!text.lines.length && this.space) this.say(words.empty);
+    tool("hits").textContent = !this.#search || hits === null ? "" : hits ? fill(words.hits, { at: (this.#hit + 1).toLocaleString(), n: hits.toLocaleString() }) : words.none;
+    for (const name of ["previous", "next"]) tool(name).hidden = !(hits > 1);
+    this.#tellNew(this.#isFollowing || !text.mayGrow ? 0 : text.total - this.#seen);
+    if (!text.total && this.space) this.say(words.empty);
     else if (this.note?.textContent === words.empty) this.say("");
   }
 

@@ -77,7 +77,7 @@ export function drawHeading(heading, words, index) {
     role: () => [heading.step, heading.role].filter(Boolean).join(" "),
     tests: () => fill(words.tests, { name: heading.name }),
     set_up: () => words.set_up,
-    acceptance: () => fill(words.acceptance, { name: heading.name }),
+    acceptance: () => fill(words.acceptance, { name: heading.name.replace(/^(.*) tests$/, (_, name) => fill(words.tests, { name })) }),
     commit: () => words.commit,
     push: () => words.push,
   }[heading.what];

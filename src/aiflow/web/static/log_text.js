@@ -1,11 +1,9 @@
-// A log as lines: read by byte offset, history first and then what is new; what is a heading, what failed, what was found.
-// Long logs are taken in slices, so that the page stays awake.
+// A log as lines, of which only those around the reader are kept: the server knows the rest, and finds words in it.
 import { ansiLine } from "./ansi.js";
-import { lineKind } from "./log_lines.js";
+import { readHeading } from "./log_lines.js";
 
-const SLICE = 2000;
-const MOST_BYTES = 32_000_000; // of a longer one the end
-const awake = () => new Promise((go) => setTimeout(go));
+const MOST_KEPT = 3000; // lines
+const AT_ONCE = 400;
 
 /** A line's text without colours, as people read it. */
 export function plain(line) {
@@ -13,142 +11,96 @@ export function plain(line) {
 }
 
 export class LogText {
-  lines = [];
-  failures = []; // indexes, in order
-  headings = [];
-  times = []; // from which line on which second holds, in order
-  offset = 0;
-  size = 0;
-  leftOut = 0; // bytes at the start that are not shown
+  total = 0;
+  failures = 0; // how many
+  failure = null; // the line where a reader wants to begin
+  headings = 0;
+  isHeaded = false; // its first line is a heading
   mayGrow = true;
   wasCut = false;
+  words = ""; // that are looked for
+  hits = 0;
+  #kept = new Map(); // by line: `{ text, second, under }`
   #isOpen = false; // the last line has no end yet
+  #turn = null;
   #reading = null;
 
   constructor(address) {
     this.address = address;
   }
 
-  /** Read everything that is there and not read yet; `tell` after each part. Calls at the same time share one reading. */
-  more(tell) {
-    this.#reading ??= this.#read(tell).finally(() => (this.#reading = null));
+  /** Return a line that is kept: its text, when it was written (null: not known, undefined: of no line), its heading. */
+  line(index) {
+    return this.#kept.get(index);
+  }
+
+  /** Read how it stands, and so many lines at the end. Calls at the same time share one reading. */
+  more(count) {
+    this.#reading ??= this.#ask({ first: -Math.max(1, count), count }).finally(() => (this.#reading = null));
     return this.#reading;
   }
 
-  async #read(tell) {
-    for (;;) {
-      const part = await this.#part();
-      if (part.was_cut) this.#forget();
-      if (part.was_cut) this.wasCut = true;
-      this.mayGrow = part.may_grow;
-      this.size = part.size;
-      if (this.offset === 0 && part.size > MOST_BYTES) {
-        this.leftOut = this.offset = part.size - MOST_BYTES;
-        continue;
-      }
-      const isFirst = this.leftOut > 0 && this.lines.length === 0;
-      this.offset = part.next_offset;
-      // The first line of what is left of a long log has lost its start.
-      await this.#take(isFirst ? part.text.slice(part.text.indexOf("\n") + 1) : part.text, part.times, isFirst ? 1 : 0);
-      tell?.(this);
-      if (part.next_offset >= part.size || !part.text) return;
-    }
+  /** Read those of some lines that are not kept; returns whether any came. */
+  async bring(first, end) {
+    while (first < end && this.#kept.has(first)) first++;
+    while (end > first && this.#kept.has(end - 1)) end--;
+    if (first === end) return false;
+    const part = await this.#ask({ first, count: Math.min(end - first, AT_ONCE) });
+    this.#forgetFar(first, end);
+    return part.lines.length > 0;
   }
 
-  async #part() {
-    const answer = await fetch(`${this.address}?offset=${this.offset}`, { headers: { Accept: "application/json" } });
+  /** Return a line as long as it is. */
+  async whole(index) {
+    const part = await this.#get("", { first: index, count: 1, whole: true });
+    return plain(part.lines[0] ?? "");
+  }
+
+  /** Return `{ total, at, line }` of what is found: by its place among all, or behind a line; failures without words. */
+  find(asked) {
+    return this.#get("/find", asked);
+  }
+
+  async #ask(asked) {
+    const { words } = this;
+    const part = await this.#get("", words ? { ...asked, words } : asked);
+    const wasCut = this.#turn !== null && (part.turn !== this.#turn || part.total < this.total);
+    if (wasCut) this.wasCut = true;
+    if (wasCut) this.#kept.clear();
+    else if (this.#isOpen) this.#kept.delete(this.total - 1); // it may have grown
+    this.#turn = part.turn;
+    this.#isOpen = part.is_open;
+    this.total = part.total;
+    this.failures = part.failures;
+    this.failure = part.failure;
+    this.headings = part.headings;
+    this.isHeaded = part.is_headed;
+    this.mayGrow = part.may_grow;
+    if (words && words === this.words) this.hits = part.hits;
+    this.#keep(part);
+    return part;
+  }
+
+  #keep({ first, lines, times, heading }) {
+    let under = heading && { at: heading[0], text: heading[1] };
+    let second = times ? null : undefined;
+    let next = 0;
+    lines.forEach((text, at) => {
+      while (next < (times?.length ?? 0) && times[next][0] <= at) second = times[next++][1];
+      if (text.includes("=== ") && readHeading(plain(text))) under = { at: first + at, text: plain(text) };
+      this.#kept.set(first + at, { text, second, under });
+    });
+    if (this.#kept.size > MOST_KEPT) this.#forgetFar(first, first + lines.length);
+  }
+
+  #forgetFar(first, end) {
+    if (this.#kept.size <= MOST_KEPT) return;
+    for (const index of this.#kept.keys()) if (index < first - MOST_KEPT / 3 || index > end + MOST_KEPT / 3) this.#kept.delete(index);
+  }
+
+  async #get(more, asked) {
+    const answer = await fetch(`${this.address}${more}?${new URLSearchParams(asked)}`, { headers: { Accept: "application/json" } });
     if (!answer.ok) throw new Error(String(answer.status));
     return answer.json();
-  }
-
-  #forget() {
-    this.lines = [];
-    this.failures = [];
-    this.headings = [];
-    this.times = [];
-    this.#isOpen = false;
-    this.leftOut = 0;
-  }
-
-  async #take(text, times, missing) {
-    if (!text) return;
-    if (this.#isOpen) text = this.#pop() + text;
-    for (const [line, second] of times) this.times.push([this.lines.length + Math.max(0, line - missing), second]);
-    const lines = text.split("\n");
-    this.#isOpen = lines.at(-1) !== "";
-    if (!this.#isOpen) lines.pop();
-    for (let at = 0; at < lines.length; at += SLICE) {
-      for (const line of lines.slice(at, at + SLICE)) this.#add(line);
-      if (at + SLICE < lines.length) await awake();
-    }
-  }
-
-  #pop() {
-    const at = this.lines.length - 1;
-    if (this.failures.at(-1) === at) this.failures.pop();
-    if (this.headings.at(-1) === at) this.headings.pop();
-    return this.lines.pop();
-  }
-
-  #add(line) {
-    const kind = lineKind(plain(line.slice(0, 4000)));
-    if (kind === "bad") this.failures.push(this.lines.length);
-    else if (kind === "sep") this.headings.push(this.lines.length);
-    this.lines.push(line);
-  }
-
-  /** Return the line where a reader wants to begin: the first that failed in the last part that has one. */
-  failure() {
-    const last = this.failures.at(-1);
-    if (last === undefined) return null;
-    const start = this.headings.findLast((at) => at <= last) ?? 0;
-    return this.failures.find((at) => at >= start);
-  }
-
-  /** Return the heading that a line stands under. */
-  headingOf(index) {
-    return lastUpTo(this.headings, index, (at) => at) ?? null;
-  }
-
-  /** Return the second in which a line was written; null if that was not kept. */
-  timeOf(index) {
-    return lastUpTo(this.times, index, ([line]) => line)?.[1] ?? null;
-  }
-}
-
-/** Return the last of a list in order that is not behind a line. */
-function lastUpTo(list, index, lineOf) {
-  let [low, high] = [0, list.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (lineOf(list[middle]) <= index) low = middle + 1;
-    else high = middle;
-  }
-  return list[low - 1];
-}
-
-/** What is searched for: every line that has it, counted truly, also in lines that come later. */
-export class Search {
-  hits = [];
-  #seen = 0;
-  #turn = 0;
-
-  constructor(words) {
-    this.words = words.toLowerCase();
-  }
-
-  /** Look through the lines that were not looked through yet; null if another call took over. */
-  async through(text) {
-    const turn = ++this.#turn;
-    // The last line may still grow: it is looked at again.
-    if (this.hits.at(-1) === this.#seen - 1) this.hits.pop();
-    for (let at = Math.max(0, this.#seen - 1); at < text.lines.length; at += SLICE) {
-      const end = Math.min(text.lines.length, at + SLICE);
-      for (let index = at; index < end; index++) if (plain(text.lines[index]).toLowerCase().includes(this.words)) this.hits.push(index);
-      this.#seen = end;
-      await awake();
-      if (turn !== this.#turn) return null;
-    }
-    return this.hits;
   }
 }

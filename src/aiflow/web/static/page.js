@@ -1,9 +1,10 @@
 // What every page does: stay live, send forms, open dialogs, hear keys. No framework, no inline handlers.
-import { connect, isLost, isShaky, markActs } from "./connection.js";
+import { connect, isLost, isShaky, markActs, setGone } from "./connection.js";
 import { startDialogs } from "./dialogs.js";
 import { startForms } from "./forms.js";
 import { startKeeping } from "./keep.js";
 import { startKeys } from "./keys.js";
+import { followLanguage } from "./language.js";
 
 const html = document.documentElement;
 const app = document.getElementById("app");
@@ -37,6 +38,7 @@ async function fetchQuietly(address, options) {
   try {
     const answer = await fetch(address, options);
     if (answer.redirected && new URL(answer.url).pathname === "/sign-in") location.assign("/sign-in");
+    if (answer.ok || answer.status === 404) setGone(answer.ok ? "" : await answer.text());
     return answer.ok && !answer.redirected ? answer : new Response(null, { status: 204 });
   } catch {
     return new Response(null, { status: 204 });
@@ -46,6 +48,7 @@ app?.addEventListener("htmx:before:request", (event) => {
   if (event.target === app) event.detail.ctx.fetch = fetchQuietly;
 });
 app?.addEventListener("htmx:after:swap", markActs);
+app?.addEventListener("htmx:after:swap", (event) => followLanguage(event.detail.ctx.text));
 
 // --- Clocks tick here between two events; their widths do not change (tabular numbers).
 
@@ -61,6 +64,9 @@ setInterval(() => {
   }
 }, 1000);
 
+// --- What is typed is kept here, so no tab of its own is needed for another language.
+document.addEventListener("click", (event) => event.target.closest("[formtarget]")?.removeAttribute("formtarget"));
+
 // --- Theme, at once and kept in a cookie that the server reads.
 document.addEventListener("click", (event) => {
   if (!event.target.closest("[data-theme-toggle]")) return;
@@ -69,6 +75,15 @@ document.addEventListener("click", (event) => {
   html.dataset.theme = isDark ? "light" : "dark";
   document.cookie = `aiflow_theme=${html.dataset.theme}; path=/; max-age=31536000; samesite=lax`;
 });
+
+// --- A phone's menu goes when it was used, and when somebody wants out of it.
+const drawer = () => document.getElementById("drawer");
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !drawer()?.open || document.querySelector("dialog[open]")) return;
+  drawer().open = false;
+  drawer().querySelector("summary").focus();
+});
+document.addEventListener("click", (event) => event.target.closest("#drawer a") && (drawer().open = false));
 
 startKeeping();
 startForms();

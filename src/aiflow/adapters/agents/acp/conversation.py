@@ -79,6 +79,7 @@ def order_of(document: dict[str, Any]) -> CallOrder:
             is_reader,
             document["is_confined"],
             tuple((what, answer) for what, answer in document["answers"]),
+            document.get("may_run") is True,
         ),
         patience_seconds=document["patience_seconds"],
         # The agent's environment is ours: what it could name of it is masked here as it will be in the question.

@@ -11,6 +11,7 @@ from aiflow.adapters.agents.acp.events import AcpEvents
 from aiflow.adapters.agents.acp.programs import known
 from aiflow.adapters.agents.call.command import CommandAgent
 from aiflow.adapters.agents.call.fence import work_paths
+from aiflow.adapters.agents.call.means import Means, added_paths, may_command, times_of
 from aiflow.adapters.agents.call.own_folders import own_folders
 from aiflow.adapters.agents.call.paid_session import session_of
 from aiflow.adapters.agents.call.prompts import prompt_for
@@ -45,11 +46,12 @@ class AcpDriver:
         session = session_of(call.session_id)
         own = own_folders(self._launch.argv, self._around.environ)
         is_open = own is None or self._launch.sandbox == Sandbox.OFF
+        is_confined = not is_open and self._around.processes.confinement() is not None
         document = {
             "argv": [self._command.program(call.cwd), *self._launch.argv[1:]],
             "cwd": call.cwd,
             "role": call.role.value,
-            "prompt": prompt_for(call, goes_on=call.session_id is not None),
+            "prompt": prompt_for(call, self._means(call, is_confined=is_confined), goes_on=call.session_id is not None),
             "session_id": session.id if session else None,
             "model": self._launch.model,
             "mode": self._launch.mode,
@@ -57,7 +59,8 @@ class AcpDriver:
             "answers": list(_answered(call.answers)),
             "folders": work_paths(call, scratch, self._launch, self._around),
             "own": own or (),
-            "is_confined": not is_open and self._around.processes.confinement() is not None,
+            "is_confined": is_confined,
+            "may_run": may_command(call.role, is_confined=is_confined),
             "patience_seconds": self._patience_seconds,
         }
         return Start(
@@ -68,6 +71,15 @@ class AcpDriver:
             env_names=program.env_names,
             writable=own,
             shown=self._launch.argv,
+        )
+
+    def _means(self, call: AgentCall, *, is_confined: bool) -> Means:
+        return Means(
+            is_confined=is_confined,
+            has_caches=is_confined and bool(self._around.caches_folder),
+            has_commands=may_command(call.role, is_confined=is_confined),
+            writable=added_paths(self._launch, self._around),
+            times=times_of(call, self._launch),
         )
 
     def events(self, call: AgentCall) -> Events:

@@ -88,12 +88,16 @@ class PermissionWish:
 
 @dataclass(frozen=True, slots=True)
 class PermissionRules:
-    """By what a request is judged: the setting, the role, the kernel's confinement, a person's answers before."""
+    """By what a request is judged: the setting, the role, the kernel's confinement, a person's answers before.
+
+    A reader that `may_run` gets commands: the kernel keeps them from writing.
+    """
 
     policy: Policy
     is_reader: bool
     is_confined: bool = False
     answers: tuple[tuple[str, str], ...] = ()
+    may_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,7 @@ def decide(wish: PermissionWish, rules: PermissionRules, find: Callable[[str], W
         return _by_person(wish, rules.answers)
     if wish.kind == "switch_mode":
         return _refused(wish, "the settings choose the agent's mode")
-    if rules.is_reader and wish.kind not in _READING:
+    if rules.is_reader and wish.kind not in _READING and not (rules.may_run and wish.kind == "execute"):
         return _refused(wish, "this role only reads")
     for path in wish.paths:
         if why := _barrier(find(path), wish.kind, rules):

@@ -1,41 +1,44 @@
 """Prompts (AGT-1): what an agent is told, put together from the texts in `prompts/` and the call.
 
 Everything that somebody wrote stands between tags that carry a mark of this run, so that no text can pretend to end.
+Nothing is said twice: a session that goes on hears only what is new.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.agents.call.means import Means, guidance_in
 from aiflow.domain.agents.answer_schema import SCHEMAS
 from aiflow.domain.agents.answers import Role
+from aiflow.domain.agents.criteria import criteria_in
+from aiflow.domain.agents.diff_text import capped_diff
+from aiflow.domain.untrusted.calls import SENT_BACK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from aiflow.domain.agents.call import AgentCall
+    from aiflow.domain.agents.call import AgentCall, Feedback
     from aiflow.domain.agents.plan import PlanStep
 
 FOLDER = Path(__file__).parents[3] / "prompts"
-MAX_CHANGES = 200_000
+# How much of a step's change is shown, and of all steps' changes together.
+MAX_CHANGES, MAX_WHOLE = 200_000, 100_000
+MAX_SUMMARY = 600
+SHORT_SECONDS = 600
+_FAILED_TESTS = frozenset({"UNIT_TEST_FAILED", "E2E_TEST_FAILED", "TEST_TIMEOUT"})
+_PART = re.compile(r"^=== (\S+)\n", re.MULTILINE)
 
 
-def prompt_for(call: AgentCall, *, goes_on: bool = False) -> str:
+def prompt_for(call: AgentCall, means: Means = Means(), *, goes_on: bool = False) -> str:  # noqa: B008
     """Write the whole prompt of a call, or only what is new to a session that goes on."""
-    parts = [*_new(call)] if goes_on else [*_all(call)]
-    return "\n\n".join([*parts, _form(call.role)]) + "\n"
-
-
-def read_first(call: AgentCall, name: str) -> str:
-    """Send an agent that does not read them by itself to the project's instructions; empty if there are none."""
-    if not os.path.exists(os.path.join(call.cwd, name)):
-        return ""
-    return f"\nThe project's own instructions for agents are in `{name}`. Read them first, and follow them.\n"
+    parts = (*_new(call), *_again(means)) if goes_on else (*_all(call, means), _form(call.role, means))
+    return "\n\n".join(parts) + "\n"
 
 
 def mark_of(call: AgentCall) -> str:
@@ -43,58 +46,166 @@ def mark_of(call: AgentCall) -> str:
     return hashlib.sha256(call.run_id.encode()).hexdigest()[:8]
 
 
-def _all(call: AgentCall) -> Iterator[str]:
+def _all(call: AgentCall, means: Means) -> Iterator[str]:
     yield _text(call, "head")
     yield _text(call, call.role.value)
-    yield _data(call, "request", f"{call.brief.title}\n\n{call.brief.body}".strip(), id=call.brief.id)
-    if call.plan and call.role is not Role.PLANNER:
-        yield "# The plan\n\n" + _data(call, "plan", "\n".join(f"{step.id} {step.title}" for step in call.plan))
+    yield _limits(call, means)
+    if names := guidance_in(call.cwd, means.reads):
+        yield part("guidance", names=", ".join(f"`{name}`" for name in names))
+    yield _data(call, "request", _request(call), id=call.brief.id)
+    if len(call.plan) > 1 and call.role is not Role.PLANNER:
+        yield f"{part('plan')}\n\n" + _data(call, "plan", "\n".join(_plan_line(call, step) for step in call.plan))
     if call.step is not None:
-        yield "# The step\n\n" + _data(call, "step", _step(call.step), id=call.step.id)
+        yield f"{part('step')}\n\n" + _data(call, "step", _step(call.step), id=call.step.id)
     yield from _told(call)
-    if call.role is Role.QA:
-        yield from _changes(call)
+    yield from _work(call)
+    yield from _whole(call)
 
 
 def _new(call: AgentCall) -> Iterator[str]:
     yield _text(call, "again")
     yield from _told(call)
-    if call.role is Role.QA:
-        yield from _changes(call)
+    yield from _work(call)
+    if call.role is Role.QA and call.is_at_the_end:
+        yield part("whole.again")
+
+
+def _request(call: AgentCall) -> str:
+    """Return the request with its title once: most bodies begin with it as their heading."""
+    title, body = call.brief.title.strip(), call.brief.body.strip()
+    first = body.partition("\n")[0]
+    return body if first.startswith("#") and first.strip("# \t") == title.strip("# ") else f"{title}\n\n{body}".strip()
+
+
+def _plan_line(call: AgentCall, step: PlanStep) -> str:
+    """Write a step of the plan: how far it is, and what was said of it when it was done."""
+    done = call.done.get(step.id)
+    if done is None:
+        state = "this step" if call.step is not None and step.id == call.step.id else "to do"
+        return f"{step.id} {step.title} ({state})"
+    state = f"done, commit {done.commit[:12]}" if done.commit else "done, nothing was changed"
+    told = done.summary if len(done.summary) <= MAX_SUMMARY else f"{done.summary[:MAX_SUMMARY]}…"
+    return "\n   ".join([f"{step.id} {step.title} ({state})", *told.splitlines()])
 
 
 def _told(call: AgentCall) -> Iterator[str]:
-    """Tell what failed before, and what a person answered."""
+    """Say what a person answered, and what failed before."""
     if call.answers:
         said = (f"Question: {question}\nAnswer: {answer}" for question, answer in call.answers)
-        yield "# A person's answers\n\nFollow them.\n\n" + _data(call, "answers", "\n\n".join(said))
+        yield f"{part('answers')}\n\n" + _data(call, "answers", "\n\n".join(said))
     if call.feedback:
-        failed = ("\n".join(filter(None, (f"{one.reason_code}: {one.summary}", one.detail))) for one in call.feedback)
-        lead = "What went wrong before, or was asked for since; oldest first. Mend it."
-        yield f"# Feedback\n\n{lead}\n\n" + _data(call, "feedback", "\n\n".join(failed))
+        lead = part(f"feedback.{call.role.value}")
+        if call.role is Role.IMPLEMENTER and any(one.reason_code in _FAILED_TESTS for one in call.feedback):
+            lead = f"{lead} {part('feedback.tests')}"
+        if call.role is Role.IMPLEMENTER and any(one.reason_code == "QA_REJECTED" for one in call.feedback):
+            lead = f"{lead} {part('feedback.findings')}"
+        told = dict.fromkeys(_one_told(call, one) for one in call.feedback)
+        yield f"{lead}\n\n" + _data(call, "feedback", "\n\n".join(told))
 
 
-def _changes(call: AgentCall) -> Iterator[str]:
-    diff = call.changes()
-    if len(diff) > MAX_CHANGES:
-        diff = f"{diff[:MAX_CHANGES]}\n[cut: the diff is longer; read the files]"
-    yield "# The change\n\n" + _data(call, "diff", diff or "(nothing was changed)")
+def _one_told(call: AgentCall, told: Feedback) -> str:
+    """Write one failure; what stands in the request already is not said again, nor what a reviewer has no use for."""
+    if told.reason_code == SENT_BACK and _is_in(told.summary, call.brief.body):
+        return f"{told.reason_code}: {part('feedback.in_request')}"
+    detail = "" if call.role is Role.QA else told.detail
+    return "\n".join(filter(None, (f"{told.reason_code}: {told.summary}", detail)))
+
+
+def _is_in(comment: str, body: str) -> bool:
+    """Tell whether a comment stands in a request's text, in lines of its own."""
+    said, text = ("\n".join(line.rstrip() for line in each.strip().splitlines()) for each in (comment, body))
+    return bool(said) and f"\n{said}\n" in f"\n{text}\n"
+
+
+def _work(call: AgentCall) -> Iterator[str]:
+    """Show a reviewer what was done: in the engineer's words, by the tests, and the change itself."""
+    if call.role is not Role.QA:
+        return
+    yield f"{part('summary')}\n\n" + _data(call, "summary", call.summary or "(nothing)")
+    if call.tests:
+        yield f"{part('test_output')}\n\n" + _data(call, "tests", call.test_output or "(no longer at hand)")
+    yield f"{part('change')}\n\n" + _diff(call, call.changes(), MAX_CHANGES)
+
+
+def _whole(call: AgentCall) -> Iterator[str]:
+    """Ask the last review for the whole request (RUN-18): its criteria one by one, and what all steps changed."""
+    if call.role is not Role.QA or not call.is_at_the_end:
+        return
+    criteria = "\n".join(f"{number}. {each}" for number, each in enumerate(criteria_in(call.brief.body), 1))
+    yield part("whole")
+    yield part("whole.criteria" if criteria else "whole.body")
+    if criteria:
+        yield _data(call, "criteria", criteria)
+    if call.whole is not None:
+        yield f"{part('whole.change')}\n\n" + _diff(call, call.whole(), MAX_WHOLE)
+
+
+def _diff(call: AgentCall, text: str, most: int) -> str:
+    return _data(call, "diff", capped_diff(text, most).rstrip("\n") or "(nothing was changed)")
+
+
+def _limits(call: AgentCall, means: Means) -> str:
+    """Say what the agent cannot do here, before it tries."""
+    lines = [part("limits") + "\n"]
+    if call.role is Role.IMPLEMENTER:
+        how = "confined" if means.is_confined else "open"
+        caches = part("limits.caches") if means.has_caches else ""
+        more = "".join(f", in `{path}`" for path in means.writable) + (f" {caches}" if caches else "")
+        lines += [part(f"limits.{how}", more=more), part(f"limits.git.{how}")]
+        lines += [part(means.also)] if means.also else []
+    elif not means.has_commands:
+        lines.append(part("limits.no_commands"))
+    elif not means.is_confined:
+        lines.append(part("limits.commands.open"))
+    else:
+        lines.append(part("limits.commands" if means.has_scratch else "limits.commands.reading"))
+    if means.has_commands:
+        lines += [] if means.has_network else [part("limits.no_network")]
+        lines.append(part("limits.background"))
+    if means.times:
+        minutes, idle = map(_minutes, means.times)
+        lines.append(part("limits.time", minutes=minutes, idle=idle))
+    return "\n".join(lines)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.2g}" if seconds < SHORT_SECONDS else f"{seconds / 60:.0f}"
 
 
 def _text(call: AgentCall, name: str) -> str:
     """Fill one of the texts in."""
     files, lines = call.step_limits
-    tests = ", ".join(f"{kind}: `{command}`" for kind, command in call.tests.items()) or "none are set up"
+    commands = ", ".join(f"{kind}: `{command}`" for kind, command in call.tests.items())
+    tests = f"tests.{call.role.value}" + ("" if commands else ".none")
     facts = {
         "role": call.role.value,
         "mark": mark_of(call),
         "step_id": call.step.id if call.step else "",
         "step_files": str(files),
         "step_lines": str(lines),
-        "tests": tests,
+        "tests": part(tests, commands=commands),
         "requests_dir": call.requests_dir,
     }
-    text = (FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()
+    return _filled(_read(name), facts)
+
+
+def part(name: str, **facts: str) -> str:
+    """Return one of the pieces in `parts.md`, filled in."""
+    return _filled(_parts()[name], facts)
+
+
+@functools.cache
+def _parts() -> Mapping[str, str]:
+    _, *found = _PART.split(_read("parts"))
+    return {name: text.strip() for name, text in zip(found[::2], found[1::2], strict=True)}
+
+
+@functools.cache
+def _read(name: str) -> str:
+    return (FOLDER / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def _filled(text: str, facts: Mapping[str, str]) -> str:
     for key, value in facts.items():
         text = text.replace(f"{{{key}}}", value)
     return text
@@ -113,9 +224,12 @@ def _step(step: PlanStep) -> str:
     return f"{step.id} {step.title}\n\n{step.instructions}\n\nPaths it is about:\n{paths}"
 
 
-def _form(role: Role) -> str:
-    schema = json.dumps(SCHEMAS[role], ensure_ascii=False)
-    return (
-        "# Your answer\n\nWhen everything is done, answer with one JSON object by this schema, and nothing else "
-        f"(no text around it):\n\n```json\n{schema}\n```"
-    )
+def _form(role: Role, means: Means) -> str:
+    if means.has_schema:
+        return part("answer.form")
+    return part("answer.schema", schema=json.dumps(SCHEMAS[role], ensure_ascii=False))
+
+
+def _again(means: Means) -> Iterator[str]:
+    if not means.has_schema:
+        yield part("answer.again")

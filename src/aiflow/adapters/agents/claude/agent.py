@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.call.fence import HIDDEN, SHELL_PREFIX, work_paths, wrapper_of, write_wrapper
+from aiflow.adapters.agents.call.means import Means, added_paths, may_command, times_of
 from aiflow.adapters.agents.call.own_folders import own_folders
 from aiflow.adapters.agents.call.paid_session import session_of
-from aiflow.adapters.agents.call.prompts import prompt_for, read_first
+from aiflow.adapters.agents.call.prompts import prompt_for
 from aiflow.adapters.agents.call.stream import Start
 from aiflow.adapters.agents.claude.arguments import ClaudeTerms, arguments
 from aiflow.adapters.agents.claude.environment import VARIABLES, env_names, hidden_names
@@ -44,15 +45,26 @@ class ClaudeDriver:
         shell = write_wrapper(wrapper_of(scratch))
         variables = {**VARIABLES, SHELL_PREFIX: shell, HIDDEN: " ".join(hidden)}
         terms = self._terms(call, scratch, variables)
-        prompt = prompt_for(call, goes_on=terms.session_id is not None)
-        if not terms.is_project_trusted:
-            prompt += read_first(call, INSTRUCTIONS)
+        prompt = prompt_for(call, self._means(call, terms), goes_on=terms.session_id is not None)
         return Start(
             argv=(PROGRAM, *arguments(terms)),
             stdin=prompt.encode("utf-8", "replace"),
             variables=variables,
             env_names=names,
             writable=own_folders((PROGRAM,), self._around.environ),
+        )
+
+    def _means(self, call: AgentCall, terms: ClaudeTerms) -> Means:
+        is_confined = terms.is_confined
+        return Means(
+            has_schema=True,
+            reads=(INSTRUCTIONS,) if terms.is_project_trusted else (),
+            is_confined=is_confined,
+            has_caches=is_confined and bool(self._around.caches_folder),
+            has_commands=may_command(call.role, is_confined=is_confined),
+            writable=added_paths(self._launch, self._around),
+            also="limits.claude",
+            times=times_of(call, self._launch),
         )
 
     def events(self, call: AgentCall) -> ClaudeEvents:

@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from aiflow.adapters.agents.call.means import may_command
 from aiflow.domain.agents.answer_schema import SCHEMAS
 from aiflow.domain.agents.answers import Role
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 # What is there for a role; everything else (subagents, web, background work, …) is not, however it is allowed.
 READING = ("Read", "Glob", "Grep")
 WRITING = ("Edit", "Write", "NotebookEdit")
-TOOLS = {Role.PLANNER: READING, Role.IMPLEMENTER: (*READING, *WRITING, "Bash"), Role.QA: READING}
+COMMANDS = ("Bash",)
 MCP_PREFIX = "mcp__"
 LEAST_USD = 0.0001
 
@@ -65,12 +66,18 @@ def arguments(terms: ClaudeTerms) -> tuple[str, ...]:
 def tools_of(terms: ClaudeTerms) -> tuple[str, ...]:
     """Name the tools that are there for a role at all; those of MCP servers are there with their servers."""
     added = (rule.partition("(")[0] for rule in terms.tools if not rule.startswith(MCP_PREFIX))
-    return tuple(dict.fromkeys((*TOOLS[terms.role], *added)))
+    return tuple(dict.fromkeys((*_own_tools(terms), *added)))
+
+
+def _own_tools(terms: ClaudeTerms) -> tuple[str, ...]:
+    """Name a role's tools; a reviewer runs commands only where the kernel keeps them from writing."""
+    writing = WRITING if terms.role is Role.IMPLEMENTER else ()
+    return (*READING, *writing, *(COMMANDS if may_command(terms.role, is_confined=terms.is_confined) else ()))
 
 
 def rules_of(terms: ClaudeTerms) -> tuple[str, ...]:
     """Say which uses of the tools need nobody's leave; whatever is not named is denied."""
-    own = tuple(tool for tool in TOOLS[terms.role] if tool not in WRITING)
+    own = tuple(tool for tool in _own_tools(terms) if tool not in WRITING)
     # One rule for every tool that changes files, by the path of what it changes.
     edits = ("Edit(./**)", *(f"Edit(/{path}/**)" for path in terms.writable)) if terms.role is Role.IMPLEMENTER else ()
     return tuple(dict.fromkeys((*own, *edits, *terms.tools)))

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from aiflow.adapters.agents.call.caches import cache_variables, made_caches
 from aiflow.adapters.agents.call.fence import expanded
+from aiflow.adapters.agents.call.means import Means, times_of
 from aiflow.adapters.agents.call.own_folders import codex_home
-from aiflow.adapters.agents.call.prompts import prompt_for, read_first
+from aiflow.adapters.agents.call.prompts import prompt_for
 from aiflow.adapters.agents.call.stream import Start
-from aiflow.adapters.agents.codex.arguments import ENV_NAMES, CodexTerms, arguments
+from aiflow.adapters.agents.codex.arguments import ENV_NAMES, NETWORK, CodexTerms, arguments
 from aiflow.adapters.agents.codex.events import CodexEvents
 from aiflow.adapters.agents.codex.live import LiveCodexEvents
 from aiflow.adapters.agents.codex.session import session_of
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 PROGRAM = "codex"
 SYSTEM_CONFIG = "/etc/codex/config.toml"
-# Codex reads them by itself only in a project that it trusts, and then starts what the branch's settings name as well.
-INSTRUCTIONS = "AGENTS.md"
 
 
 class CodexDriver:
@@ -47,14 +46,25 @@ class CodexDriver:
         with open(schema_path, "w", encoding="utf-8") as file:
             json.dump(SCHEMAS[call.role], file)
         session = session_of(call.session_id)
-        prompt = prompt_for(call, goes_on=session is not None)
-        if session is None:
-            prompt += read_first(call, INSTRUCTIONS)
+        terms = self._terms(call)
+        prompt = prompt_for(call, self._means(call, terms), goes_on=session is not None)
         return Start(
-            argv=(PROGRAM, *arguments(self._terms(call), schema_path, session)),
+            argv=(PROGRAM, *arguments(terms, schema_path, session)),
             stdin=prompt.encode("utf-8", "replace"),
             variables=cache_variables(self._launch, self._around) if self._has_caches(call) else {},
             env_names=ENV_NAMES,
+        )
+
+    def _means(self, call: AgentCall, terms: CodexTerms) -> Means:
+        """Say what the call can do; codex reads a project's instructions only where it trusts its settings too."""
+        return Means(
+            has_schema=True,
+            is_confined=terms.is_sandboxed,
+            has_caches=self._has_caches(call) and bool(self._around.caches_folder),
+            has_scratch=not terms.is_sandboxed,
+            has_network=NETWORK in terms.tools or not terms.is_sandboxed,
+            writable=tuple(expanded(path, self._around) for path in self._launch.writable),
+            times=times_of(call, self._launch),
         )
 
     def events(self, call: AgentCall) -> LiveCodexEvents:

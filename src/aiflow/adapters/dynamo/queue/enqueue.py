@@ -136,7 +136,7 @@ class Enqueueing:
             successor=None,
         )
         try:
-            self.tasks.put({**item_of(tombstone), "is_tombstone": True}, _ABSENT)
+            self.tasks.put({**item_of(tombstone), "is_tombstone": True, "buried_by": task.task_id}, _ABSENT)
         except ConditionFailedError:
             return False
         return True
@@ -160,12 +160,26 @@ class Enqueueing:
             self.guards.free(mine.request_id, mine.task_id)
         if there is not None and _is_same(item, wanted):
             return there
+        if there is not None and there.request_id == mine.request_id and (other_id := item.get("buried_by")):
+            self._refuse_buried(mine, str(other_id))
         seen = self.guards.read(mine.request_id)
         if seen.task_id not in (None, mine.task_id):
             other = self.tasks.get(mine.namespace, seen.task_id or "")
             if other is not None:
                 self._refuse_second(mine, other)
         raise ConflictError(reason_code="TASK_EXISTS", task_id=mine.task_id, namespace=mine.namespace)
+
+    def _refuse_buried(self, mine: Task, other_id: str) -> None:
+        """Raise REQUEST_QUEUED if another task of the request takes our place this moment, be it not there yet."""
+        passed = {mine.task_id}
+        while other_id not in passed:
+            passed.add(other_id)
+            other = self.tasks.get(mine.namespace, other_id)
+            if other is None:
+                facts = {"request_id": mine.request_id, "namespace": mine.namespace}
+                raise ConflictError(reason_code="REQUEST_QUEUED", task_id=other_id, **facts)
+            self._refuse_second(mine, other)
+            other_id = str(other.get("buried_by") or mine.task_id)  # that one was buried, too
 
     def _same(self, wanted: WantedTask) -> Task | None:
         item = self.tasks.get(wanted.task.namespace, wanted.task.task_id) or {}

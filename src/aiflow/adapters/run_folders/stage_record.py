@@ -1,0 +1,68 @@
+"""What `stage.json` keeps for the report (RUN-19): what each step changed, how it was checked, what each role used.
+
+A file without it is one in which nothing of that is known (RUN-16).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from aiflow.domain.agents.usage import Usage
+from aiflow.domain.runs.step_record import EndedTest, Footprint, Review, StepRecord
+from aiflow.domain.runs.worktree import FileChange
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from aiflow.adapters.files.given_fields import GivenFields
+
+
+def record_shape(record: StepRecord) -> dict[str, Any]:
+    """Write what is known of a step's work."""
+    changed = record.footprint
+    return {
+        "changes": changed._asdict() | {"files": [asdict(file) for file in changed.files]},
+        "test_results": [test._asdict() for test in record.tests],
+        "reviews": [review._asdict() | {"findings": list(review.findings)} for review in record.reviews],
+    }
+
+
+def read_record(step: GivenFields) -> StepRecord:
+    """Read what is known of a step's work."""
+    changed = step.object("changes")
+    files = tuple(
+        FileChange(file.text("path"), *_amounts(file, "added", "deleted")) for file in changed.objects("files")
+    )
+    tests = (
+        EndedTest(test.text("kind"), test.amount("seconds"), test.maybe("reason_code"), test.number("exit_code"))
+        for test in step.objects("test_results")
+    )
+    reviews = (Review(review.flag("is_passed"), review.texts("findings")) for review in step.objects("reviews"))
+    return StepRecord(Footprint(files, *_amounts(changed, "more", "added", "deleted")), tuple(tests), tuple(reviews))
+
+
+def usage_shape(usage: Usage) -> dict[str, Any]:
+    """Write what was used."""
+    return asdict(usage) | {"tokens": usage.tokens}
+
+
+def read_usage(used: GivenFields) -> Usage:
+    """Read what agents used; a version that did not record it yet used nothing that counts."""
+    calls, *tokens = _amounts(used, "calls", "input_tokens", "cached_tokens", "output_tokens")
+    return Usage(calls, tokens[0], tokens[1], tokens[2], used.amount("cost_usd"), used.amount("seconds"))
+
+
+def roles_shape(roles: Mapping[str, Usage]) -> dict[str, Any]:
+    """Write what each role used."""
+    return {role: usage_shape(used) for role, used in roles.items()}
+
+
+def read_roles(given: GivenFields) -> dict[str, Usage]:
+    """Read what each role used."""
+    roles = given.object("roles")
+    return {role: read_usage(roles.object(role)) for role in roles.raw}
+
+
+def _amounts(given: GivenFields, *names: str) -> list[int]:
+    return [int(given.amount(name)) for name in names]
