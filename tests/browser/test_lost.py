@@ -13,13 +13,11 @@ from playwright.sync_api import Page, Route, expect
 
 from browser.desk import IS_SAME, ask, item, open_live
 from browser.look import Look, both_widths
-from browser.window import Watch
+from browser.window import CUT_OFF, Watch
 from e2e.up import Up
 from waiting import wait_until
 
 pytestmark = pytest.mark.spec("WEB-3")
-# What was under way when the server went.
-GONE = r"net::ERR_"
 
 
 @pytest.fixture
@@ -42,7 +40,7 @@ PLACES = """() => [...document.querySelectorAll('#app *')].filter((each) => !eac
 def test_a_killed_server_is_said_and_one_that_starts_again_is_found(
     page: Page, up: Up, look: Look, watch: Watch, axe: Callable[..., None]
 ) -> None:
-    watch.allow(GONE, must_come=False)
+    watch.allow(CUT_OFF, must_come=False)
     ask(up.bench, "RQ-1")
     open_live(page)
     field, button = item(page, "RQ-1").locator("textarea"), item(page, "RQ-1").locator(".btn--go")
@@ -75,7 +73,7 @@ def test_a_killed_server_is_said_and_one_that_starts_again_is_found(
 
 @both_widths
 def test_it_says_when_it_tries_again_tries_when_asked_and_moves_nothing(page: Page, up: Up, watch: Watch) -> None:
-    watch.allow(GONE, must_come=False)
+    watch.allow(CUT_OFF, must_come=False)
     ask(up.bench, "RQ-1")
     page.add_init_script("delete window.SharedWorker")  # its clock is not the page's
     page.clock.install()
@@ -98,7 +96,7 @@ def test_it_says_when_it_tries_again_tries_when_asked_and_moves_nothing(page: Pa
 
 
 def test_each_press_is_one_try_also_where_all_tabs_share_a_stream(page: Page, up: Up, watch: Watch) -> None:
-    watch.allow(GONE, must_come=False)
+    watch.allow(CUT_OFF, must_come=False)
     open_live(page)
     up.kill()
     expect(page.locator("#lost")).to_be_visible()

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from browser.desk import open_live
-from browser.window import Watch
+from browser.window import CUT_OFF, Watch
 from e2e.up import Up
 
 pytestmark = [pytest.mark.spec("WEB-3"), pytest.mark.timing]
@@ -34,7 +34,7 @@ def test_what_happens_in_a_terminal_shows_within_two(page: Page, up: Up, allowed
 def test_a_server_that_is_gone_is_known_within_five(
     page: Page, up: Up, watch: Watch, allowed: Callable[[float], float], number: signal.Signals
 ) -> None:
-    watch.allow(r"net::ERR_", must_come=False)  # what was under way when the server went
+    watch.allow(CUT_OFF, must_come=False)
     open_live(page)
     up.asks(number)
     began = time.monotonic()

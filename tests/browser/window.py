@@ -15,6 +15,8 @@ from e2e.up import Up
 
 # Only what hangs takes this long.
 PATIENCE_MILLISECONDS = 90_000
+# What was under way when the server went: the browser says it, and htmx when it was one of its own calls.
+CUT_OFF = r"net::ERR_|htmx:error: .*TypeError: (Failed to fetch|network error)"
 # Chromium tells most of these on the console, too, but not of a policy that only reports.
 TELL_VIOLATIONS = """
 addEventListener("securitypolicyviolation", (event) =>
