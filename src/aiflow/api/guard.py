@@ -109,7 +109,9 @@ class AccessGuard:
     def _refusal(self, http: HttpRequest, error: AiflowError) -> Response:
         """Answer in the form of the route that was called: a page sends a browser to the sign-in."""
         path, needs_name = http.scope["path"], error.reason_code == "AUTH_REQUIRED"
-        if needs_name and http.method == "GET" and is_page(path):
+        # A form that a browser sends without a script wants a page, too.
+        shows_answer = http.method == "GET" or "text/html" in http.headers.get("accept", "")
+        if needs_name and is_page(path) and shows_answer:
             return RedirectResponse("/sign-in", 303)
         answer = error_answer(error, texts_for(http, self._server.language))
         if needs_name:

@@ -51,6 +51,14 @@ def test_a_code_becomes_a_session_once(up: Served) -> None:
     assert json.loads(kept)["sessions"][0]["name"] == "Ann"
 
 
+def test_a_form_that_a_browser_sends_without_a_script_leads_to_the_sign_in_when_the_session_is_over(up: Served) -> None:
+    of_browser = {**FORM, "Origin": up.origin, "Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    answer = up.call("POST", "/requests/TODO-1/run", of_browser, b"")
+    assert (answer.status, answer.headers["location"]) == (303, "/sign-in")
+    of_script = {**of_browser, "Accept": "*/*"}
+    assert up.call("POST", "/requests/TODO-1/run", of_script, b"").reason == "AUTH_REQUIRED"
+
+
 @pytest.mark.parametrize(
     "typed", [str.lower, lambda code: code.replace("-", ""), lambda code: f" {code[:3]} {code[3:]} "]
 )
