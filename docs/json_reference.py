@@ -170,7 +170,7 @@ def sections() -> Iterator[str]:
     yield from queue_sections()
     yield f"## aiflow agents\n\n{AGENTS}"
     yield f"## aiflow runner\n\n{RUNNER}"
-    yield f"## aiflow store\n\n{STORE}"
+    yield f"## aiflow queue store\n\n{STORE}"
     yield f"## aiflow init, aiflow demo, aiflow completion\n\n{SHAPES}"
     yield f"## The first project\n\n{_shown(PROJECT)}"
     yield f"## The project with runs\n\n{_shown(RUN_PROJECT)}"

@@ -71,14 +71,14 @@ def queue_sections() -> Iterator[str]:
         "queue counts", "With `--all`: `{namespaces: […]}`, one like this each.", counts_shape("shop", COUNTS)
     )
     yield _section(
-        "runners",
+        "queue runners",
         "Who lives first. `state` is `working`, `idle`, `held_up` (it takes nothing, for the reason in `held_up`), "
         "`stopping`, `stopped`, `dead` (its process is gone; only its own machine knows) or `silent` (no heartbeat for "
         "too long).",
         {"runners": [runner_shape(RUNNER, AT, TIMEOUT_SECONDS)]},
     )
     yield _section(
-        "namespaces",
+        "queue namespaces",
         "Every namespace with tasks or a living runner, and the project's own.",
         {"namespaces": namespaces_shape({"shop": COUNTS}, [RUNNER], "shop")},
     )

@@ -174,8 +174,8 @@ def house(stage: Stage) -> None:
     stage.write(".aiflow/locks/request.RQ-2.lock.json", "{")
     os.utime(stage.root / ".aiflow/locks/request.RQ-2.lock.json", (0, 0))  # else somebody may still be writing it
     stage.says("locks", "next", "doctor --full", "locks")
-    stage.says("store status", "store stop", "store logs", "queue list", "queue add RQ-2", "runners")
-    stage.says("store status", "queue list", env=JAPANESE)
+    stage.says("queue store status", "queue store stop", "queue store logs", "queue list", "queue add RQ-2", "queue", "queue runners")
+    stage.says("queue store status", "queue list", env=JAPANESE)
     stage.says("completion bash", "demo ../demo --no-run", "demo ../demo --no-run")
 
 
@@ -311,7 +311,7 @@ def queue(stage: Stage) -> None:
         stage.request(f"RQ-{number}", priority=f"P{number}")
     stage.request("RQ-4", status="draft")
     stage.commit()
-    views = ("queue list", "queue counts", "runners", "namespaces")
+    views = ("queue list", "queue counts", "queue", "queue runners", "queue", "queue namespaces")
     stage.says(*views, "runner --once", "queue add RQ-1 RQ-4 RQ-2", "queue add RQ-1", "queue add --prompt 'Say hello'")
     stage.says("queue add RQ-3 -p P0 --task-id mine", "queue add RQ-3 -p P0 --task-id mine", "queue add --auto")
     stage.says("queue add RQ-2 --task-id mine", "queue show mine", "queue show RQ-1", "queue cancel mine -y", *views)
@@ -331,7 +331,7 @@ def queue(stage: Stage) -> None:
     asks = "ask('Red or green?') if call['request']['id'] == 'RQ-1' else done('Did it.')"
     stage.agent.does("implementer", f"write(call['request']['id'] + '.txt', 'x'); {asks}")
     stage.says("runner --once", *views, "show RQ-1", "why RQ-1")
-    stage.says("runners", "queue list", env=JAPANESE)
+    stage.says("queue", "queue runners", "queue list", env=JAPANESE)
     stage.agent.forget()
     asked = stage.says("queue add RQ-1 --resume -a Green")["tasks"][0]["task_id"]
     stage.says("runner --once", f"queue show {asked}", "queue list -s complete", "show RQ-1", "queue add RQ-1 --replan")
@@ -344,10 +344,10 @@ def _cancel_at_work(stage: Stage) -> None:
     task_id = stage.says("queue add RQ-3")["tasks"][0]["task_id"]
     running = stage.begin("runner --once")
     stage.wait_for("hangs")
-    stage.says("runners", "namespaces", "queue list", f"queue show {task_id}", "queue counts", "queue add RQ-3")
+    stage.says("queue", "queue runners", "queue", "queue namespaces", "queue list", f"queue show {task_id}", "queue counts", "queue add RQ-3")
     stage.says(f"queue cancel {task_id} -y")
     stage.ended(running, "runner --once")
-    stage.says(f"queue show {task_id}", "runners", "show RQ-3", "locks")
+    stage.says(f"queue show {task_id}", "queue", "queue runners", "show RQ-3", "locks")
 
 
 # Those that need nothing but a folder; for the queue there has to be a store.

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 import forked
+from aiflow.cli.main import COMMANDS
 from aiflow.cli.terminal.layout import display_width
 from aiflow.domain.backlog.selection import describe_holder
 from aiflow.domain.lock import Lock
@@ -950,10 +951,29 @@ def test_help_is_there_in_both_languages(aiflow: Program, command: str) -> None:
 
 def test_help_lists_every_command(aiflow: Program) -> None:
     text = aiflow("--help").stdout
-    for command in ("init", "new", "list", "show", "next", "why", "forecast", "set", "settings", "completion"):
-        assert f"\n  {command} " in text
-    assert "コマンド:" in aiflow("--help", "--lang", "ja").stdout
+    assert re.findall(r"^  ([a-z][a-z-]+)  ", text, re.MULTILINE) == list(COMMANDS)
+    assert len(text.split()) < 250
+    assert "\nWhen a run stops or finishes:\n  resume " in text
+    assert "\nバックログ:\n  new " in aiflow("--help", "--lang", "ja").stdout
     assert aiflow("--version").stdout == "aiflow, version 0.1.0\n"
+
+
+def test_options_of_every_command_are_shown_once(aiflow: Program) -> None:
+    for option in ("--lang", "--json", "-c KEY=VALUE"):
+        assert option in aiflow("--help").stdout
+        assert f"\n  {option}" not in aiflow("list", "--help").stdout
+    assert "`aiflow --help`" in aiflow("list", "--help").stdout
+
+
+def test_words_that_people_type_as_well_mean_a_command(repository: Path, aiflow: Program) -> None:
+    assert aiflow("init").returncode == 0
+    shown = aiflow("new", "Sort the list", "-b", "By title.", "--json")
+    request_id = json.loads(shown.stdout)["request_id"]
+    assert aiflow("ready", request_id).returncode == 0
+    assert '"status": "ready"' in aiflow("show", request_id, "--json").stdout
+    for alias, command in {"config": "settings", "reject": "send-back", "update": "resume", "store": "store"}.items():
+        assert re.match(rf"Usage: aiflow (queue )?{command} ", aiflow(alias, "--help").stdout), alias
+    assert "Did you mean 'ready'?" in aiflow("redy", request_id).stderr
 
 
 def test_the_projects_language_holds_for_errors_and_help(repository: Path, aiflow: Program) -> None:

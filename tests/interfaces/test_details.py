@@ -73,7 +73,7 @@ def test_secrets_are_taken_out_of_what_words_say() -> None:
 
 def test_a_fact_as_a_text() -> None:
     assert as_text(NEWER) is NEWER
-    assert as_text(NextAction(ActionKind.STORE_START)) == "aiflow store start"
+    assert as_text(NextAction(ActionKind.STORE_START)) == "aiflow queue store start"
     assert (as_text(7), as_text(detail("prompt.not_text"))) == ("7", "a prompt is text in UTF-8")
 
 

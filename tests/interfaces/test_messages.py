@@ -16,6 +16,7 @@ import pytest
 
 from aiflow.adapters.agents.call.command import FAILURES
 from aiflow.cli.main import COMMANDS, cli
+from aiflow.cli.words import WordedOption
 from aiflow.domain.activity import ActivityKind
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.programs import AgentTrouble, Login
@@ -200,7 +201,7 @@ def test_every_command_and_option_has_words() -> None:
         assert texts.has(f"cli.{name}")
         assert command is not None
         for parameter in command.params:
-            if isinstance(parameter, click.Option):
+            if isinstance(parameter, WordedOption):
                 assert texts.has(parameter.help or ""), (name, parameter.name)
 
 

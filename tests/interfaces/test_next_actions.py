@@ -235,12 +235,12 @@ def test_who_could_not_run_an_issue_is_not_told_to_answer_a_run_that_never_was()
 
 def test_an_action_that_is_a_fact_is_said_as_its_command() -> None:
     start = NextAction(ActionKind.STORE_START)
-    for fact in (start, "aiflow store start"):  # what a run recorded is words
+    for fact in (start, "aiflow queue store start"):  # what a run recorded is words
         advice = Texts("en").message("STORE_UNREACHABLE", {"start": fact}).actions[0]
-        assert advice.typed.startswith("Start the store of this machine: `aiflow store start` (")
+        assert advice.typed.startswith("Start the store of this machine: `aiflow queue store start` (")
     assert Texts("en").message("STORE_UNREACHABLE", {}).actions[0].steps == ()
-    assert Texts("en")("task.next", command=start).endswith("aiflow store start")
-    assert as_plain([start, (shell("ls"),), 7]) == ["aiflow store start", ["ls"], 7]
+    assert Texts("en")("task.next", command=start).endswith("aiflow queue store start")
+    assert as_plain([start, (shell("ls"),), 7]) == ["aiflow queue store start", ["ls"], 7]
 
 
 def test_every_way_on_is_an_action() -> None:

@@ -45,7 +45,7 @@ def test_every_command_that_prints_json_is_recorded(aiflow: Program) -> None:
     for group in ("", "queue"):
         for name in re.findall(r"^  ([a-z][a-z-]*)  ", aiflow(*group.split(), "--help").stdout, re.MULTILINE):
             command = f"{group} {name}".strip()
-            if "--json" in aiflow(*command.split(), "--help").stdout:
+            if "COMMAND [ARGS]" not in aiflow(*command.split(), "--help").stdout:
                 assert any(call.startswith(f"aiflow {command} ") for call in recorded), command
 
 

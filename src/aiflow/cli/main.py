@@ -23,18 +23,32 @@ from aiflow.errors import AiflowError
 from aiflow.messages import Texts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from aiflow.ports import RequestSource
 
-COMMANDS = (
-    *("demo", "init", "new", "edit", "status", "list", "show", "next", "why", "forecast", "set"),
-    *("run", "auto", "stop", "resume", "retry-step", "replan", "cancel", "accept", "send-back"),
-    *("runs", "logs", "report", "diff", "shell", "activity"),
-    *("queue", "runner", "runners", "namespaces", "issues"),
-    *("up", "open", "sessions", "service"),
-    *("doctor", "agents", "locks", "store", "clean", "settings", "completion"),
-)
+# Every command, in the groups in which `aiflow --help` shows them and in the order a newcomer needs them.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "start": ("demo", "init", "doctor", "agents"),
+    "backlog": ("new", "edit", "set", "list", "show", "next", "why", "forecast"),
+    "run": ("run", "auto", "stop", "cancel", "up", "open"),
+    "stopped": ("resume", "retry-step", "replan", "accept", "send-back"),
+    "look": ("status", "runs", "logs", "report", "diff", "shell", "activity"),
+    "queue": ("queue", "runner", "issues"),
+    "maintenance": ("settings", "clean", "locks", "service", "sessions", "completion"),
+}
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
+
+# What people type as well: the words that take its place, and those that come at the end.
+ALIASES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "ready": (("set",), ("status=ready",)),
+    "update": (("resume", "--update"), ()),
+    "reject": (("send-back",), ()),
+    "config": (("settings",), ()),
+    "runners": (("queue", "runners"), ()),
+    "namespaces": (("queue", "namespaces"), ()),
+    "store": (("queue", "store"), ()),
+}
 
 # Commands of the specification that come with later versions: whoever types one is told so.
 LATER_COMMANDS = frozenset(
@@ -63,10 +77,13 @@ class LazyGroup(WordedGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command, or say which one may have been meant."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
+        if name in ALIASES:
+            first, last = ALIASES[name]
+            args = [*first, *args[1:], *last]
+        elif name not in COMMANDS and not name.startswith("-"):
             import difflib
 
-            close = difflib.get_close_matches(name, COMMANDS, n=1)
+            close = difflib.get_close_matches(name, (*COMMANDS, *ALIASES), n=1)
             key = "cli.later_command" if name in LATER_COMMANDS else "cli.no_such_command"
             text = current_texts()(key, name=name, version=__version__)
             hint = (
@@ -79,8 +96,11 @@ class LazyGroup(WordedGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
-        with formatter.section(current_texts()("cli.commands")):
-            formatter.write_dl([(name, current_texts()(f"cli.{name}")) for name in COMMANDS])
+        texts = current_texts()
+        width = max(map(len, COMMANDS))
+        for group, names in GROUPS.items():
+            with formatter.section(texts(f"cli.group.{group}")):
+                formatter.write_dl([(name.ljust(width), texts(f"cli.{name}.short")) for name in names])
 
 
 @click.group(cls=LazyGroup, name="aiflow", context_settings={"help_option_names": ["-h", "--help"]})

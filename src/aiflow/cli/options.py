@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from aiflow.cli.session import CliSession, current_texts, repeat_settings, session_of
-from aiflow.cli.words import WordedCommand, WordedGroup, WordedOption
+from aiflow.cli.words import EverywhereOption, WordedCommand, WordedGroup, WordedOption
 from aiflow.domain.request import Priority, RequestId, RequestStatus
 from aiflow.errors import NotFoundError
 from aiflow.settings.table import STANDS_FOR
@@ -50,13 +50,9 @@ def command(name: str, *, is_lenient: bool = False, below: str | None = None) ->
                 raise
 
         wrapped = click.command(name, cls=WordedCommand, context_settings={"help_option_names": ["-h", "--help"]})
-        lang = click.option(
-            "--lang", cls=WordedOption, type=click.Choice(["ja", "en"]), expose_value=False, help="option.lang"
-        )
-        as_json = click.option("--json", "as_json", cls=WordedOption, is_flag=True, help="option.json")
-        setting = click.option(
-            "-c", "settings", cls=WordedOption, multiple=True, metavar="KEY=VALUE", help="option.setting"
-        )
+        lang = click.option("--lang", cls=EverywhereOption, type=click.Choice(["ja", "en"]), expose_value=False)
+        as_json = click.option("--json", "as_json", cls=EverywhereOption, is_flag=True)
+        setting = click.option("-c", "settings", cls=EverywhereOption, multiple=True, metavar="KEY=VALUE")
         made = wrapped(as_json(lang(setting(click.pass_obj(call)))))
         made.words = f"{below}.{name}" if below else None
         return made

@@ -27,6 +27,14 @@ class WordedOption(click.Option):
             self.help = key
 
 
+class EverywhereOption(click.Option):
+    """An option that every command takes: `aiflow --help` shows it, once."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return nothing; shells complete it all the same."""
+        return None
+
+
 class WideFormatter(click.HelpFormatter):
     """Writes help in columns as a terminal counts them: a Japanese character takes two."""
 
@@ -85,8 +93,12 @@ class _Worded:
                 formatter.write_text(texts(f"cli.{self.words or self.name}.more"))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the command's examples."""
+        """Write where the options of every command are shown, and the command's examples."""
         texts = current_texts()
+        if ctx.parent is not None:
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(texts("cli.everywhere"))
         if texts.has(f"cli.{self.words or self.name}.examples"):
             with formatter.section(texts("cli.examples")):
                 for line in texts(f"cli.{self.words or self.name}.examples").splitlines():

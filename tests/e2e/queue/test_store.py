@@ -143,7 +143,7 @@ def test_eight_starts_at_once_give_one_store_that_is_the_users_alone(home: Store
     home.store.chmod(0o755)
     exposed = checks(bench, "doctor", "--full", code=3)["store"]
     assert (exposed["result"], exposed["evidence"]) == ("FAIL", [str(home.store)])
-    assert exposed["fix"] == "aiflow store rotate-key"
+    assert exposed["fix"] == "aiflow queue store rotate-key"
 
     runner = WakePipes(str(home.data / "wake"), "app", "r1")
     stopped = home.aiflow("store", "stop").stdout
@@ -173,7 +173,7 @@ def test_what_was_written_survives_a_kill_and_a_taken_port(home: StoreHome, benc
     assert f"process {killed} is gone" in status.stdout
     [unpacked] = (home.store / "tmp").iterdir()  # what a killed Java leaves is in no folder of everybody's
     bench.aiflow.environ |= {"XDG_DATA_HOME": home.environ["XDG_DATA_HOME"]}
-    assert checks(bench, "doctor", "--full")["store"]["fix"] == "aiflow store start"
+    assert checks(bench, "doctor", "--full")["store"]["fix"] == "aiflow queue store start"
 
     # Somebody else has its port and its number by now: neither is touched, nor believed.
     port = int(str(first.endpoint).rpartition(":")[2])
@@ -187,7 +187,7 @@ def test_what_was_written_survives_a_kill_and_a_taken_port(home: StoreHome, benc
         start = caught.value.context["start"]
         assert (caught.value.reason_code, command_line(cast(NextAction, start))) == (
             "STORE_UNREACHABLE",
-            "aiflow store start",
+            "aiflow queue store start",
         )
         again = local.status()
         assert again.is_running

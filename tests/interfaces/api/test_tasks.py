@@ -16,12 +16,12 @@ def test_a_question_starts_no_store_and_says_what_to_do(api: ApiBench) -> None:
     told = api.get("/api/queue")
     assert (told["counts"], told["total"], told["store"]["is_answering"]) == (None, None, False)
     assert told["store"]["error"]["reason_code"] == "STORE_UNREACHABLE"
-    assert any("aiflow store start" in action for action in told["store"]["error"]["actions"])
+    assert any("aiflow queue store start" in action for action in told["store"]["error"]["actions"])
     assert told["auto"]["is_running"] is False
     for path in ("/api/tasks", "/api/tasks/T-1", "/api/runners", "/api/namespaces"):
         assert api.get(path, 503)["error"]["reason_code"] == "STORE_UNREACHABLE"
     error = api.post("/api/tasks/T-1/cancel", None, 503)["error"]
-    assert error["context"]["start"] == "aiflow store start"
+    assert error["context"]["start"] == "aiflow queue store start"
     assert api.bench.aiflow.json("store", "status", code=3)["store"]["running"] is False
 
 

@@ -283,10 +283,10 @@ def test_whoever_misses_the_store_it_is_told_once_and_over_when_all_are_answered
     assert [outage.ends("work"), outage.ends("work"), outage.ends("heartbeat")] == [False, False, True]
     assert not outage.ends("heartbeat")
     scene = Scene()
-    here = EnvironmentProblemError(reason_code="STORE_UNREACHABLE", problem="x", start="aiflow store start")
+    here = EnvironmentProblemError(reason_code="STORE_UNREACHABLE", problem="x", start="aiflow queue store start")
     scene.desk.say_away("work", here)
     scene.desk.say_away("work", EnvironmentProblemError(reason_code="STORE_REFUSED", problem="no"))
-    assert [each.facts["command"] for each in scene.news] == ["aiflow store start"]
+    assert [each.facts["command"] for each in scene.news] == ["aiflow queue store start"]
 
 
 @pytest.mark.spec("QUE-10")

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from aiflow.cli.options import Subcommands
 
-command = Subcommands("queue", ("add", "list", "show", "cancel", "counts"))
+command = Subcommands("queue", ("add", "list", "show", "cancel", "counts", "runners", "namespaces", "store"))

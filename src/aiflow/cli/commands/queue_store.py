@@ -1,4 +1,4 @@
-"""`aiflow store`."""
+"""`aiflow queue store`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROTATE_KEY = "rotate-key"
 ACTIONS = ("start", "stop", "status", "logs", ROTATE_KEY)
 
 
-@make_command("store", is_lenient=True)
+@make_command("store", is_lenient=True, below="queue")
 @click.argument("action", type=click.Choice(ACTIONS), metavar="|".join(ACTIONS), required=False)
 @option("-n", "lines", type=click.IntRange(min=0), metavar="N", help="option.store.lines")
 @option("-f", "--follow", is_flag=True, help="option.store.follow")
@@ -40,7 +40,7 @@ def command(session: CliSession, as_json: bool, action: str | None, lines: int |
     if action is None:
         raise click.exceptions.NoArgsIsHelpError(click.get_current_context())
     if action != "logs" and (lines is not None or follow):
-        raise BadInputError(detail=session.texts("store.only_logs"), hint="aiflow store --help")
+        raise BadInputError(detail=session.texts("store.only_logs"), hint="aiflow queue store --help")
     store = local_store(os.environ)
     if action == "logs":
         _logs(session, store, LINES if lines is None else lines, follow and not as_json, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`aiflow runners`."""
+"""`aiflow queue runners`."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from aiflow.cli.session import CliSession
 
 
-@make_command("runners")
+@make_command("runners", below="queue")
 @option("--all", "is_all", is_flag=True, help="option.queue.all")
 @namespace_option()
 def command(session: CliSession, as_json: bool, is_all: bool, namespace: str | None) -> None:  # noqa: FBT001
     """List the runners."""
     if is_all and namespace is not None:
-        raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow runners --help")
+        raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow queue runners --help")
     view = open_view(session, namespace, is_quiet=as_json)
     found = list_runners(view, is_all=is_all)
     if as_json:

@@ -1,4 +1,4 @@
-"""`aiflow namespaces`."""
+"""`aiflow queue namespaces`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aiflow.cli.session import CliSession
 
 
-@make_command("namespaces")
+@make_command("namespaces", below="queue")
 def command(session: CliSession, as_json: bool) -> None:  # noqa: FBT001
     """List the namespaces of the store."""
     view, texts = open_view(session, is_quiet=as_json), session.texts
