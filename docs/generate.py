@@ -79,11 +79,11 @@ def _in_english() -> Iterator[None]:
 
 CLI_INTRO = """
 Every command takes `--help`, `--json` ([shapes](json.md)), `--lang` and `-c KEY=VALUE`, and exits with a code of the
-table below. `list`, `show`, `next`, `why`, `forecast`, `runs`, `logs`, `report`, `settings` and `completion` only look: they
-never write anything. Nor do `doctor` without `--full`, `locks` without `break` and `clean --dry-run`; nor `queue list`,
-`queue show`, `queue counts`, `queue runners` and `queue namespaces`, except that they start this machine's store if it
-is the one used. Commands about a run take a run id, or a request id for its latest run. Options of `aiflow` itself stand
-before the command: `aiflow -C ../shop next`.
+table below. `list`, `show`, `next`, `why`, `forecast`, `runs`, `logs`, `report`, `settings` and `completion` only look:
+they never write anything. Nor do `doctor` without `--full`, `locks` without `break` and `clean --dry-run`; nor `queue
+list`, `queue show`, `queue counts`, `queue runners` and `queue namespaces`, except that they start this machine's store
+if it is the one used. Commands about a run take a run id, or a request id for its latest run. Options of `aiflow`
+itself stand before the command: `aiflow -C ../shop next`.
 """
 EXIT_MEANINGS = {
     "OK": "Done. Also when nothing is runnable: that is an answer, not an error. `run`, `resume`, `retry-step` and "
