@@ -174,7 +174,15 @@ def house(stage: Stage) -> None:
     stage.write(".aiflow/locks/request.RQ-2.lock.json", "{")
     os.utime(stage.root / ".aiflow/locks/request.RQ-2.lock.json", (0, 0))  # else somebody may still be writing it
     stage.says("locks", "next", "doctor --full", "locks")
-    stage.says("queue store status", "queue store stop", "queue store logs", "queue list", "queue add RQ-2", "queue", "queue runners")
+    stage.says(
+        "queue store status",
+        "queue store stop",
+        "queue store logs",
+        "queue list",
+        "queue add RQ-2",
+        "queue",
+        "queue runners",
+    )
     stage.says("queue store status", "queue list", env=JAPANESE)
     stage.says("completion bash", "demo ../demo --no-run", "demo ../demo --no-run")
 
@@ -344,7 +352,16 @@ def _cancel_at_work(stage: Stage) -> None:
     task_id = stage.says("queue add RQ-3")["tasks"][0]["task_id"]
     running = stage.begin("runner --once")
     stage.wait_for("hangs")
-    stage.says("queue", "queue runners", "queue", "queue namespaces", "queue list", f"queue show {task_id}", "queue counts", "queue add RQ-3")
+    stage.says(
+        "queue",
+        "queue runners",
+        "queue",
+        "queue namespaces",
+        "queue list",
+        f"queue show {task_id}",
+        "queue counts",
+        "queue add RQ-3",
+    )
     stage.says(f"queue cancel {task_id} -y")
     stage.ended(running, "runner --once")
     stage.says(f"queue show {task_id}", "queue", "queue runners", "show RQ-3", "locks")

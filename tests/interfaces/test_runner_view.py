@@ -42,7 +42,9 @@ EVERYTHING = [
     RunnerNews(NewsKind.LOST, task(), "LOCK_MISMATCH"),
     RunnerNews(NewsKind.RECOVERING, task(), "PROCESS_CRASHED"),
     RunnerNews(NewsKind.REAPED, LOST, "RUNNER_LOST", {"lost_runner": "other"}),
-    RunnerNews(NewsKind.STORE_AWAY, None, "STORE_UNREACHABLE", {"problem": "refused", "command": "aiflow queue store start"}),
+    RunnerNews(
+        NewsKind.STORE_AWAY, None, "STORE_UNREACHABLE", {"problem": "refused", "command": "aiflow queue store start"}
+    ),
     RunnerNews(NewsKind.STORE_BACK),
     RunnerNews(NewsKind.CUT_OFF, task(), "STORE_UNREACHABLE", {"seconds": "90"}),
     RunnerNews(NewsKind.UNWRITTEN, task(), "STORE_UNREACHABLE"),
