@@ -12,7 +12,7 @@ CODE := $(shell find src tests -name '*.py')
 NPM = npm --loglevel=error --no-fund --no-audit --no-update-notifier
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-faults test-contract test-browser test-soak lint format bench docs pictures lock clean
+.PHONY: help setup demo check test test-faults test-contract test-browser test-soak lint format bench docs pictures release lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -68,10 +68,14 @@ pictures: .venv/.tests .venv/.browser ## Take pictures of every page in every lo
 	@$(BIN)/python tests/browser/pictures.py $(or $(TO),docs/pictures) $(ONLY)
 	@$(BIN)/python tests/github/picture.py $(or $(TO),docs/pictures)
 
+release: .venv/.page .venv/.release ## Build and try out the packages of this version, as dist/ with checksums
+	@$(BIN)/python release/build.py
+
 lock: .venv/.uv ## Resolve the pinned versions anew
 	@$(COMPILE) pyproject.toml --group dev --upgrade -o requirements/dev.lock
 	@$(COMPILE) pyproject.toml --group build -c requirements/dev.lock -o requirements/runtime.lock
 	@echo uv | $(COMPILE) - --upgrade -o requirements/bootstrap.lock
+	@printf '%s\n' pipx twine | $(COMPILE) - --upgrade -o requirements/release.lock
 	@for folder in tests/npm tests/browser/npm tests/github/npm src/aiflow/web/npm; do \
 	  $(NPM) install --prefix $$folder --package-lock-only --omit-lockfile-registry-resolved \
 	  && $(BIN)/python -c 'import json, sys; lock = json.load(open(sys.argv[1])); [each.pop("funding", None) for each in \
@@ -101,6 +105,12 @@ clean: ## Remove the venv and everything made by tools
 # The page's libraries. Without npm set-up goes on: nothing but the page's live parts needs them.
 .venv/.page: src/aiflow/web/npm/package-lock.json hatch_build.py | .venv/.ready
 	@if $(BIN)/python hatch_build.py; then touch $@; fi
+
+# In a venv of their own: nothing that the tests use comes from there.
+.venv/.release: .venv/.ready requirements/release.lock
+	@$(UV) venv --quiet --clear --python $(BIN)/python .venv/release
+	@$(UV) pip install --quiet --python .venv/release/bin/python --require-hashes -r requirements/release.lock
+	@touch $@
 
 .venv/.dev: .venv/.ready .venv/.page .venv/.npm requirements/dev.lock
 	@$(INSTALL) --require-hashes -r requirements/dev.lock

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from aiflow import __version__
 from aiflow.adapters.github_issues.client import GitHubClient
 from aiflow.adapters.github_issues.connect import connect
 from aiflow.adapters.github_issues.limits import wait_after
@@ -345,7 +346,7 @@ def test_every_call_names_who_we_are_and_what_we_understand() -> None:
     assert odd.sent[0][1] == {
         "Accept": "application/vnd.github+json, application/json;q=0.9",
         "X-GitHub-Api-Version": "2022-11-28",
-        "User-Agent": "aiflow/0.1.0",
+        "User-Agent": f"aiflow/{__version__}",
         "Authorization": f"Bearer {TOKEN}",
     }
 

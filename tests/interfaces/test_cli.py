@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 import forked
+from aiflow import __version__
 from aiflow.cli.main import COMMANDS
 from aiflow.cli.terminal.layout import display_width
 from aiflow.domain.backlog.selection import describe_holder
@@ -955,7 +956,7 @@ def test_help_lists_every_command(aiflow: Program) -> None:
     assert len(text.split()) < 250
     assert "\nWhen a run stops or finishes:\n  resume " in text
     assert "\nバックログ:\n  new " in aiflow("--help", "--lang", "ja").stdout
-    assert aiflow("--version").stdout == "aiflow, version 0.1.0\n"
+    assert aiflow("--version").stdout == f"aiflow, version {__version__}\n"
 
 
 def test_options_of_every_command_are_shown_once(aiflow: Program) -> None:
@@ -973,7 +974,7 @@ def test_words_that_people_type_as_well_mean_a_command(repository: Path, aiflow:
     assert '"status": "ready"' in aiflow("show", request_id, "--json").stdout
     for alias, command in {"config": "settings", "reject": "send-back", "update": "resume", "store": "store"}.items():
         assert re.match(rf"Usage: aiflow (queue )?{command} ", aiflow(alias, "--help").stdout), alias
-    assert "Did you mean 'ready'?" in aiflow("redy", request_id).stderr
+    assert "Did you mean 'ready'?" in aiflow("redy", request_id, code=2).stderr
 
 
 def test_the_projects_language_holds_for_errors_and_help(repository: Path, aiflow: Program) -> None:
