@@ -64,9 +64,10 @@ bench: .venv/.dev ## Measure the speed goals (PRF), as ratios within one run; BE
 docs: .venv/.dev ## Write the generated reference pages anew
 	@$(BIN)/python docs/generate.py
 
-pictures: .venv/.tests .venv/.browser ## Take pictures of every page in every look; TO=<folder>, else docs/pictures; ONLY="home run-*-ja-*"
+pictures: .venv/.tests .venv/.browser ## Take pictures of every page in every look, and film the demo; TO=<folder>, else docs/pictures; ONLY="home run-*-ja-*"
 	@$(BIN)/python tests/browser/pictures.py $(or $(TO),docs/pictures) $(ONLY)
 	@$(BIN)/python tests/github/picture.py $(or $(TO),docs/pictures)
+	@$(BIN)/python docs/film.py $(or $(TO),docs/pictures)
 
 release: .venv/.page .venv/.release ## Build and try out the packages of this version, as dist/ with checksums
 	@$(BIN)/python release/build.py
