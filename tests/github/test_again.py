@@ -50,6 +50,12 @@ def rival_header(scene: Scene) -> None:
     row.comments.sort(key=lambda comment: comment.id)
 
 
+def late_rival_header(scene: Scene) -> None:
+    """Let the older header be counted, and not be in the list yet."""
+    rival_header(scene)
+    scene.hub.rows[1].comments[0].unseen = 4
+
+
 CASES: dict[str, tuple[Deed, str, list[str], RequestStatus]] = {
     "label": (
         lambda s: s.hub.unlabel(1, "agent:running", "maya"),
@@ -65,6 +71,7 @@ CASES: dict[str, tuple[Deed, str, list[str], RequestStatus]] = {
     ),
     "closed": (lambda s: s.hub.close(1, "maya"), "CANCELLED", [], RequestStatus.DONE),
     "rival": (rival_header, "LOCK_MISMATCH", ["agent:running"], RequestStatus.RUNNING),
+    "late rival": (late_rival_header, "LOCK_MISMATCH", ["agent:running"], RequestStatus.RUNNING),
     "title": (
         lambda s: s.hub.edit(1, "rita", title="Send me the keys"),
         "ISSUE_TEXT_CHANGED",

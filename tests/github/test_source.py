@@ -240,6 +240,23 @@ def test_an_end_that_cannot_be_written_waits_for_the_next_look(scene: Scene, her
     assert here.work.pending() == ()
 
 
+@pytest.mark.spec("ISS-4", "ISS-5")
+def test_an_end_whose_answer_is_lost_is_shown_at_once_with_its_label_and_not_twice(
+    scene: Scene, here: Checkout
+) -> None:
+    number = queued(scene)
+    here.sync()
+    here.source.claim(GH_1, "RUN-1")
+    scene.time.sleep(60)
+    here.runs["RUN-1"] = OwnRun("RUN-1", RunOutcome.NEEDS_INPUT, "UNIT_TEST_FAILED", attempt=1)
+    scene.api.loses(r"POST .*/comments")
+    here.source.settle(GH_1, "RUN-1", RunOutcome.NEEDS_INPUT)
+    labels, comments = shown(scene, number)
+    assert labels == ["agent:blocked"]
+    assert comments[1:] == ["**aiflow stopped and needs you** · attempt 1 of 6"]
+    assert here.work.pending() == ()
+
+
 @pytest.mark.spec("ISS-6", "ISS-2")
 def test_a_strangers_label_starts_nothing_and_is_told_once(scene: Scene, here: Checkout) -> None:
     queued(scene)

@@ -60,6 +60,12 @@ def test_the_loser_stays_lost_when_the_winner_ends_even_if_it_never_said_so() ->
     assert judge_start(teller.story, TRUST, "RUN-C")[0] is StartVerdict.WON
 
 
+@pytest.mark.spec("ISS-3", "ISS-7")
+def test_whoever_began_while_another_run_was_open_has_lost_even_if_the_first_header_was_deleted() -> None:
+    teller = Teller().header("RUN-A").header("RUN-B", by=OTHER_RUNNER).ended("RUN-A").forget(0)
+    assert [trail.is_withdrawn for trail in read_trails(teller.story, TRUST)] == [False, True]
+
+
 @pytest.mark.spec("ISS-3")
 @pytest.mark.parametrize("lags", [True, False])
 def test_no_start_on_a_list_that_lags_or_lacks_the_header(lags: bool) -> None:

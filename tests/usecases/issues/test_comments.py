@@ -98,12 +98,42 @@ def test_the_result_folds_what_was_done_and_nobody_is_called_by_it(language: str
     assert find_mark(body) is not None
 
 
+@pytest.mark.spec("ISS-6")
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_a_refusal_is_one_sentence_without_codes(language: str) -> None:
-    facts = {"reason_code": "ISSUE_DECISION_MISSING", "run_id": ""}
-    body = comment_of(Post(MarkKind.REFUSAL, "refusal:x", facts), None, Texts(language))
-    assert not CODE.search(shown(body))
-    assert shown(body).startswith("**")
+@pytest.mark.parametrize(
+    ("code", "facts", "instead"),
+    [
+        ("ISSUE_DECISION_MISSING", {"run_id": ""}, "`/retry`"),
+        ("ISSUE_TEXT_CHANGED", {"approval": "2026-11-19T05:58:42+00:00"}, "`/retry`"),
+        ("RUN_IN_PROGRESS", {"run_id": RUN.run_id}, "`/cancel`"),
+        ("NOT_READY", {"status": "archived"}, "`/retry`"),
+        ("LABEL_NOT_PERMITTED", {"label": "agent:queued", "actor": "rita"}, "`rita`"),
+        ("COMMAND_NOT_PERMITTED", {"actor": "rita", "comment_id": 7}, "`rita`"),
+    ],
+)
+def test_a_refusal_says_what_was_not_done_and_what_to_do_instead(
+    code: str, facts: dict[str, object], instead: str, language: str
+) -> None:
+    body = shown(comment_of(Post(MarkKind.REFUSAL, "refusal:x", {"reason_code": code, **facts}), None, Texts(language)))
+    assert body.startswith("**")
+    assert instead in body
+    assert not CODE.search(body)
+    assert "?" not in body  # all that it names is known
+    assert not re.search(r"  |request", body, re.IGNORECASE)  # no request, and no gap where its id would be
+
+
+@pytest.mark.spec("ISS-6", "ISS-12")
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_what_is_answered_to_status_and_to_a_label_that_starts_nothing_names_numbers_and_commands(
+    language: str,
+) -> None:
+    asked = {"about": "status", "status": "blocked", "run_id": "", "attempts": 1, "of": 6}
+    told = shown(comment_of(Post(MarkKind.NOTE, "status:1", asked), None, Texts(language)))
+    assert ("1 of 6" if language == "en" else "1/6回") in told
+    waits = {"about": "waiting", "request_id": "GH-7"}
+    told = shown(comment_of(Post(MarkKind.NOTE, "waiting:x", waits), None, Texts(language)))
+    assert "`aiflow run GH-7`" in told
+    assert "aiflow up" not in told  # with `start = "off"` that starts none
 
 
 @pytest.mark.spec("ISS-6")

@@ -71,6 +71,7 @@ def show_warnings(session: CliSession, warnings: tuple[Barrier, ...]) -> None:
 def _waits_with(first: Station) -> str | None:
     """Return the reason with which the request's run waits, where no barrier says it."""
     is_told = first.run is None or first.run.is_waiting or LOST_RUN in first.barriers
+    is_told |= any(barrier.reason_code == first.stopped_for for barrier in first.barriers)
     return None if is_told else first.stopped_for
 
 

@@ -139,7 +139,7 @@ def _actions(
     cause, way = (run.cause, run.way_on) if run else (None, None)
     mended = way_to_mend(code, request.id, cause, way) if code else None
     if is_issue(request.id):
-        is_to_accept = mended is not None and mended.kind is ActionKind.ACCEPT and "AWAITING_CLOSE" not in codes
+        is_to_accept = mended is not None and mended.kind is ActionKind.ACCEPT
         has_run = run is not None and code is not None
         yield from (mended,) if mended and is_to_accept else mending(request, frozenset(codes), has_run=has_run)
         return
@@ -161,6 +161,8 @@ def stopped_for(request: Request, run: RunSummary | None) -> str | None:
     # Sent back and still blocked: a kill came between, and nothing is left to do but to make it ready.
     if request.status is not RequestStatus.BLOCKED or run.reason_code == "SENT_BACK":
         return None
+    if request.kept is not None and request.kept.reason_code == "AWAITING_CLOSE":  # an issue's, accepted already
+        return request.kept.reason_code
     return run.reason_code or ("AWAITING_ACCEPTANCE" if run.state is RunState.DONE else LOST)
 
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from aiflow.domain.issues.issue import Account, HistoryEvent, IssueComment, Story
     from aiflow.domain.issues.trust import Trust
 
-# What is folded on GitHub stands on the run's own page, or is for machines.
+# What is folded on GitHub stands on the run's own page, or is for machines; small print is no smaller here.
 _FOLDED = re.compile(r"^<details>.*?^</details>[ \t]*$\n?", re.MULTILINE | re.DOTALL)
+_SMALL = re.compile(r"</?sub>")
 _NOBODY = "ghost"
 _EVENTS = {"labeled": "labelled", "unlabeled": "unlabelled", "closed": "closed", "reopened": "reopened"}
 
@@ -94,7 +95,7 @@ def _comment(comment: IssueComment, trust: Trust) -> StoryLine:
     else:
         kind = _OF_MARK.get(mark.kind) or StoryKind(mark.kind.value)
         kind = StoryKind.WITHDRAWN if kind is StoryKind.STARTED and mark.facts.get("withdrawn") else kind
-        text, run_id = _FOLDED.sub("", comment.body), mark.text("run_id") or ""
+        text, run_id = _SMALL.sub("", _FOLDED.sub("", comment.body)), mark.text("run_id") or ""
     return StoryLine(
         comment.created_at,
         kind,

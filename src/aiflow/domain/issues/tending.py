@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aiflow.domain.issue_ways import request_id_of
 from aiflow.domain.issues.commands import CommandName
 from aiflow.domain.issues.labels import label_changes
 from aiflow.domain.issues.marks import MarkKind
@@ -133,7 +134,8 @@ def _nobody_starts(read: Reading, standing: IssueStanding) -> Iterator[Post]:
     """Say once that nothing would start a ready issue (ISS-12)."""
     is_ready = standing.status is RequestStatus.READY and standing.kept is None and standing.wish is not None
     if is_ready and standing.wish is not None and not read.view.rules.is_started:
-        yield Post(MarkKind.NOTE, f"waiting:{standing.wish.id}", {"about": "waiting"})
+        facts = {"about": "waiting", "request_id": request_id_of(read.view.story.issue.number)}
+        yield Post(MarkKind.NOTE, f"waiting:{standing.wish.id}", facts)
 
 
 def _answers(read: Reading, standing: IssueStanding) -> Iterator[Post]:
@@ -147,7 +149,8 @@ def _answers(read: Reading, standing: IssueStanding) -> Iterator[Post]:
         for name in _ANSWERED:
             if name in names:
                 facts = {"about": name.value, "status": standing.status.value, "run_id": standing.run_id or ""}
-                yield Post(MarkKind.NOTE, f"{name}:{comment.id}", {**facts, "attempts": read.attempts})
+                runs = {"attempts": read.attempts, "of": view.rules.of}
+                yield Post(MarkKind.NOTE, f"{name}:{comment.id}", {**facts, **runs})
         if not view.story.issue.is_open and _is_after_close(view, comment) and CommandName.RETRY in names:
             facts = {"reason_code": "NOT_READY", "status": standing.status.value}
             yield Post(MarkKind.REFUSAL, refusal_key(f"comment:{comment.id}"), facts)

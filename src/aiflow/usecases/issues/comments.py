@@ -232,7 +232,7 @@ def _on_github(run: Run, texts: Texts) -> Iterator[str]:
         yield texts("issue.result.compare", url=run.compare_url) if run.compare_url else ""
     elif run.push is not None:
         yield texts("issue.result.push_failed", problem=_cell(run.push.note or "?"))
-    elif run.has_commits:
+    elif run.has_commits and not run.accepted_as:
         yield texts("issue.result.not_pushed")
 
 
@@ -250,9 +250,8 @@ def _pull_line(facts: Mapping[str, object], run: Run, texts: Texts) -> str:
 
 
 def _refusal(facts: Mapping[str, object], _run: Run | None, texts: Texts) -> list[str]:
-    code = str(facts.get("reason_code") or "")
-    message = texts.message(code, _told(facts))
-    return [texts("issue.refusal", title=message.title, summary=message.summary)]
+    """Say on the issue itself what was not done, and what to do instead."""
+    return [texts(f"issue.refused.{facts.get('reason_code')}", **_told(facts))]
 
 
 def _reminder(facts: Mapping[str, object], run: Run | None, texts: Texts) -> list[str]:
@@ -287,7 +286,7 @@ def _title(facts: Mapping[str, object], texts: Texts) -> str:
 
 
 def _told(facts: Mapping[str, object]) -> dict[str, object]:
-    usual = {"attempt": "?", "of": "?", "detail": "", "problem": "", "request_id": ""}
+    usual = {"attempt": "?", "of": "?", "detail": "", "problem": "", "request_id": "", "label": "?", "actor": "?"}
     return {**usual, **{name: fact for name, fact in facts.items() if fact is not None}}
 
 
