@@ -46,6 +46,7 @@ ENGINE_ROWS = """
     blocked  accepted   done
     blocked  resumed    running
     blocked  sent_back  ready
+    done     undone     blocked
 """
 PERSON_MAY_SET = ("draft", "ready", "blocked", "done", "archived")
 
@@ -103,6 +104,7 @@ RUN_ROWS = """
     DONE          ACCEPTING            DONE
     DONE          ACCEPTED             DONE
     DONE          NOT_ACCEPTED         DONE
+    DONE          UNDONE               DONE
     DONE          SENT_BACK            FAILED
     DONE          RESUMED_AT_STEP      IMPLEMENTING
     DONE          RESUMED_AT_TESTS     TESTING

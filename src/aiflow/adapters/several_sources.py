@@ -80,6 +80,10 @@ class SeveralSources:
         """Add a comment to a request and make it ready again."""
         return self._of(request_id).send_back(request_id, run_id, comment)
 
+    def undo(self, request_id: RequestId, run_id: str) -> Settled | Dropped:
+        """Show that a run's acceptance was undone."""
+        return self._of(request_id).undo(request_id, run_id)
+
     def progress(self, run: Run) -> None:
         """Tell the source of a run's request that it has just been saved."""
         self._of(run.request_id).progress(run)

@@ -32,7 +32,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "start": ("demo", "init", "doctor", "agents"),
     "backlog": ("new", "edit", "set", "list", "show", "next", "why", "forecast"),
     "run": ("run", "auto", "stop", "cancel", "up", "open"),
-    "stopped": ("resume", "retry-step", "replan", "accept", "send-back"),
+    "stopped": ("resume", "retry-step", "replan", "accept", "send-back", "undo"),
     "look": ("status", "runs", "logs", "report", "diff", "shell", "activity"),
     "queue": ("queue", "runner", "issues"),
     "maintenance": ("settings", "clean", "locks", "service", "sessions", "completion"),

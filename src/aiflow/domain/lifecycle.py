@@ -39,6 +39,7 @@ class RequestEvent(StrEnum):
     ACCEPTED = "accepted"
     RESUMED = "resumed"
     SENT_BACK = "sent_back"
+    UNDONE = "undone"
     LOST = "lost"
     SET_DRAFT = "set_draft"
     SET_READY = "set_ready"
@@ -53,10 +54,10 @@ ENGINE_TRANSITIONS: Mapping[tuple[RequestStatus, RequestEvent], RequestStatus] =
     (_R.READY, _E.STARTED): _R.RUNNING,
     (_R.RUNNING, _E.STOPPED): _R.BLOCKED,
     (_R.RUNNING, _E.LOST): _R.BLOCKED,
-    (_R.RUNNING, _E.ACCEPTED): _R.DONE,
-    (_R.BLOCKED, _E.ACCEPTED): _R.DONE,
+    **{(status, _E.ACCEPTED): _R.DONE for status in (_R.RUNNING, _R.BLOCKED)},
     (_R.BLOCKED, _E.RESUMED): _R.RUNNING,
     (_R.BLOCKED, _E.SENT_BACK): _R.READY,
+    (_R.DONE, _E.UNDONE): _R.BLOCKED,
 }
 
 # A person may set any status at any time, except `running`: only a run makes a request running.
@@ -110,6 +111,7 @@ class RunEvent(StrEnum):
     ACCEPTING = "ACCEPTING"
     ACCEPTED = "ACCEPTED"
     NOT_ACCEPTED = "NOT_ACCEPTED"
+    UNDONE = "UNDONE"
     QUOTA_WAIT = "QUOTA_WAIT"
     QUOTA_BACK = "QUOTA_BACK"
     TEXT_WITHHELD = "TEXT_WITHHELD"
@@ -143,7 +145,7 @@ RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
     **{(state, _V.REPLACED): _S.FAILED for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.SENT_BACK): _S.FAILED for state in (_S.NEEDS_INPUT, _S.FAILED, _S.DONE)},
     # What is done is accepted, or not yet; its base is merged into it (`resume --update`) in a step of its own.
-    **{(_S.DONE, event): _S.DONE for event in (_V.ACCEPTING, _V.ACCEPTED, _V.NOT_ACCEPTED)},
+    **{(_S.DONE, event): _S.DONE for event in (_V.ACCEPTING, _V.ACCEPTED, _V.NOT_ACCEPTED, _V.UNDONE)},
     (_S.DONE, _V.RESUMED_AT_STEP): _S.IMPLEMENTING,
     (_S.DONE, _V.RESUMED_AT_TESTS): _S.TESTING,
 }
@@ -207,9 +209,7 @@ _L, _I = IssueLabel, IssueEvent
 ISSUE_TRANSITIONS: Mapping[tuple[IssueLabel, IssueEvent], IssueLabel] = {
     (_L.NONE, _I.QUEUED): _L.QUEUED,
     **{(label, _I.STARTED): _L.RUNNING for label in (_L.QUEUED, _L.RETRY)},
-    (_L.QUEUED, _I.BLOCKED): _L.BLOCKED,
-    (_L.RETRY, _I.BLOCKED): _L.BLOCKED,
-    (_L.RUNNING, _I.BLOCKED): _L.BLOCKED,
+    **{(label, _I.BLOCKED): _L.BLOCKED for label in (_L.QUEUED, _L.RETRY, _L.RUNNING)},
     (_L.BLOCKED, _I.RETRIED): _L.RETRY,
     (_L.RUNNING, _I.RETRIED): _L.RETRY,
     (_L.BLOCKED, _I.QUEUED): _L.QUEUED,

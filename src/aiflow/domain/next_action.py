@@ -27,6 +27,7 @@ class ActionKind(StrEnum):
     ANSWER = "answer"
     CANCEL = "cancel"
     ACCEPT = "accept"
+    UNDO = "undo"
     SEND_BACK = "send_back"
     WHY = "why"
     SHOW = "show"
@@ -75,7 +76,7 @@ ABOUT_SOMETHING = frozenset(
     {
         *(ActionKind.RUN, ActionKind.RESUME, ActionKind.RETRY_STEP, ActionKind.REPLAN, ActionKind.UPDATE),
         *(ActionKind.ANSWER, ActionKind.CANCEL, ActionKind.ACCEPT, ActionKind.SEND_BACK, ActionKind.WHY),
-        *(ActionKind.SHOW, ActionKind.LOGS, ActionKind.REPORT, ActionKind.DIFF, ActionKind.SET),
+        *(ActionKind.UNDO, ActionKind.SHOW, ActionKind.LOGS, ActionKind.REPORT, ActionKind.DIFF, ActionKind.SET),
         *(ActionKind.QUEUE_SHOW, ActionKind.QUEUE_CANCEL, ActionKind.ISSUES_SHOW, ActionKind.AT_GITHUB),
     }
 )

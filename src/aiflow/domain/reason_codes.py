@@ -52,12 +52,15 @@ CANCELLED                EXECUTION    409 CONFLICT    RESUME      N decision_nee
 SENT_BACK                EXECUTION    200 OK          NONE        F decision_needed        no
 REPLANNED                EXECUTION    200 OK          NONE        F -                      no
 AWAITING_ACCEPTANCE      EXECUTION    200 OK          ACCEPT      - -                      no
+ACCEPTANCE_UNDONE        EXECUTION    200 OK          SEND_BACK   - decision_needed        no
 AWAITING_CLOSE           EXECUTION    200 OK          MEND        - -                      no
 NOTHING_CHANGED          EXECUTION    200 OK          ACCEPT      - -                      no
 SETTINGS_CHANGED         EXECUTION    200 OK          ACCEPT      - -                      no
 CONFLICT_TO_REVIEW       EXECUTION    200 OK          ACCEPT      - -                      no
 RUN_NOT_ACCEPTABLE       EXECUTION    409 CONFLICT    NONE        - -                      no
+NOT_UNDOABLE             EXECUTION    409 CONFLICT    NONE        - -                      no
 MERGE_TESTS_FAILED       EXECUTION    409 TESTS       UPDATE      - quality_rule_violation yes
+UNDO_TESTS_FAILED        EXECUTION    409 TESTS       MEND        - quality_rule_violation yes
 RUN_NOT_ACTIVE           EXECUTION    409 CONFLICT    NONE        - -                      no
 RUN_FROM_NEWER_VERSION   EXECUTION    409 CONFLICT    MEND        - -                      no
 RUN_NOT_RESUMABLE        EXECUTION    409 CONFLICT    NEW_RUN     - -                      no
@@ -102,6 +105,7 @@ GIT_NOT_FOUND            GIT          503 GIT         MEND        N environment_
 GIT_TOO_OLD              GIT          503 GIT         MEND        - environment_failure    no
 GIT_FAILED               GIT          500 GIT         RESUME      N environment_failure    yes
 MERGE_CONFLICT           GIT          409 GIT         UPDATE      - decision_needed        yes
+UNDO_CONFLICT            GIT          409 GIT         MEND        - decision_needed        no
 CHECKOUT_IN_THE_WAY      GIT          409 GIT         ACCEPT      - decision_needed        yes
 CHECKOUT_RECOVERED       GIT          200 OK          NONE        - -                      no
 

@@ -53,6 +53,7 @@ class WayOn(StrEnum):
     ANSWER = "answer"
     UPDATE = "update"
     ACCEPT = "accept"
+    SEND_BACK = "send_back"
     NEW_RUN = "new_run"
     ISSUE_RETRY = "issue_retry"
     WAIT = "wait"
@@ -68,6 +69,7 @@ WAYS: Mapping[WayOn, NextAction] = {
     WayOn.ANSWER: NextAction(ActionKind.ANSWER, options=(("answer", OPEN),)),
     WayOn.UPDATE: NextAction(ActionKind.UPDATE),
     WayOn.ACCEPT: NextAction(ActionKind.ACCEPT),
+    WayOn.SEND_BACK: NextAction(ActionKind.SEND_BACK, options=(("message", OPEN),)),
     WayOn.NEW_RUN: NextAction(ActionKind.SET, options=(("status", "ready"),)),
 }
 

@@ -47,6 +47,8 @@ ADVISED: Mapping[str, NextAction] = {
     "cancel": _of_request(ActionKind.CANCEL),
     "cancel.any": _plain(ActionKind.CANCEL),
     "accept": _of_request(ActionKind.ACCEPT),
+    "undo": _of_request(ActionKind.UNDO),
+    "undo.any": NextAction(ActionKind.UNDO, request_id="REQUEST"),
     "send_back": _of_request(ActionKind.SEND_BACK, message=OPEN),
     "why": _of_request(ActionKind.WHY),
     "show": _of_request(ActionKind.SHOW),

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.clean.cleaning import Item
     from aiflow.domain.clean.leftovers import Remains, TreeState
-    from aiflow.domain.runs.merge import CutOffMove, Merge, Update
+    from aiflow.domain.runs.merge import CutOffMove, Landing, Merge, Revert, Update
     from aiflow.domain.runs.worktree import (
         Changes,
         Comparison,
@@ -100,8 +100,23 @@ class Workspaces(Protocol):
 class Merging(Protocol):
     """Bringing runs into the base branch (GIT-3); nothing moves before `move_base`."""
 
-    def merge(self, place: Place, message: str) -> Merge:
-        """Merge a run's branch into the base branch as both stand now, with git's `merge-tree`; nothing is moved."""
+    def merge(self, place: Place, message: str, undone: Landing | None = None) -> Merge:
+        """Merge a run's branch into the base branch as both stand now, with git's `merge-tree`; nothing is moved.
+
+        Work that was `undone` is brought back, though git takes its commits for merged.
+        """
+
+    def landing(self, place: Place, accepted_as: str, work: tuple[str, str]) -> Landing | None:
+        """Find what brought a run's work into the base branch; None if nobody can tell.
+
+        `work` is the commit where it began, and its last one.
+        """
+
+    def revert(self, place: Place, landing: Landing, message: str) -> Revert:
+        """Take a run's work out of the base branch as it stands now, as a commit on top of it; nothing is moved."""
+
+    def keep_branch(self, place: Place, commit: str) -> None:
+        """Make a run's branch at a commit, if it is not there."""
 
     def sizes(self, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[FileDiff, ...] | None, ...]:
         """Return which files differ between the old and the new commit of each pair, of all pairs in one go.
@@ -124,8 +139,11 @@ class Merging(Protocol):
     def find_cut_off(self) -> CutOffMove | None:
         """Tell of such a fast-forward that nobody has put right yet; changes nothing."""
 
-    def update(self, place: Place, keep_as: str) -> Update:
-        """Merge the base branch into a run's branch as a commit kept under a ref; the branch itself stays."""
+    def update(self, place: Place, keep_as: str, undone: Landing | None = None) -> Update:
+        """Merge the base branch into a run's branch as a commit kept under a ref; the branch itself stays.
+
+        Work that was `undone` stays in it, though the base branch has taken it out.
+        """
 
     def has_unsaved(self, place: Place) -> tuple[str, ...]:
         """Return what a person changed in a run's worktree and did not commit; nothing if there is no worktree."""

@@ -65,6 +65,9 @@ class RequestSource(Protocol):
     def send_back(self, request_id: RequestId, run_id: str, comment: Comment) -> Settled | Dropped:
         """Add a comment to a request and make it ready again, both at once (REQ-6)."""
 
+    def undo(self, request_id: RequestId, run_id: str) -> Settled | Dropped:
+        """Show that a run's acceptance was undone: a request that is done is blocked, another status stays."""
+
     def progress(self, run: Run) -> None:
         """Hear of a run that has just been saved; what is shown of it, and how often, is the source's business."""
 

@@ -108,6 +108,10 @@ class GitHubIssues:
             return Dropped(self.load(request_id).status, other)
         return Settled(was, RequestStatus.READY)
 
+    def undo(self, request_id: RequestId, run_id: str) -> Settled | Dropped:  # noqa: ARG002
+        """Change nothing: a closed issue is opened again by a person (`usecases.runs.undo` refuses it before)."""
+        return Dropped(self.load(request_id).status)
+
     def progress(self, run: Run) -> None:
         """Show how far a run is, beside its work."""
         self._work.show_progress(run)

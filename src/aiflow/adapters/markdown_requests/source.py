@@ -154,6 +154,19 @@ class FileSource:
         self._files.edit(request_id, changes, (body, more))
         return Settled(status, target)
 
+    def undo(self, request_id: RequestId, run_id: str) -> Settled | Dropped:  # noqa: ARG002
+        """Block a request that is done; one that a person took elsewhere stays there."""
+        from aiflow.domain.claims import Dropped, Settled
+        from aiflow.domain.lifecycle import ENGINE_TRANSITIONS, RequestEvent
+
+        status = self.load(request_id).status
+        target = ENGINE_TRANSITIONS.get((status, RequestEvent.UNDONE))
+        if status is RequestStatus.BLOCKED:  # shown already
+            return Settled(status, status)
+        if target is not None and self._set(request_id, status, target):
+            return Settled(status, target)
+        return Dropped(self.load(request_id).status)
+
     @staticmethod
     def progress(run: Run) -> None:
         """Show nothing: what a run does is in its own files."""

@@ -145,6 +145,15 @@ class MemoryTickets:
         self.set_status(request_id, _R.READY)
         return Settled(was, _R.READY)
 
+    def undo(self, request_id: RequestId, run_id: str) -> Settled | Dropped:
+        """Block a ticket that is done."""
+        ticket = self._ticket(request_id)
+        was = ticket.request.status
+        if was not in (_R.DONE, _R.BLOCKED) or ticket.holder not in (None, run_id):
+            return Dropped(was, ticket.holder)
+        self.set_status(request_id, _R.BLOCKED)
+        return Settled(was, _R.BLOCKED)
+
     def progress(self, run: Run) -> None:
         """Write down how far a run is, if the ticket is its own."""
         ticket = self.tickets.get(RequestId(run.request_id))

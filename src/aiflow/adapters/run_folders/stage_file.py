@@ -65,6 +65,7 @@ def stage_of(run: Run) -> dict[str, Any]:
         "replaced_by": run.replaced_by,
         "accepted_as": run.accepted_as,
         "merging_as": run.merging_as,
+        "landing": asdict(run.landing) if run.landing else None,
         "lock": dict(run.lock),
         "task": run.task._asdict() if run.task else None,
     }

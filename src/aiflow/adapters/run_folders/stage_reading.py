@@ -20,6 +20,7 @@ from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.request import parse_instant
 from aiflow.domain.run_summary import FROM_NEWER, RunRecord, TaskRef, worked_seconds
 from aiflow.domain.runs.course import Course
+from aiflow.domain.runs.merge import Landing
 from aiflow.domain.runs.quota import QuotaWait
 from aiflow.domain.runs.retry import StepStop
 from aiflow.domain.runs.run import STEP_RETRIES, Evidence, Happening, Run, RunError, StepWork, Visit
@@ -80,9 +81,16 @@ def run_of(stage: Mapping[str, Any], planning: Mapping[str, Any] | None = None) 
         replaced_by=given.maybe("replaced_by"),
         accepted_as=given.maybe("accepted_as"),
         merging_as=given.maybe("merging_as"),
+        landing=_read_landing(given.object("landing")),
         lock=given.object("lock").raw,
         task=read_task(stage.get("task")),
     )
+
+
+def _read_landing(landing: GivenFields) -> Landing | None:
+    """Read how the work had come into the base branch; half of it is no use."""
+    before, after, tip = (landing.text(name) for name in ("before", "after", "tip"))
+    return Landing(before, after, tip, landing.maybe("undone_as")) if before and after and tip else None
 
 
 def _read_course(course: GivenFields) -> Course:

@@ -240,7 +240,7 @@ def accepting(run: Run, now: datetime, place: str | None = None) -> Run:
 def accepted(run: Run, commit: str, now: datetime, *, is_empty: bool = False) -> Run:
     """The run's work is in the base branch, brought in by a commit; or there was nothing to merge (REQ-6)."""
     code = NOTHING_CHANGED if is_empty else None
-    return happen(replace(run, accepted_as=commit, error=None), RunEvent.ACCEPTED, now, code, commit)
+    return happen(replace(run, accepted_as=commit, landing=None, error=None), RunEvent.ACCEPTED, now, code, commit)
 
 
 def not_accepted(run: Run, why: RunError, now: datetime) -> Run:

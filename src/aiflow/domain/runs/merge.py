@@ -46,6 +46,7 @@ class Merge:
     `base` and `tip` are the commits the two branches stood at; `paths` is what the run changed since they parted.
     `commit` is the merge commit; None if there is nothing to merge (the base has the work already), or if `conflicts`
     names files that both changed. `ignores_case` says that the checkout does not tell the case of names apart.
+    An `is_undo` takes the work out again: `tip` is then the base's commit that brought it in.
     """
 
     base: str
@@ -54,6 +55,37 @@ class Merge:
     commit: str | None = None
     conflicts: tuple[str, ...] = ()
     ignores_case: bool = False
+    is_undo: bool = False
+
+    @property
+    def verb(self) -> str:
+        """What the reflog of the base branch calls its move."""
+        return "undo" if self.is_undo else "accept"
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """How a run's work came into the base branch: `before` is the base without it, `after` with it, `tip` the work.
+
+    Once it was undone, `undone_as` is the base's commit from which on it is out again.
+    """
+
+    before: str
+    after: str
+    tip: str
+    undone_as: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revert:
+    """A run's work taken out of the base branch again, made without touching it.
+
+    Without a commit or conflicts there is nothing to take out. `later` are the messages of what changed the files in
+    conflict since, newest first.
+    """
+
+    merge: Merge
+    later: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from aiflow.domain.agents.call import Feedback
     from aiflow.domain.agents.plan import PlanStep
     from aiflow.domain.run_summary import TaskRef
+    from aiflow.domain.runs.merge import Landing
     from aiflow.domain.runs.quota import QuotaWait
     from aiflow.domain.runs.retry import StepStop
     from aiflow.domain.runs.worktree import Place
@@ -177,9 +178,9 @@ class Run:
     accepted_as: str | None = None
     # The merge that was to become the base branch's: if the base has it, the work is in, recorded or not.
     merging_as: str | None = None
+    landing: Landing | None = None  # how it came in, known once that is undone; by `accepted_as` whether that is over
     lock: Mapping[str, object] = field(default_factory=dict)
-    # How often its owner lets a step be done again after it failed.
-    step_retries: int = STEP_RETRIES
+    step_retries: int = STEP_RETRIES  # how often its owner lets a step be done again after it failed
     # None where its owner works, or worked last, for no task.
     task: TaskRef | None = None
 
@@ -260,7 +261,7 @@ class Run:
     @property
     def was_empty(self) -> bool:
         """Whether it was accepted without anything to merge."""
-        return any(line.event == RunEvent.ACCEPTED and line.reason_code == NOTHING_CHANGED for line in self.history)
+        return [at.reason_code for at in self.history if at.event == RunEvent.ACCEPTED][-1:] == [NOTHING_CHANGED]
 
     @property
     def push(self) -> Happening | None:

@@ -64,13 +64,13 @@ def _has_signal(run: Run) -> bool:
 def recommended(run: Run) -> WayOn | None:
     """Return the way on that is open: a new plan where the step's stops call for one, else what its reason says.
 
-    What is done can only be accepted, or brought in line with its base first.
+    What is done can only be accepted, or brought in line with its base first; or sent back, if that was undone.
     """
     if run.error is None:
         return None
     if run.state is RunState.DONE:
         way = way_on(run.error.reason_code, run.error.cause)
-        return way if way is WayOn.UPDATE else WayOn.ACCEPT
+        return way if way in (WayOn.UPDATE, WayOn.SEND_BACK) else WayOn.ACCEPT
     if run.state is RunState.NEEDS_INPUT and run.error.reason_code not in CATALOGUE:
         return WayOn.RESUME  # a newer aiflow's reason; the run itself says that it goes on
     if _has_signal(run):

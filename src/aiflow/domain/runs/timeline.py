@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.runs import events
 from aiflow.domain.runs.run import StepWork
+from aiflow.domain.runs.undoing import KEPT, UNDOING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -252,6 +253,9 @@ _HEARD: Mapping[str, Callable[[_Tracing, Happening], None]] = {
     RunEvent.ACCEPTING: _Tracing.accepting,
     RunEvent.ACCEPTED: _Tracing.accepted,
     RunEvent.NOT_ACCEPTED: _Tracing.not_accepted,
+    UNDOING: _Tracing.accepting,
+    RunEvent.UNDONE: _Tracing.accepted,
+    KEPT: _Tracing.not_accepted,
 }
 
 

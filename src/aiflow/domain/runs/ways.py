@@ -82,12 +82,19 @@ def ways_on(run: Run, around: RunSurroundings) -> tuple[Way, ...]:
 
 
 def _of_done(run: Run) -> Iterator[Way]:
-    """What is done can be accepted or sent back; first brought in line with its base where it conflicts."""
-    is_behind = recommended(run) is WayOn.UPDATE
-    if is_behind and not is_issue(run.request_id):
+    """What is done can be accepted or sent back; first brought in line with its base where it conflicts.
+
+    After an undo it is more likely sent back.
+    """
+    way = recommended(run)
+    back = Way(NextAction(ActionKind.SEND_BACK, run.request_id).having(message=OPEN), way is WayOn.SEND_BACK)
+    if back.is_recommended:
+        yield back
+    if way is WayOn.UPDATE and not is_issue(run.request_id):
         yield Way(NextAction(ActionKind.UPDATE, run.request_id), is_recommended=True)
-    yield Way(NextAction(ActionKind.ACCEPT, run.request_id), is_recommended=not is_behind)
-    yield Way(NextAction(ActionKind.SEND_BACK, run.request_id).having(message=OPEN))
+    yield Way(NextAction(ActionKind.ACCEPT, run.request_id), way not in (WayOn.UPDATE, WayOn.SEND_BACK))
+    if not back.is_recommended:
+        yield back
 
 
 def _of_issue(run: Run, around: RunSurroundings) -> Iterator[Way]:

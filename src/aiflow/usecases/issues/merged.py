@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.request import RequestId
 from aiflow.usecases.runs.locks import take_lock
-from aiflow.usecases.runs.merge import discard_merge, put_back, record_merged_elsewhere
+from aiflow.usecases.runs.merge import record_merged_elsewhere
 from aiflow.usecases.runs.settle import note_pull, settle_run
+from aiflow.usecases.runs.trial import discard_merge, put_back
 from aiflow.usecases.runs.work import holding
 
 if TYPE_CHECKING:

@@ -20,9 +20,11 @@ from aiflow.usecases.runs import claims
 from aiflow.usecases.runs.ending import record_verdict
 from aiflow.usecases.runs.find import newest_run_id, require_request
 from aiflow.usecases.runs.locks import reclaim_locks, take_lock
-from aiflow.usecases.runs.merge import bring_in, discard_merge, put_back, record_moved
+from aiflow.usecases.runs.merge import bring_in
 from aiflow.usecases.runs.recover import settle_orphan
 from aiflow.usecases.runs.settle import settle_run
+from aiflow.usecases.runs.trial import discard_merge, put_back
+from aiflow.usecases.runs.undo import catch_up, finish_undo
 from aiflow.usecases.runs.work import holding
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ def accept_run(engine: Engine, run: Run) -> Run:
     _decide(engine, run, "accept")
     lease = take_lock(engine, request_id, run.run_id, beside_others=True)
     with holding(engine, lease, run) as work:
+        finish_undo(work)
         require_done(engine, work.run)
         engine.voice.observe(work.run)
         if not work.run.accepted_as:
@@ -98,7 +101,7 @@ def send_back(engine: Engine, run: Run, comment: str) -> Run:
     settle_orphan(engine, request_id)  # its process may have died while it was accepted by itself
     lease = take_lock(engine, request_id, run.run_id, beside_others=True)
     with holding(engine, lease, run) as work:
-        record_moved(work)
+        catch_up(work)
         _require_returnable(engine, work.run)
         _decide(engine, run, "send_back")
         if not _is_told(engine, work.run, comment.strip()):

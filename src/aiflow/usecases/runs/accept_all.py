@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.request import RequestStatus
+from aiflow.domain.runs.undoing import is_undone
 from aiflow.errors import AiflowError
 from aiflow.usecases.runs.accept import accept_run
 from aiflow.usecases.runs.find import newest_run
@@ -46,10 +47,17 @@ def accept_all(engine: Engine, *, is_updating: bool = False) -> Iterator[Verdict
             yield Verdict(run, error)
 
 
+def _is_waiting(run: Run) -> bool:
+    return run.state is RunState.DONE and not run.accepted_as and not is_undone(run)
+
+
 def awaiting_acceptance(engine: Engine) -> tuple[Run, ...]:
-    """Return the finished runs that wait for a person, in the order in which they began."""
+    """Return the finished runs that wait for a person, in the order in which they began.
+
+    One that was accepted and undone is not among them: whoever wants it again says so.
+    """
     requests, _ = engine.source.load_all()
     blocked = (request.id for request in requests if request.status is RequestStatus.BLOCKED)
     found = (newest_run(engine, request_id) for request_id in blocked)
-    waiting = (run for run in found if run is not None and run.state is RunState.DONE and not run.accepted_as)
+    waiting = (run for run in found if run is not None and _is_waiting(run))
     return tuple(sorted(waiting, key=lambda run: (run.created_at, run.run_id)))

@@ -106,6 +106,14 @@ def send_back(engine: Engine, request_id: str, run_id: str, text: str) -> None:
     _record(engine, request_id, run_id, (answer.was, answer.now), is_change=True)
 
 
+def undo(engine: Engine, request_id: str, run_id: str) -> Settled | Dropped:
+    """Block a request whose acceptance was undone; what a person set since stays."""
+    answer = engine.source.undo(RequestId(request_id), run_id)
+    if not isinstance(answer, Dropped):
+        _record(engine, request_id, run_id, (answer.was, answer.now))
+    return answer
+
+
 def _record(
     engine: Engine, request_id: str, run_id: str, step: tuple[RequestStatus, RequestStatus], *, is_change: bool = False
 ) -> None:

@@ -9,33 +9,31 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiflow.domain.lifecycle import RunEvent, RunState
+from aiflow.domain.lifecycle import RunState
 from aiflow.domain.request import RequestId, RequestStatus
-from aiflow.domain.runs.events import SETUP, accepted, accepting, failure, not_accepted, noted
-from aiflow.domain.runs.merge import IN_PLACE, is_for_set_up
+from aiflow.domain.runs.events import accepted, failure, not_accepted
 from aiflow.domain.runs.run import NOTHING_CHANGED, SETTINGS_CHANGED, warned
-from aiflow.domain.runs.worktree import OWN_FOLDERS, is_refused, retry_ref
+from aiflow.domain.runs.undoing import undone_of
+from aiflow.domain.runs.worktree import OWN_FOLDERS, is_refused
 from aiflow.errors import AiflowError, ConflictError, EnvironmentProblemError
 from aiflow.messages.details import words
 from aiflow.settings import FILE_NAME
 from aiflow.usecases.runs.baseline import note_passed
-from aiflow.usecases.runs.commands import Command, run_command
 from aiflow.usecases.runs.ending import record_verdict
 from aiflow.usecases.runs.report import add_lines
 from aiflow.usecases.runs.settle import settle_run
+from aiflow.usecases.runs.trial import ACCEPTANCE, discard_merge, put_back, test_tree
 from aiflow.usecases.runs.work import failure_for, trailers_of, with_trailers
 
 if TYPE_CHECKING:
     from aiflow.domain.runs.merge import Merge
     from aiflow.domain.runs.run import Run, RunError
-    from aiflow.domain.runs.worktree import Place
     from aiflow.usecases.engine import Engine
     from aiflow.usecases.runs.work import Work
 
 # Somebody else may commit to the base branch while the merged tree is tested; then it is merged and tested anew.
 ROUNDS = 10
 PATHS_SHOWN = 20
-TESTS_FAILED = "MERGE_TESTS_FAILED"
 
 
 def accept_by_itself(work: Work) -> None:
@@ -80,7 +78,7 @@ def _try(work: Work, *, is_automatic: bool) -> _Merged | RunError | None:
     if run.merging_as and is_moved(work):
         return _Merged(run.merging_as)
     for _ in range(ROUNDS):
-        merge = merging.merge(run.place, _message(run))
+        merge = merging.merge(run.place, merge_message(run), undone_of(run))
         if merge.conflicts:
             return _why(run, "MERGE_CONFLICT", ", ".join(merge.conflicts))
         if merge.commit is None:
@@ -106,7 +104,8 @@ def _judge(work: Work, merge: Merge, *, is_automatic: bool) -> RunError | None:
     _require_mergeable(work.run, merge)
     if FILE_NAME in merge.paths:
         work.run = warned(work.run, SETTINGS_CHANGED)
-    return (_for_a_person(work.run, merge) if is_automatic else None) or _test(work, merge.commit or merge.base)
+    for_a_person = _for_a_person(work.run, merge) if is_automatic else None
+    return for_a_person or test_tree(work, merge.commit or merge.base, ACCEPTANCE)
 
 
 def _has_work(work: Work, base: str) -> bool:
@@ -162,8 +161,14 @@ def _move(work: Work, merge: Merge) -> bool:
         return work.engine.merging.move_base(work.run.place, merge)
 
 
-def _message(run: Run) -> str:
-    return with_trailers(f"Merge {run.request_id}: {run.title or run.run_id}", trailers_of(run))
+def merge_message(run: Run) -> str:
+    """Return what the commit says that brings a run's work in."""
+    return with_trailers(merge_title(run), trailers_of(run))
+
+
+def merge_title(run: Run) -> str:
+    """Return the first line of that."""
+    return f"Merge {run.request_id}: {run.title or run.run_id}"
 
 
 def _why(run: Run, reason_code: str, summary: str) -> RunError:
@@ -174,80 +179,6 @@ def _why(run: Run, reason_code: str, summary: str) -> RunError:
 def _not_for(work: Work, error: AiflowError) -> RunError:
     """Take an error for the reason why the work is not in yet."""
     return failure_for(work.run, error, work.engine.mask)
-
-
-def _test(work: Work, commit: str) -> RunError | None:
-    """Test the merged tree, where the run was set up if that fits it (GIT-4); None if nothing is wrong with it."""
-    engine, run = work.engine, work.run
-    tests = [(TESTS_FAILED, f"{kind} tests", command) for kind, command in engine.test_commands.items()]
-    if not tests:
-        return None
-    setup = engine.settings.text("worktree.setup")
-    tip = work.workspace.tip(run.place)
-    if tip is not None and _fits(work, commit) and work.workspace.is_as_set_up(run.place, tip):
-        work.save(accepting(run, engine.time.now(), IN_PLACE))
-        try:
-            work.workspace.restore(run.place, tip, commit)
-            return _run_all(work, run.place, tests)
-        finally:
-            if not work.lease.is_lost:
-                work.workspace.tidy(run.place)
-    place = _merged_place(run)
-    work.save(accepting(run, engine.time.now()))
-    try:
-        engine.merging.check_out(commit, place)
-        engine.workshop.copy(engine.settings.texts("worktree.copy"), place.path)
-        if setup.strip():
-            work.save(noted(work.run, SETUP, engine.time.now(), note=engine.mask(setup)))
-        return _run_all(work, place, ([("SETUP_FAILED", "set-up", setup)] if setup.strip() else []) + tests)
-    finally:
-        discard_merge(work)
-
-
-def _fits(work: Work, commit: str) -> bool:
-    """Tell whether the run's worktree is there and was set up with the lock files that the merge has."""
-    run, setup = work.run, work.engine.settings.text("worktree.setup")
-    if not setup.strip() or not run.is_prepared or not work.workspace.is_intact(run.place):
-        return False
-    changed = work.workspace.differing(run.place, run.set_up_at, commit)
-    # Where a submodule stands now only set-up can tell.
-    return not any(is_for_set_up(path) or path in setup for path in changed) and not _has_submodules(work)
-
-
-def _has_submodules(work: Work) -> bool:
-    return work.engine.workspaces(None).facts(work.run.place.base_branch).has_submodules
-
-
-def _run_all(work: Work, place: Place, commands: list[tuple[str, str, str]]) -> RunError | None:
-    """Run commands one after the other, up to the first that fails or a stop; each goes into the last step's log."""
-    for reason_code, name, command in commands:
-        log = work.open_log(f"acceptance, {name}: {command}")
-        refused = TESTS_FAILED if reason_code == TESTS_FAILED else None
-        why = run_command(work, Command(command, place, reason_code, refused=refused), log).why
-        if why is not None or work.should_stop():
-            return why
-    return None
-
-
-def put_back(work: Work) -> None:
-    """Put the run's worktree back where an acceptance was killed while it tested there; what is there stays in git."""
-    run = work.run
-    last = run.history[-1] if run.history else None
-    if last is None or (last.event, last.note) != (RunEvent.ACCEPTING, IN_PLACE):
-        return
-    tip = work.workspace.tip(run.place)
-    if tip is not None and work.workspace.is_intact(run.place):
-        work.workspace.go_back(run.place, tip, retry_ref(run.run_id, "acceptance", 1))
-
-
-def discard_merge(work: Work) -> None:
-    """Remove the worktree in which the merge is tested, also one that an acceptance left that was killed."""
-    if not work.lease.is_lost:  # else whoever took the lock may test there already
-        work.engine.merging.discard(_merged_place(work.run).path)
-
-
-def _merged_place(run: Run) -> Place:
-    return replace(run.place, path=f"{run.place.path}.merge")
 
 
 def record_merged_elsewhere(work: Work, commit: str, url: str) -> None:

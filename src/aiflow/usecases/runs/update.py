@@ -10,14 +10,16 @@ from aiflow.domain.request import RequestId
 from aiflow.domain.runs.events import updated
 from aiflow.domain.runs.merge import merge_ref
 from aiflow.domain.runs.resume import Goal, ResumeMode
+from aiflow.domain.runs.undoing import undone_of
 from aiflow.errors import ConflictError
 from aiflow.messages.details import words
 from aiflow.usecases.health.check_health import require_health
 from aiflow.usecases.runs.accept import accept_run, refused, require_done, require_saved
 from aiflow.usecases.runs.claims import require_claim
 from aiflow.usecases.runs.locks import owned, reclaim_locks, take_lock
-from aiflow.usecases.runs.merge import put_back, record_moved
 from aiflow.usecases.runs.resume import ResumeWish, resume_run
+from aiflow.usecases.runs.trial import put_back
+from aiflow.usecases.runs.undo import catch_up
 from aiflow.usecases.runs.work import Work, taking_up
 from aiflow.usecases.runs.work_to_the_end import work_to_the_end
 
@@ -57,7 +59,7 @@ def update_run(engine: Engine, run: Run, wish: ResumeWish) -> Run:
 def _merge_base(engine: Engine, lease: Lease, run: Run) -> Work:
     """Make the merge and enter its step; it is laid out when the worktree is prepared, also after a kill."""
     work = Work(engine, lease, run)
-    record_moved(work)
+    catch_up(work)
     run = work.run
     require_waiting(engine, run)
     put_back(work)
@@ -67,7 +69,7 @@ def _merge_base(engine: Engine, lease: Lease, run: Run) -> Work:
         raise ConflictError(
             reason_code="RUN_NOT_RESUMABLE", request_id=run.request_id, detail=engine.voice.texts("update.no_step")
         )
-    update = engine.merging.update(run.place, merge_ref(run.run_id, free.id))
+    update = engine.merging.update(run.place, merge_ref(run.run_id, free.id), undone_of(run))
     step = merging_step(run.plan, run.place.base_branch, update.conflicts)
     assert step is not None, run.run_id
     require_claim(engine, run.request_id, run.run_id)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from aiflow.adapters.git.git_cli import Done, Git
     from aiflow.adapters.git.git_files import GitCheckout
-    from aiflow.domain.runs.merge import CutOffMove
+    from aiflow.domain.runs.merge import CutOffMove, Merge
     from aiflow.domain.runs.worktree import Place
     from aiflow.errors import AiflowError
 
@@ -47,14 +47,14 @@ _FILES = re.compile(rb":\n\t(.*?)(?=\nPlease |\nAborting|\nerror: |\n\n|\n?\Z)",
 _REFUSALS = (b"unmerged files", b"have not concluded your", b"not uptodate. Cannot merge", b".lock': File exists")
 
 
-def move_base(git: Git, common: str, place: Place, old: str, new: str) -> bool:
-    """Move the base branch from a commit to a merge on top of it; True if it has that, False if it is elsewhere."""
+def move_base(git: Git, common: str, place: Place, merge: Merge, new: str) -> bool:
+    """Move the base branch to a merge on top of it, or its revert; True if it has that, False if it is elsewhere."""
     ref = f"refs/heads/{place.base_branch}"
     ref = git.run("symbolic-ref", "-q", ref, ok=(0, 1)).word or ref  # such a branch is another name of this one
     with _alone(common) as (held, is_alone):
         if is_alone and (record := MoveRecord.read(common)):
             record.put_right(git, common, _LOCK_SECONDS)
-        move = _Move(git, common, place, old, new, ref, held)
+        move = _Move(git, common, place, merge.base, new, ref, held, merge.verb)
         return move.is_there() or (move.is_at_old() and move.perform())
 
 
@@ -90,6 +90,7 @@ class _Move:
     new: str
     ref: str
     held: int
+    verb: str
 
     def stands_at(self) -> str:
         """Return the commit the base branch is at now."""
@@ -162,7 +163,7 @@ class _Move:
         writing = Writing.of(there, self.old, self.new)
         if files := writing.deleted():
             raise _in_the_way(checkout.path, words("in_the_way.deleted"), files)
-        record = MoveRecord.of(checkout, self.place.run_id, (self.ref, self.old, self.new), writing)
+        record = MoveRecord.of(checkout, self.place.run_id, (self.ref, self.old, self.new), writing, self.verb)
         record.write(self.common)
         done = self.fast_forward(there)
         if done.code < 0:
@@ -210,7 +211,7 @@ class _Move:
     @property
     def reason(self) -> str:
         """What the reflog says."""
-        return f"aiflow: accept {self.place.run_id}"
+        return f"aiflow: {self.verb} {self.place.run_id}"
 
 
 @contextlib.contextmanager

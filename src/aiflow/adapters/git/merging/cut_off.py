@@ -48,16 +48,19 @@ class MoveRecord:
     orig_head: str
     messages: Mapping[str, str]
     writing: Mapping[str, Any]
+    verb: str = "accept"  # a record of an older aiflow has none
 
     @classmethod
-    def of(cls, checkout: GitCheckout, run_id: str, move: tuple[str, str, str], writing: Writing) -> MoveRecord:
+    def of(
+        cls, checkout: GitCheckout, run_id: str, move: tuple[str, str, str], writing: Writing, verb: str
+    ) -> MoveRecord:
         """Note a move (ref, old, new) in a checkout before it begins."""
         texts = {}
         for name in _MESSAGES:
             with contextlib.suppress(OSError), open(os.path.join(checkout.git_dir, name), "rb") as file:
                 texts[name] = base64.b64encode(file.read()).decode("ascii")
         git_dir = os.path.relpath(checkout.git_dir, checkout.common)
-        return cls(run_id, git_dir, *move, orig_head_of(writing.git), texts, writing.fields())
+        return cls(run_id, git_dir, *move, orig_head_of(writing.git), texts, writing.fields(), verb)
 
     @classmethod
     def read(cls, common: str) -> MoveRecord | None:
@@ -121,7 +124,7 @@ class MoveRecord:
                 self.bring_back_messages(checkout)
             return replace(found, has_moved=has_moved)
         if writing.is_staged():
-            there.run("update-ref", "-m", f"aiflow: accept {self.run_id}", "HEAD", self.new, self.old)
+            there.run("update-ref", "-m", f"aiflow: {self.verb} {self.run_id}", "HEAD", self.new, self.old)
             return replace(found, has_moved=True)
         left = writing.restore()
         self.bring_back_orig_head(there)

@@ -6,6 +6,7 @@ import os
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
+from aiflow.adapters.git.commits import read_commit, stand_in
 from aiflow.adapters.git.repository_facts import version_of
 from aiflow.errors import EnvironmentProblemError
 
@@ -53,6 +54,18 @@ def merge_trees(git: Git, ours: Side, theirs: Side) -> MergedTree:
     if not found:
         raise git.problem(args, done)
     return MergedTree(tree, tuple(sorted(set(found))))
+
+
+def replay(git: Git, base: Side, old: str, new: Side) -> MergedTree:
+    """Bring what changed from one commit to another onto a third, as a cherry-pick does, or (swapped) a revert.
+
+    By a history made for it: `merge-tree --merge-base` came with git 2.40 only.
+    """
+    parted = stand_in(git, read_commit(git, old).tree)
+    ours = Side(base.branch, stand_in(git, read_commit(git, base.commit).tree, (parted,)))
+    theirs = Side(new.branch, stand_in(git, read_commit(git, new.commit).tree, (parted,)))
+    tree, conflicts = merge_trees(git, ours, theirs)
+    return MergedTree(tree, tuple(sorted({without_label(name, ours, theirs) for name in conflicts})))
 
 
 def without_label(name: bytes, *sides: Side) -> bytes:

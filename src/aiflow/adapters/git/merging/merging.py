@@ -15,13 +15,14 @@ from aiflow.adapters.git.comparing import compare_sizes
 from aiflow.adapters.git.git_cli import Git
 from aiflow.adapters.git.git_files import clear_ref_lock, find_checkout
 from aiflow.adapters.git.merging.base_moving import find_cut_off, move_base, put_right
-from aiflow.adapters.git.merging.merge_trees import Side, merge_trees, without_label
+from aiflow.adapters.git.merging.merge_trees import Side, merge_trees, replay, without_label
+from aiflow.adapters.git.merging.taking_back import bring_back, built_on, find_landing
 from aiflow.adapters.git.obeyed import read_obeyed
 from aiflow.adapters.git.repository_facts import commit_of, ignores_case, readable
 from aiflow.adapters.git.worktrees.making_and_removing import lay_out, remove_worktree
 from aiflow.adapters.git.worktrees.staging import changed_beside, copied_paths, differing
 from aiflow.adapters.git.worktrees.unsaved_work import hidden_changes
-from aiflow.domain.runs.merge import Merge, Update, has_markers
+from aiflow.domain.runs.merge import Merge, Revert, Update, has_markers
 from aiflow.domain.runs.worktree import OWN_FOLDERS, is_refused
 from aiflow.errors import AiflowError, EnvironmentProblemError, as_problem
 from aiflow.messages.details import words
@@ -29,7 +30,7 @@ from aiflow.messages.details import words
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from aiflow.domain.runs.merge import CutOffMove
+    from aiflow.domain.runs.merge import CutOffMove, Landing
     from aiflow.domain.runs.worktree import FileDiff, Place
 
 # A text that a person or an agent resolves conflicts in is far smaller.
@@ -43,21 +44,50 @@ class GitMerging:
     def __init__(self, root: str, *, hooks: bool = False, sign: bool = False) -> None:
         self._git = Git(root, hooks=hooks, sign=sign)
 
-    def merge(self, place: Place, message: str) -> Merge:
+    def merge(self, place: Place, message: str, undone: Landing | None = None) -> Merge:
         """Merge a run's branch into the base branch as both stand now; nothing is moved."""
         git = self._git_for(place)
         base, tip = self._base(place), self._tip(place)
         parted = git.run("merge-base", base.commit, tip.commit, ok=(0, 1)).word
-        if parted == tip.commit:
+        back = bring_back(git, base, tip, undone)
+        if parted == tip.commit and back is None:
             return Merge(base.commit, tip.commit)
-        merged = merge_trees(git, base, tip)
-        paths = tuple(sorted(differing(git, parted, tip.commit)))
+        ours = back.side if back else base
+        merged = merge_trees(git, ours, tip)
+        if back and merged.tree == read_commit(git, base.commit).tree:  # somebody brought it back by hand
+            return Merge(base.commit, tip.commit)
+        changed = differing(git, base.commit, merged.tree) if back else differing(git, parted, tip.commit)
+        paths = tuple(sorted(changed))
         is_loose = any(is_refused(each, OWN_FOLDERS, ignores_case=True) for each in paths) and ignores_case(git)
-        if merged.conflicts:
-            names = {readable(without_label(name, base, tip)) for name in merged.conflicts}
+        conflicts = {*merged.conflicts, *(back.conflicts if back else ())}
+        if conflicts:
+            names = {readable(without_label(name, ours, tip)) for name in conflicts}
             return Merge(base.commit, tip.commit, paths, None, tuple(sorted(names)), is_loose)
         commit = make_commit(git, merged.tree, (base.commit, tip.commit), message)
         return Merge(base.commit, tip.commit, paths, commit, ignores_case=is_loose)
+
+    def landing(self, place: Place, accepted_as: str, work: tuple[str, str]) -> Landing | None:
+        """Find what brought a run's work, from its first commit to its last, into the base branch."""
+        return find_landing(self._git_for(place), place, accepted_as, work)
+
+    def revert(self, place: Place, landing: Landing, message: str) -> Revert:
+        """Take a run's work out of the base branch as it stands now; nothing is moved."""
+        git, base = self._git_for(place), self._base(place)
+        tree, conflicts = replay(git, base, landing.after, Side(place.branch, landing.before))
+        if conflicts:
+            names = tuple(sorted(map(readable, conflicts)))
+            merge = Merge(base.commit, landing.after, names, conflicts=names, is_undo=True)
+            return Revert(merge, built_on(git, base, landing, conflicts))
+        paths = tuple(sorted(differing(git, base.commit, tree)))
+        commit = make_commit(git, tree, (base.commit,), message) if paths else None
+        return Revert(Merge(base.commit, landing.after, paths, commit, is_undo=True))
+
+    def keep_branch(self, place: Place, commit: str) -> None:
+        """Make a run's branch at a commit, if it is not there."""
+        git, ref = self._git_for(place), f"refs/heads/{place.branch}"
+        if commit_of(git, place.branch, self._common) is None:
+            clear_ref_lock(self._common, ref)
+            git.run("update-ref", "--create-reflog", ref, commit, "0" * len(commit))
 
     def sizes(self, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[FileDiff, ...] | None, ...]:
         """Return which files differ in each pair of commits, in one go; None for a pair of which one is gone."""
@@ -82,7 +112,7 @@ class GitMerging:
             return True
         # Nothing is signed here, and Ctrl-C must not end git in the middle of a person's checkout.
         git = replace(self._git_for(place), sign=False)
-        return move_base(git, self._common, place, merge.base, merge.commit)
+        return move_base(git, self._common, place, merge, merge.commit)
 
     def put_right(self) -> CutOffMove | None:
         """End or take back a fast-forward that was cut off together with its aiflow; None if there is none."""
@@ -94,7 +124,7 @@ class GitMerging:
         common = self._known_common()
         return find_cut_off(self._git, common) if common else None
 
-    def update(self, place: Place, keep_as: str) -> Update:
+    def update(self, place: Place, keep_as: str, undone: Landing | None = None) -> Update:
         """Merge the base branch into a run's branch as a commit kept under a ref; the branch itself stays."""
         git = self._git_for(place)
         base, tip = self._base(place), self._tip(place)
@@ -107,7 +137,9 @@ class GitMerging:
         commit = tip.commit
         conflicts: tuple[bytes, ...] = ()
         if not leads_to(git, base.commit, tip.commit):
-            tree, conflicts = merge_trees(git, tip, base)
+            back = bring_back(git, base, tip, undone)
+            tree, conflicts = merge_trees(git, tip, back.side if back else base)
+            conflicts = tuple(sorted({*conflicts, *back.conflicts})) if back else conflicts
             parents = (tip.commit, base.commit)
             is_kept = earlier is not None and (earlier.tree, earlier.parents) == (tree, parents)
             commit = kept if is_kept else make_commit(git, tree, parents, title)
