@@ -97,6 +97,32 @@ def test_a_header_that_was_never_seen_in_the_list_is_withdrawn_all_the_same(scen
     assert here.source.claim(GH_1, "RUN-2") == Claimed(RequestStatus.READY)
 
 
+@pytest.mark.spec("ISS-3", "ISS-10")
+def test_a_start_that_came_to_nothing_is_withdrawn_by_the_next_look(scene: Scene, here: Checkout) -> None:
+    """Its header is there, GitHub fell silent before it could be read back, and no run was ever made of it."""
+    number = queued(scene)
+    here.sync()
+
+    def fall_silent(ask: Ask) -> None:
+        if ask.method == "POST":
+            scene.api.down()
+
+    scene.api.before = fall_silent
+    scene.api.loses(r"POST .*/comments")
+    with pytest.raises(AiflowError):
+        here.source.claim(GH_1, "RUN-1")
+    scene.api.before = lambda _ask: None
+    scene.api.down(is_down=False)
+    scene.time.sleep(30)
+    assert withdrawn(scene, number) == [False]
+    here.work.sync()
+    assert here.work.pending() == (number,)
+    here.sync()
+    assert withdrawn(scene, number) == [True]
+    assert here.source.load(GH_1).status is RequestStatus.READY
+    assert here.source.claim(GH_1, "RUN-2") == Claimed(RequestStatus.READY)
+
+
 @pytest.mark.spec("ISS-3")
 def test_a_start_cut_short_reads_everything_back_before_it_goes_on(
     scene: Scene, here: Checkout, there: Checkout

@@ -63,7 +63,11 @@ def test_an_issue_has_its_story_and_a_link_and_nothing_that_only_files_have(plac
     assert link is not None, html
     assert 'rel="noopener noreferrer"' in link[1]
     story = html[html.index('id="story"') : html.index('id="runs"')]
-    assert story.index("maya set agent:queued") < story.index("aiflow stopped and asks") < story.index("nobody wrote")
+    assert (
+        story.index("maya set agent:queued")
+        < story.index("aiflow stopped and needs a decision")
+        < story.index("nobody wrote")
+    )
     assert "without write permission" in story
     assert "&lt;!--" not in story
     assert "aiflow:" not in story

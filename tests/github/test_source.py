@@ -189,6 +189,20 @@ def test_what_is_deleted_stays_known_and_an_issue_that_is_gone_does_not(scene: S
     assert here.source.load_all()[0] == []
 
 
+@pytest.mark.spec("ISS-1")
+def test_an_issue_that_nobody_asked_about_and_that_is_gone_is_missed_by_the_next_full_pass(
+    scene: Scene, here: Checkout
+) -> None:
+    number = scene.hub.open_issue("Only an idea", by="maya")
+    here.sync()
+    scene.hub.delete(number)
+    scene.time.sleep(60)
+    assert here.work.sync().gone == ()  # what changed since then does not show it
+    scene.time.sleep(600)
+    assert here.work.sync().gone == (number,)
+    assert here.source.load_all()[0] == []
+
+
 @pytest.mark.spec("ISS-3")
 def test_a_list_of_comments_that_lags_starts_nothing_until_it_is_whole(scene: Scene, here: Checkout) -> None:
     number = queued(scene)

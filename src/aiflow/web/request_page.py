@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.backlog.looks import WAITING_MARKS, Mark
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 REQUEST_KEYS = ("status", "priority", "depends_on", "labels")
 MOST_RUNS = 20
 MOST_SAID = 8_000
-# GitHub draws it small; here it would stand as text.
-_SMALL = re.compile(r"</?sub>")
 _SHAPES = {WaitKind.QUESTION: "question", WaitKind.STOPPED: "stopped", WaitKind.ACCEPTANCE: "accept"}
 
 
@@ -133,8 +130,7 @@ def _without_title(body: str, request: Request) -> str:
 def _story(lines: Sequence[StoryLine], runs: set[str]) -> Iterator[StoryRow]:
     """Return what happened where a request is kept; whatever anybody wrote is rendered as text that can do nothing."""
     for line in lines:
-        text = _SMALL.sub("", line.text) if line.is_ours else line.text
-        html = render_markdown(text, cap=MOST_SAID, top=4).html if text else None
+        html = render_markdown(line.text, cap=MOST_SAID, top=4).html if line.text else None
         yield StoryRow(line, html, line.run_id if line.run_id in runs else "")
 
 
