@@ -12,7 +12,7 @@ CODE := $(shell find src tests -name '*.py')
 NPM = npm --loglevel=error --no-fund --no-audit --no-update-notifier
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-faults test-contract test-browser test-soak lint format bench docs pictures release lock clean
+.PHONY: help setup demo check test test-faults test-contract test-browser test-soak lint format bench eval docs pictures release lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -60,6 +60,11 @@ format: .venv/.dev ## Format the code
 bench: .venv/.dev ## Measure the speed goals (PRF), as ratios within one run; BEFORE=<checkout> beside another one
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python $(if $(BEFORE),bench/compare.py $(BEFORE),bench/run.py)
+
+eval: $(if $(AGENT),.venv/.ready,.venv/.tests) ## Have ten tasks done by aiflow, by aiflow --quick and by the plain agent, and judge them; AGENT=claude-code, else a stub
+	@$(BIN)/python eval/evaluate.py $(if $(AGENT),--agent $(AGENT)) $(if $(MODEL),--model "$(MODEL)") \
+	  $(if $(ARGV),--argv "$(ARGV)") $(if $(TASKS),--tasks "$(TASKS)") $(if $(WAYS),--ways "$(WAYS)") \
+	  $(if $(JSON),--json "$(JSON)") $(if $(BUDGET),--budget $(BUDGET)) $(if $(YES),--yes)
 
 docs: .venv/.dev ## Write the generated reference pages anew
 	@$(BIN)/python docs/generate.py

@@ -1,0 +1,1 @@
+"""Keeps a book of what a household spends."""

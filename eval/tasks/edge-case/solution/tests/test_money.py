@@ -1,0 +1,16 @@
+import unittest
+
+from tally.money import format_amount, parse_amount, split_amount
+
+
+class Money(unittest.TestCase):
+    def test_amounts_are_read_and_written(self):
+        self.assertEqual(format_amount(parse_amount("12.5")), "12.50")
+        self.assertEqual(format_amount(parse_amount("3")), "3.00")
+
+    def test_shares_add_up(self):
+        self.assertEqual(split_amount(10.0, ["Ann", "Ben", "Cem"]), {"Ann": 3.34, "Ben": 3.33, "Cem": 3.33})
+        self.assertEqual(split_amount(0.02, ["Ann", "Ben", "Cem"]), {"Ann": 0.01, "Ben": 0.01, "Cem": 0.0})
+
+    def test_an_amount_is_divided(self):
+        self.assertEqual(split_amount(12.0, ["Ann", "Ben", "Cem"]), {"Ann": 4.0, "Ben": 4.0, "Cem": 4.0})

@@ -1,0 +1,38 @@
+"""Entries of the book, and how to choose among them."""
+
+from dataclasses import dataclass
+from datetime import date
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that somebody paid."""
+
+    day: date
+    amount: float
+    category: str
+    note: str = ""
+    person: str = ""
+
+
+def month_range(month):
+    """Return the first day of a month (YYYY-MM), and the first of the next one."""
+    year, number = (int(part) for part in month.split("-"))
+    return date(year, number, 1), date(year, number + 1, 1)
+
+
+def in_month(entries, month):
+    """Return the entries of a month."""
+    first, end = month_range(month)
+    return [entry for entry in entries if first <= entry.day < end]
+
+
+def duplicates(entries):
+    """Return the entries that are there already: same day, amount, category and person, in the order of the book."""
+    seen, found = set(), []
+    for entry in entries:
+        key = (entry.day, entry.amount, entry.category.lower(), entry.person)
+        if key in seen:
+            found.append(entry)
+        seen.add(key)
+    return found
