@@ -47,4 +47,6 @@ def test_an_agent_that_only_says_that_it_is_done_has_solved_nothing(
     assert evaluate.main(["--tasks", "bug", "--ways", "quick plain"]) == 1
     shown = capsys.readouterr().out
     assert shown.count("NOT SOLVED") == 4
-    assert "bug, quick: DONE NOTHING_CHANGED; fails test_every_month_is_its_own_days, test_the_command_shows_it" in shown
+    assert (
+        "bug, quick: DONE NOTHING_CHANGED; fails test_every_month_is_its_own_days, test_the_command_shows_it" in shown
+    )
