@@ -17,7 +17,7 @@ from aiflow.usecases.engine import Engine
 from aiflow.usecases.queue.desk import Desk
 from aiflow.usecases.read_backlog import read_backlog, with_interrupted
 from aiflow.usecases.runs.start import start_run
-from memory_engine import MemoryCheckout, MemoryProcess, obliging, plan
+from memory_engine import MemoryCheckout, MemoryProcess, look, obliging, plan
 from simulation.scene import REASK_SECONDS, Scene, quick_settings
 from simulation.world import Killed, Proc, told_on_failure
 
@@ -55,15 +55,20 @@ READS = frozenset(
         ),
     }
 )
+FORGOTTEN, PASSED = "CHANGES.md", b'{"verdict":"pass","findings":[]}'
 # Longer than anything takes here: a lock's TTL, a heartbeat's timeout, a run.
 PATIENCE_SECONDS = 1500.0
 
 
+Script = Callable[..., AgentReply]
+
+
 class Bench(NamedTuple):
-    """A checkout in memory, and its store."""
+    """A checkout in memory, its store, and who works there."""
 
     checkout: MemoryCheckout
     store: MemoryStore
+    agents: Callable[[MemoryCheckout], Script] = obliging
 
     def engine(self, script: Callable[..., AgentReply] | None = None) -> Engine:
         """Give the engine of a process that nothing befalls."""
@@ -82,6 +87,25 @@ def a_bench(**settings: Any) -> Bench:
     checkout.add(ONE)
     checkout.add(TWO)
     return Bench(checkout, MemoryStore())
+
+
+def forgetful(checkout: MemoryCheckout) -> Script:
+    """Give agents whose plan forgets what only the last review finds, for it alone sees the whole change (RUN-18)."""
+
+    def script(call: AgentCall, *_: Any) -> AgentReply:
+        if call.role is Role.PLANNER:
+            return plan("S01", "S02")
+        if call.role is Role.QA:
+            look(call)
+            has_forgotten = call.whole is not None and FORGOTTEN not in call.whole()
+            return AgentReply(f'{{"verdict":"fail","findings":["{FORGOTTEN}"]}}'.encode() if has_forgotten else PASSED)
+        files = checkout.repository.worktrees[call.cwd].files
+        files[f"{call.step.id if call.step else ''}.txt"] = call.run_id.encode()
+        if any(FORGOTTEN in told.summary for told in call.feedback):
+            files[FORGOTTEN] = b"Done as well.\n"
+        return AgentReply(b'{"status":"done"}')
+
+    return script
 
 
 def done(bench: Bench, request_id: RequestId = ONE) -> Run:
@@ -120,8 +144,15 @@ class CalmScene(Scene):
 
     call_seconds = (0.5,)
 
-    def __init__(self, seed: int, store: MemoryStore, checkout: MemoryCheckout) -> None:
+    def __init__(
+        self,
+        seed: int,
+        store: MemoryStore,
+        checkout: MemoryCheckout,
+        agents: Callable[[MemoryCheckout], Script] = obliging,
+    ) -> None:
         super().__init__(seed, store, checkout)
+        self.agents = agents
         self.world.is_calm = True
         self.world.reads = READS
         checkout.workshop.run_shell = lambda *_: Ended(End.EXITED, 0)
@@ -131,7 +162,7 @@ class CalmScene(Scene):
         if call.role is Role.IMPLEMENTER:
             checkout.repository.worktrees[call.cwd].files[f"{call.brief.id}.txt"] = b"half of it\n"
             self.world.step("agents.half")
-        return obliging(checkout)(call, lambda _data: None, lambda: False)
+        return self.agents(checkout)(call, lambda _data: None, lambda: False)
 
 
 Act = Callable[[CalmScene, MemoryCheckout, Engine, Desk], object]
@@ -148,7 +179,7 @@ class Told(NamedTuple):
 
 def enact(bench: Bench, act: Act, kill_at: int | None, recover: Recover | None) -> Told:
     """Carry a command out, kill it before one of its steps, let somebody recover, and look whether all is well."""
-    scene = CalmScene(0, bench.store, bench.checkout)
+    scene = CalmScene(0, bench.store, bench.checkout, bench.agents)
     world, checkout = scene.world, bench.checkout
     kept: list[Proc] = []
 

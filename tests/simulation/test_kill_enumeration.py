@@ -41,7 +41,21 @@ from aiflow.usecases.runs.resume import ResumeWish, resume_run
 from aiflow.usecases.runs.start import start_run
 from aiflow.usecases.runs.update import update_run
 from memory_engine import TEXTS, MemoryCheckout
-from simulation.kills import ONE, TWO, Act, Bench, CalmScene, Recover, a_bench, asked, done, enact, interrupted
+from simulation.kills import (
+    FORGOTTEN,
+    ONE,
+    TWO,
+    Act,
+    Bench,
+    CalmScene,
+    Recover,
+    a_bench,
+    asked,
+    done,
+    enact,
+    forgetful,
+    interrupted,
+)
 from simulation.world import Proc
 
 TICKET = RequestId("MEM-1")
@@ -114,6 +128,11 @@ def _ready() -> Bench:
 
 def _quick() -> Bench:
     return a_bench(**{"tests.unit": "make test", "agent.plan": "never", "agent.review": "never"})
+
+
+def _forgotten() -> Bench:
+    """A request of which the plan forgets something."""
+    return _ready()._replace(agents=forgetful)
 
 
 def _red_base() -> Bench:
@@ -212,6 +231,14 @@ def _is_done(bench: Bench) -> None:
 def _is_done_or_ready(bench: Bench) -> None:
     """It has one run, which is done, or none: killed that early, nobody knows that somebody wanted one."""
     assert _states(bench) in ([], [RunState.DONE])
+    assert bench.checkout.status(ONE) == ("blocked" if _states(bench) else "ready")
+
+
+def _is_never_silently_done(bench: Bench) -> None:
+    """What the plan forgot is in whatever is done; a run whose last call a crash took waits for a person."""
+    for run in filter(None, bench.checkout.runs.runs.values()):
+        files = bench.checkout.repository.files_of(run.tip)
+        assert (run.state, FORGOTTEN in files) in ((RunState.DONE, True), (RunState.NEEDS_INPUT, False))
     assert bench.checkout.status(ONE) == ("blocked" if _states(bench) else "ready")
 
 
@@ -371,6 +398,7 @@ _send_back = _on_newest(lambda engine, run: send_back(engine, run, "Not like thi
 CASES = {
     "run": Case(_ready, _start, _is_done_or_ready, _is_done),
     "run (quick)": Case(_quick, _start, _is_done_or_ready, _is_done),
+    "run (what the plan forgot)": Case(_forgotten, _start, _is_never_silently_done, _is_never_silently_done),
     "run (a ticket)": Case(_with_ticket, _start_ticket, _ticket_is_done_or_ready, _ticket_is_done_or_ready),
     "run (by itself)": Case(_by_itself, _start, _each_is_in_once, _is_in_once),
     "run (after a crash)": Case(_interrupted, _start, _is_done_or_waits, _is_done_or_waits),
