@@ -69,6 +69,9 @@ eval: $(if $(AGENT),.venv/.ready,.venv/.tests) ## Have ten tasks done by aiflow,
 docs: .venv/.dev ## Write the generated reference pages anew
 	@$(BIN)/python docs/generate.py
 
+site: .venv/.site ## Make the documentation a site in build/site, English and Japanese, and follow its links
+	@$(BIN)/python docs/web_site.py
+
 pictures: .venv/.tests .venv/.browser ## Take pictures of every page in every look, and film the demo; TO=<folder>, else docs/pictures; ONLY="home run-*-ja-*"
 	@$(BIN)/python tests/browser/pictures.py $(or $(TO),docs/pictures) $(ONLY)
 	@$(BIN)/python tests/github/picture.py $(or $(TO),docs/pictures)
@@ -80,6 +83,7 @@ release: .venv/.page .venv/.release ## Build and try out the packages of this ve
 lock: .venv/.uv ## Resolve the pinned versions anew
 	@$(COMPILE) pyproject.toml --group dev --upgrade -o requirements/dev.lock
 	@$(COMPILE) pyproject.toml --group build -c requirements/dev.lock -o requirements/runtime.lock
+	@$(COMPILE) --group site -c requirements/dev.lock -o requirements/site.lock
 	@echo uv | $(COMPILE) - --upgrade -o requirements/bootstrap.lock
 	@printf '%s\n' pipx twine | $(COMPILE) - --upgrade -o requirements/release.lock
 	@for folder in tests/npm tests/browser/npm tests/github/npm src/aiflow/web/npm; do \
@@ -141,6 +145,10 @@ clean: ## Remove the venv and everything made by tools
 .venv/.github: tests/github/npm/package.json tests/github/npm/package-lock.json | .venv/.npm
 	@mkdir -p .venv/github && cp tests/github/npm/package.json tests/github/npm/package-lock.json .venv/github/
 	@$(NPM) ci --ignore-scripts --prefix .venv/github >/dev/null
+	@touch $@
+
+.venv/.site: .venv/.ready requirements/site.lock
+	@$(INSTALL) --require-hashes -r requirements/site.lock
 	@touch $@
 
 # Chromium: the machine's own, else Debian's where root may install it, else one from npm.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,24 +24,30 @@ from api_reference import api_sections
 from json_reference import INTRO as JSON_INTRO
 from json_reference import sections as json_sections
 from lifecycle_reference import lifecycle_page
-from page_parts import code, page, prose, table
+from page_parts import Edition, code, page, prose, table
 from reason_reference import reasons_page
 
 DOCS = Path(__file__).resolve().parent
-ENGLISH = Texts("en")
+ENGLISH = Edition(Texts("en"), "reference")
+# What the pages say in Japanese besides the program's own words.
+JAPANESE = Edition(Texts("ja"), "ja/reference", json.loads((DOCS / "words.ja.json").read_text("utf-8")))
 
 
 def pages() -> dict[str, str]:
     """Return every generated page: path below docs/ -> text. The same on every machine, whatever its locale."""
-    with _in_english():
-        return {
-            "reference/cli.md": cli_page(),
-            "reference/settings.md": settings_page(),
-            "reference/reason-codes.md": reasons_page(),
-            "reference/lifecycle.md": lifecycle_page(),
-            "reference/json.md": page("JSON", JSON_INTRO, *json_sections()),
-            "reference/api.md": page("HTTP API", API_INTRO, *api_sections()),
-        }
+    made: dict[str, str] = {}
+    for edition in (ENGLISH, JAPANESE):
+        with _speaking(edition.texts):
+            made |= {
+                f"{edition.folder}/cli.md": cli_page(edition),
+                f"{edition.folder}/settings.md": settings_page(edition),
+                f"{edition.folder}/reason-codes.md": reasons_page(edition),
+                f"{edition.folder}/lifecycle.md": lifecycle_page(edition),
+            }
+    with _speaking(ENGLISH.texts):
+        made["reference/json.md"] = page("JSON", JSON_INTRO, *json_sections())
+        made["reference/api.md"] = page("HTTP API", API_INTRO, *api_sections())
+    return made
 
 
 def main(args: Sequence[str]) -> int:
@@ -48,7 +55,8 @@ def main(args: Sequence[str]) -> int:
     is_check = "--check" in args
     current = pages()
     stale = {path: text for path, text in current.items() if _current(path) != text}
-    stray = {str(path.relative_to(DOCS)) for path in (DOCS / "reference").iterdir()} - set(current)
+    folders = [DOCS / edition.folder for edition in (ENGLISH, JAPANESE)]
+    stray = {str(path.relative_to(DOCS)) for folder in folders for path in folder.glob("*")} - set(current)
     for path in sorted(stray):
         print(f"docs/{path}: nothing writes this page")
     for path, text in stale.items():
@@ -65,10 +73,10 @@ def _current(path: str) -> str | None:
 
 
 @contextmanager
-def _in_english() -> Iterator[None]:
-    """Let the program's help be English, whatever was chosen before."""
+def _speaking(texts: Texts) -> Iterator[None]:
+    """Let the program's help be in one language, whatever was chosen before."""
     before = current_texts()
-    use_texts(ENGLISH)
+    use_texts(texts)
     try:
         yield
     finally:
@@ -101,42 +109,50 @@ EXIT_MEANINGS = {
 }
 
 
-def cli_page() -> str:
+def cli_page(edition: Edition) -> str:
     """Return the page of all commands."""
     root = click.Context(cli, info_name="aiflow", **cli.context_settings)
-    sections = [_command("aiflow", cli, root)]
+    sections = [_command("aiflow", cli, root, edition)]
     for name in COMMANDS:
         command = cli.get_command(root, name)
         assert command is not None, name
-        sections += _commands(f"aiflow {name}", command, root)
-    exits = [[str(int(exit_code)), EXIT_MEANINGS[exit_code.name]] for exit_code in ExitCode]
-    exits.append(["130", "Interrupted by Ctrl-C where no run was cancelled."])
-    return page("Commands", CLI_INTRO, "## Exit codes\n", table(["code", "meaning"], exits), *sections)
+        sections += _commands(f"aiflow {name}", command, root, edition)
+    meanings = {**EXIT_MEANINGS, "130": "Interrupted by Ctrl-C where no run was cancelled."}
+    codes = {code.name: str(int(code)) for code in ExitCode} | {"130": "130"}
+    exits = [[code, edition.say(f"exit.{name}", meanings[name])] for name, code in codes.items()]
+    return page(
+        edition.say("cli", "Commands"),
+        edition.say("cli.intro", CLI_INTRO),
+        f"## {edition.say('exits', 'Exit codes')}\n",
+        table(edition.headers("exits.headers", "code", "meaning"), exits),
+        *sections,
+    )
 
 
-def _commands(title: str, command: click.Command, parent: click.Context) -> Iterator[str]:
+def _commands(title: str, command: click.Command, parent: click.Context, edition: Edition) -> Iterator[str]:
     """Write a command, and those below it."""
     ctx = click.Context(command, parent, title.rpartition(" ")[2], **command.context_settings)
-    yield _command(title, command, ctx)
+    yield _command(title, command, ctx, edition)
     if isinstance(command, click.Group):
         for name in command.list_commands(ctx):
             below = command.get_command(ctx, name)
             assert below is not None, name
-            yield from _commands(f"{title} {name}", below, ctx)
+            yield from _commands(f"{title} {name}", below, ctx, edition)
 
 
-def _command(title: str, command: click.Command, ctx: click.Context) -> str:
+def _command(title: str, command: click.Command, ctx: click.Context, edition: Edition) -> str:
     """Write one command: usage, what it does, options, examples."""
     name = getattr(command, "words", None) or command.name
-    words = [ENGLISH(f"cli.{name}{part}") for part in ("", ".more") if ENGLISH.has(f"cli.{name}{part}")]
-    lines = [f"## {title}\n", prose(" ".join(words))]
+    texts = edition.texts
+    words = [texts(f"cli.{name}{part}") for part in ("", ".more") if texts.has(f"cli.{name}{part}")]
+    lines = [f"## {title}\n", prose(edition.say("gap", " ").join(words))]
     usage = " ".join([title, *command.collect_usage_pieces(ctx)])
     lines += ["", f"```text\n{usage}\n```\n"]
     options = [param for param in command.get_params(ctx) if isinstance(param, click.Option)]
     records = [record for option in options if (record := option.get_help_record(ctx))]
     lines += [f"- `{names}`: {prose(meaning)}" for names, meaning in records]
-    if ENGLISH.has(f"cli.{name}.examples"):
-        lines += ["", f"```sh\n{ENGLISH(f'cli.{name}.examples')}\n```"]
+    if texts.has(f"cli.{name}.examples"):
+        lines += ["", f"```sh\n{texts(f'cli.{name}.examples')}\n```"]
     return "\n".join(lines) + "\n"
 
 
@@ -157,40 +173,45 @@ GUIDES = {
 }
 
 
-def settings_page() -> str:
+def settings_page(edition: Edition) -> str:
     """Return the page of all settings."""
     sections: dict[str, list[Setting]] = {}
     for row in TABLE:
         parent = row.name.rpartition(".")[0]
         sections.setdefault("agent.roles" if parent.startswith("agent.roles") else parent, []).append(row)
-    headers = ["name", "kind", "default", "allowed", "environment variable", "meaning"]
+    english = ("name", "kind", "default", "allowed", "environment variable", "meaning")
+    headers = edition.headers("settings.headers", *english)
     parts: list[str] = []
     for name, rows in sections.items():
-        parts.append(f"## {f'[{name}]' if name else 'At the top of the file'}\n")
+        parts.append(f"## {f'[{name}]' if name else edition.say('settings.top', 'At the top of the file')}\n")
         if name == "agent.roles":
-            parts.append(f"{ENGLISH('setting.agent.roles', roles=', '.join(ROLES))}.\n")
+            parts.append(f"{edition.texts('setting.agent.roles', roles=', '.join(ROLES))}{edition.say('stop', '.')}\n")
         if name in GUIDES:
-            parts.append(f"{GUIDES[name]}\n")
-        parts.append(table(headers, map(_setting, rows)))
-    return page("Settings", SETTINGS_INTRO, *parts)
+            parts.append(f"{edition.say(f'guide.{name}', GUIDES[name])}\n")
+        parts.append(table(headers, (_setting(row, edition) for row in rows)))
+    return page(edition.say("settings", "Settings"), edition.say("settings.intro", SETTINGS_INTRO), *parts)
 
 
-def _setting(row: Setting) -> list[str]:
+def _setting(row: Setting, edition: Edition) -> list[str]:
     is_role = row.name.startswith("agent.roles.")
     key = f"agent.{row.name.rpartition('.')[2]}" if is_role else row.name
-    default = f"that of `{key}`" if is_role else code(to_toml(row.default))
+    default = (
+        edition.say("settings.that_of", "that of `{key}`").format(key=key) if is_role else code(to_toml(row.default))
+    )
     variables = ", ".join(map(code, row.env_names))
-    return [code(row.name), row.kind.value, default, _allowed(row), variables, ENGLISH(f"setting.{key}")]
+    kind = edition.say(f"kind.{row.kind.value}", row.kind.value)
+    return [code(row.name), kind, default, _allowed(row, edition), variables, edition.texts(f"setting.{key}")]
 
 
-def _allowed(row: Setting) -> str:
+def _allowed(row: Setting, edition: Edition) -> str:
     """Say what a setting may be."""
     if row.choices:
         return ", ".join(code(to_toml(choice)) for choice in row.choices)
     if row.kind not in (SettingKind.INTEGER, SettingKind.NUMBER):
-        return "any"
-    is_open = row.maximum == float("inf")
-    return f"{row.minimum:g} or more" if is_open else f"{row.minimum:g} to {row.maximum:g}"
+        return edition.say("settings.any", "any")
+    if row.maximum == float("inf"):
+        return edition.say("settings.or_more", "{minimum:g} or more").format(minimum=row.minimum)
+    return edition.say("settings.to", "{minimum:g} to {maximum:g}").format(minimum=row.minimum, maximum=row.maximum)
 
 
 if __name__ == "__main__":

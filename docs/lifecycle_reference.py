@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from aiflow.domain import lifecycle
-from page_parts import code, page, table
+from page_parts import Edition, code, page, table
 
 State = TypeVar("State", bound=StrEnum)
 Event = TypeVar("Event", bound=StrEnum)
@@ -19,41 +19,55 @@ All states and all transitions. A transition that is not in these tables does no
 Requests, runs, auto-run and tasks follow these tables today. That of issues is decided and tested, and goes to work
 with the issues.
 """
+PERSON_INTRO = (
+    "With `aiflow set` or in the file, from any status to one of these; only a run makes a request `running`.\n"
+)
+SHOWN_INTRO = "What a run means to the request, the task and the issue it belongs to. Nothing else translates.\n"
 
 
-def lifecycle_page() -> str:
+def lifecycle_page(edition: Edition) -> str:
     """Return the tables of `domain/lifecycle.py`."""
+    say = edition.say
     people = lifecycle.PERSON_EVENTS.items()
     outcomes = lifecycle.PROJECTIONS.items()
     return page(
-        "Lifecycle",
-        LIFECYCLE_INTRO,
-        _machine("Request, by aiflow", lifecycle.ENGINE_TRANSITIONS, has_end=False),
-        "## Request, by a person\n",
-        "With `aiflow set` or in the file, from any status to one of these; only a run makes a request `running`.\n",
-        table(["to", "event"], ([code(status), code(event)] for status, event in people)),
-        _machine("Run", lifecycle.RUN_TRANSITIONS),
-        _machine("Task in the queue store", lifecycle.TASK_TRANSITIONS),
-        _machine("Label of an issue", lifecycle.ISSUE_TRANSITIONS),
-        _machine("Auto-run", lifecycle.AUTO_RUN_TRANSITIONS),
-        "## How a run shows elsewhere\n",
-        "What a run means to the request, the task and the issue it belongs to. Nothing else translates.\n",
+        say("lifecycle", "Lifecycle"),
+        say("lifecycle.intro", LIFECYCLE_INTRO),
+        _machine(say("life.request", "Request, by aiflow"), lifecycle.ENGINE_TRANSITIONS, edition, has_end=False),
+        f"## {say('life.person', 'Request, by a person')}\n",
+        say("life.person.intro", PERSON_INTRO),
         table(
-            ["outcome of the run", "request", "task", "label"],
-            ([code(name), code(shown.request), code(shown.task), _state(shown.label)] for name, shown in outcomes),
+            edition.headers("life.person.headers", "to", "event"),
+            ([code(status), code(event)] for status, event in people),
+        ),
+        _machine("Run", lifecycle.RUN_TRANSITIONS, edition),
+        _machine(say("life.task", "Task in the queue store"), lifecycle.TASK_TRANSITIONS, edition),
+        _machine(say("life.issue", "Label of an issue"), lifecycle.ISSUE_TRANSITIONS, edition),
+        _machine("Auto-run", lifecycle.AUTO_RUN_TRANSITIONS, edition),
+        f"## {say('life.shown', 'How a run shows elsewhere')}\n",
+        say("life.shown.intro", SHOWN_INTRO),
+        table(
+            edition.headers("life.shown.headers", "outcome of the run", "request", "task", "label"),
+            (
+                [code(name), code(shown.request), code(shown.task), _state(shown.label, edition)]
+                for name, shown in outcomes
+            ),
         ),
     )
 
 
-def _machine(title: str, transitions: Mapping[tuple[State, Event], State], *, has_end: bool = True) -> str:
+def _machine(
+    title: str, transitions: Mapping[tuple[State, Event], State], edition: Edition, *, has_end: bool = True
+) -> str:
     """Write one machine: a row per transition, grouped by the state it leaves, and the final states."""
     order = list(dict.fromkeys(state for state, _ in transitions))
-    rows = sorted(transitions.items(), key=lambda row: order.index(row[0][0]))
-    lines = table(["from", "event", "to"], ([_state(a), code(event), _state(b)] for (a, event), b in rows))
-    final = ", ".join(sorted(map(_state, lifecycle.final_states(transitions))))
-    ending = f"\nFinal: {final or 'none'}.\n" if has_end else ""
-    return f"## {title}\n\n{lines}{ending}"
+    found = sorted(transitions.items(), key=lambda row: order.index(row[0][0]))
+    rows = ([_state(a, edition), code(event), _state(b, edition)] for (a, event), b in found)
+    lines = table(edition.headers("life.headers", "from", "event", "to"), rows)
+    names = ", ".join(sorted(_state(state, edition) for state in lifecycle.final_states(transitions)))
+    final = edition.say("life.final", "Final: {names}.").format(names=names or edition.say("life.none", "none"))
+    return f"## {title}\n\n{lines}" + (f"\n{final}\n" if has_end else "")
 
 
-def _state(state: StrEnum) -> str:
-    return code(state) if state.value else "no label"
+def _state(state: StrEnum, edition: Edition) -> str:
+    return code(state) if state.value else edition.say("life.no_label", "no label")

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from aiflow.messages import Texts
 
 NOTE = "<!-- Written by docs/generate.py (`make docs`): change the code, not this page. -->\n"
 NONE = "–"
+
+
+class Edition(NamedTuple):
+    """The language of a generated page: the program's words in it, and what the page itself says."""
+
+    texts: Texts
+    folder: str
+    words: Mapping[str, str] = {}
+
+    def say(self, name: str, english: str) -> str:
+        """Return what the page says: in English as it stands in the code, else from this edition's words."""
+        return self.words[name] if self.words else english
+
+    def headers(self, name: str, *english: str) -> list[str]:
+        """Return a table's headers."""
+        return self.words[name].split("|") if self.words else [*english]
 
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import forked
+import tutorial_model
 from aiflow.adapters.dynamo.queue import DynamoStore
 from aiflow.adapters.markdown_requests.scan import read_request
 from aiflow.cli.main import COMMANDS, LATER_COMMANDS
@@ -20,6 +21,7 @@ from aiflow.domain.request import Priority, Request, RequestStatus
 from aiflow.messages import Texts
 from doc_examples import Example, Reader, SavedFile, actions, fenced, without_code
 from dynamo import Dynamo
+from e2e.model_server import ModelServer
 from e2e.real_agents import RealHome
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,6 +34,7 @@ RUN_PAGES = (
     "README.ja.md",
     "docs/quickstart.md",
     "docs/install.md",
+    "docs/tutorial.md",
     "docs/concepts/selection.md",
     "docs/concepts/requests.md",
     "docs/concepts/runs.md",
@@ -52,6 +55,7 @@ RUN_PAGES = (
 # Those with whole nights and crashes in them, which take their time.
 LONG_PAGES = (
     "docs/quickstart.md",
+    "docs/tutorial.md",
     "docs/concepts/acceptance.md",
     "docs/guides/after-a-crash.md",
     "docs/guides/clean-up.md",
@@ -61,6 +65,8 @@ INIT_PAGES = ("README.md", "README.ja.md", "docs/quickstart.md")
 SHOP_TEST = (
     "import unittest\n\n\nclass ShopTest(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(True)\n"
 )
+# Those on which the real claude works, and what its model answers.
+AGENT_PAGES = {"docs/tutorial.md": tutorial_model.answer}
 # Those that need a queue store get a real one of their own.
 QUEUE_PAGES = ("docs/concepts/queue.md", "docs/guides/stable-and-dev.md")
 AUTHOR = {
@@ -129,6 +135,17 @@ def test_every_link_leads_somewhere(name: str) -> None:
             assert anchor in anchors(target.read_text(encoding="utf-8")), f"{link}: no such heading"
 
 
+JAPANESE_PAGES = [name for name in ALL_PAGES if name == "README.ja.md" or name.startswith("docs/ja/")]
+
+
+@pytest.mark.parametrize("name", JAPANESE_PAGES)
+def test_no_japanese_page_leads_to_an_english_one_that_exists_in_japanese(name: str) -> None:
+    ours = {page.replace("docs/ja/", "docs/"): page for page in JAPANESE_PAGES} | {"README.md": "README.ja.md"}
+    for title, link in re.findall(r"\[([^\]]*)\]\(([^)\s#]+)", without_code(read(name))):
+        found = os.path.normpath(os.path.join(os.path.dirname(name), link))
+        assert found not in ours or "English" in title or "英語" in title, f"{link}: there is {ours[found]}"
+
+
 def snippets(text: str) -> Iterator[str]:
     """Yield everything on a page that a reader may type: prompts, scripts, arrows, code in sentences."""
     for block in fenced(text, "console"):
@@ -186,15 +203,22 @@ def commit_all(repository: Path) -> None:
         subprocess.run(["git", *command], cwd=repository, env=clean_environ(**AUTHOR), check=True)
 
 
+@pytest.fixture
+def model(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
+    """Give the model that real agents of a page ask; there is one of its own for each of `AGENT_PAGES`."""
+    with ModelServer(AGENT_PAGES.get(request.getfixturevalue("name"))) as server:
+        yield server
+
+
 @pytest.mark.spec("SEL-3", "SEL-5", "SEL-6", "REQ-3", "REQ-5", "RUN-6", "RUN-10", "RUN-11", "LCK-4", "LCK-7", "AGT-2")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.faults) if name in LONG_PAGES else name for name in RUN_PAGES]
 )
 def test_examples_print_what_the_page_shows(
-    name: str, checkout: Path, tmp_path: Path, request: pytest.FixtureRequest
+    name: str, checkout: Path, tmp_path: Path, request: pytest.FixtureRequest, model: ModelServer
 ) -> None:
-    language = "ja" if ".ja." in name else "en"
-    home = RealHome(tmp_path / "home", "http://127.0.0.1:9", "claude", "codex")
+    language = "ja" if ".ja." in name or "/ja/" in name else "en"
+    home = RealHome(tmp_path / "home", model.url, "claude", "codex")
     path = f"{PROGRAM.parent}:{home.environ['PATH']}"
     if name not in TYPED_IN_FULL:
         forked.write_program(tmp_path / "bin")

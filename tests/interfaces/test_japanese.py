@@ -48,10 +48,13 @@ def strings(value: object) -> Iterator[str]:
 
 def texts() -> Iterator[tuple[str, str]]:
     """Every Japanese text that we wrote: where it is, and what it says."""
-    for name in ("messages/ui.v1.ja.json", "messages/messages.v1.ja.json", "cli/click.ja.json"):
-        for key, value in json.loads((ROOT / "src/aiflow" / name).read_text(encoding="utf-8")).items():
+    catalogues = ("messages/ui.v1.ja.json", "messages/messages.v1.ja.json", "cli/click.ja.json")
+    for path in (*(ROOT / "src/aiflow" / name for name in catalogues), ROOT / "docs/words.ja.json"):
+        for key, value in json.loads(path.read_text(encoding="utf-8")).items():
             yield from ((key, text) for text in strings(value) if not {key, text} & set(AS_GIVEN))
-    pages = [ROOT / "README.ja.md", *sorted((ROOT / "src/aiflow/demo/ja").rglob("*.md"))]
+    folders = (ROOT / "docs/ja", ROOT / "src/aiflow/demo/ja")
+    pages = [ROOT / "README.ja.md", *(page for folder in folders for page in sorted(folder.rglob("*.md")))]
+    pages = [page for page in pages if page.parent.name != "reference"]  # drawn from the catalogues
     for page in pages:
         prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
         yield from ((f"{page.name}:{number}", line) for number, line in enumerate(prose.splitlines(), 1))
