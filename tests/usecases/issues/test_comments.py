@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 
 from aiflow.domain.issues.commands import find_commands
-from aiflow.domain.issues.marks import MarkKind, find_mark, is_marked
+from aiflow.domain.issues.marks import CommentMark, MarkKind, find_mark, is_marked
 from aiflow.domain.issues.view import Post
 from aiflow.domain.runs.events import stopped
 from aiflow.domain.runs.run import Evidence, RunError
 from aiflow.domain.runs.step_record import Review
 from aiflow.messages import Texts
-from aiflow.usecases.issues.comments import answer_comment, comment_of, progress_comment
+from aiflow.usecases.issues.comments import answer_comment, comment_of, marked, progress_comment
 from run_builders import at, done, in_step
 
 RUN = replace(in_step(), request_id="GH-7")
@@ -120,6 +120,15 @@ def test_a_refusal_says_what_was_not_done_and_what_to_do_instead(
     assert not CODE.search(body)
     assert "?" not in body  # all that it names is known
     assert not re.search(r"  |request", body, re.IGNORECASE)  # no request, and no gap where its id would be
+
+
+@pytest.mark.spec("ISS-9")
+def test_whatever_a_comment_is_made_of_github_takes_it_and_its_mark_is_whole() -> None:
+    mark = CommentMark(MarkKind.NOTE, "note:x", {"run_id": RUN.run_id})
+    body = marked(["A long story", "word\n" * 40_000, "end\n" * 40_000], mark)
+    assert len(body) <= 65_536
+    assert find_mark(body) == mark
+    assert body.startswith("A long story\n\nword\nword")
 
 
 @pytest.mark.spec("ISS-6", "ISS-12")
