@@ -199,6 +199,22 @@ def test_what_was_written_after_retry_on_github_reaches_the_next_run(place: Issu
     assert [(each["question"], each["answer"]) for each in stage["answers"]] == [("Which colour?", "Green, please.")]
 
 
+@pytest.mark.spec("ISS-6", "RUN-10")
+def test_a_choice_may_be_named_by_its_number_on_github_too(place: IssuePlace) -> None:
+    asked = {"status": "needs_input", "question": "Which colour?", "choices": ["Green", "Blue"]}
+    number = place.queued()
+    place.sync()
+    place.bench.agent.does("implementer", f"answer({asked!r})")
+    assert place.here.json("run", f"GH-{number}", code=5)["reason_code"] == "NEEDS_CLARIFICATION"
+    assert "> 2. Blue" in place.said(number)[-1]
+    place.works()
+    place.hub.comment(number, "/retry 2", "maya")
+    place.sync()
+    assert place.here.json("run", f"GH-{number}")["state"] == "DONE"
+    answers = place.bench.stage(f"GH-{number}")["answers"]
+    assert [(each["question"], each["answer"]) for each in answers] == [("Which colour?", "Blue")]
+
+
 @pytest.mark.spec("ISS-11", "ISS-6")
 def test_while_github_is_away_nothing_is_closed_and_the_words_are_still_there(place: IssuePlace) -> None:
     gh = place.stopped()

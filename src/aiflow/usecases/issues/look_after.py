@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from aiflow.domain.agents.choices import picked
 from aiflow.domain.issue_ways import request_id_of
 from aiflow.domain.issues.repository import LookedAfter
 from aiflow.domain.issues.view import AcceptMerged, CancelRun, CloseRun, NotePull
@@ -86,6 +87,7 @@ def do_about_runs(engine: Engine, deeds: Iterable[tuple[int, RunDeed]]) -> None:
             elif run is not None and isinstance(deed, CloseRun):
                 said = engine.source.feedback(request_id_of(number), run.changed_at)
                 words = "\n\n".join(each.summary for each in said)
+                words = picked(words, run.error.choices if run.error else ())  # its comment shows them with numbers
                 close_for_retry(engine, run, words or engine.voice.texts("issue.retried"))
             elif run is not None and isinstance(deed, NotePull):
                 note_pull_of(engine, run, deed.url)
