@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -142,6 +143,33 @@ def test_a_request_of_one_step(user: User) -> None:
     assert "No tests ran for this step: nobody but you" in review
     assert "hush S01" not in user.conversations("qa")[0]
     assert not data(planner, "criteria") and not data(implementer, "criteria")
+
+
+COSTS = Path(__file__).parents[3] / "docs/guides/costs-and-limits.md"
+BYTES_PER_TOKEN = 4
+
+
+@pytest.mark.spec("RUN-18")
+def test_each_way_costs_what_the_guide_says(user: User) -> None:
+    user.configure()
+    user.run(writes("S01"))
+    sent = dict.fromkeys(ROLES, 0)
+    for asked in user.models.asked:
+        sent[asked.role] += len(json.dumps(asked.body, ensure_ascii=False).encode()) // BYTES_PER_TOKEN
+    planner, implementer, review = sent.values()
+    costs = {"usual": (3, planner + implementer + review), "`review: no`": (2, planner + implementer)}
+    costs |= {"`plan: no`": (2, implementer + review), "`aiflow run ID --quick`": (1, implementer)}
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in COSTS.read_text().splitlines()]
+    table = {
+        row[0]: (int(row[2]), *(int(cell.replace(",", "")) for cell in row[3:]))
+        for row in rows
+        if row[:1] and row[0] in costs
+    }
+    assert table.keys() == costs.keys()
+    for way, (calls, tokens) in costs.items():
+        said_calls, of_claude, of_codex = table[way]
+        assert said_calls == calls
+        assert (of_claude if user.kind == "claude" else of_codex) == pytest.approx(tokens, rel=0.12), way
 
 
 @pytest.mark.spec("AGT-1", "RUN-18")
