@@ -141,6 +141,7 @@ def test_a_request_of_one_step(user: User) -> None:
     assert shown_files(data(review, "diff")) == ["S01.txt"]
     assert data(review, "criteria") == "1. A greeting in S01.txt\n2. A line about it in CHANGES.md"
     assert "No tests ran for this step: nobody but you" in review
+    assert "judge everything that was done against the request too" in review
     assert "hush S01" not in user.conversations("qa")[0]
     assert not data(planner, "criteria") and not data(implementer, "criteria")
 
