@@ -209,9 +209,9 @@ def test_what_was_written_survives_a_kill_and_a_taken_port(home: StoreHome, benc
 
 @pytest.mark.spec("CLI")
 def test_without_an_action_it_shows_its_help_as_the_queue_does(home: StoreHome) -> None:
-    for name in ("store", "queue"):
-        shown = home.aiflow(name)
-        assert f"Usage: aiflow {name}" in shown.stdout
+    for words in (["store"], ["queue", "store"], ["queue"]):
+        shown = home.aiflow(*words)
+        assert f"Usage: aiflow queue{' store' if 'store' in words else ''} " in shown.stdout
         assert shown.stderr == ""
     assert "使い方" in home.aiflow("store", "--lang", "ja").stdout
 
