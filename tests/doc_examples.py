@@ -2,7 +2,7 @@
 
 On a page that is run,
 
-- a block behind "Save this as `path`:" is a file that the reader saves (an executable one if it begins with `#!`),
+- a block behind "Save this as `path`:" (次の内容を `path` として保存します。) is a file that the reader saves (an executable one if it begins with `#!`),
 - a `console` block is what they type at the `$ ` and what they see,
 - a comment `<!-- console … -->` is typed too but not shown: what the page says has happened meanwhile,
 - `cd …` alone leads to where the rest is typed.
@@ -22,7 +22,7 @@ from typing import NamedTuple
 FENCE = re.compile(r"^(?P<ticks>`{3,})(?P<language>\w*)\n(?P<code>.*?)^(?P=ticks)$", re.MULTILINE | re.DOTALL)
 HIDDEN = re.compile(r"^<!-- console\n(?P<hidden>.*?)^-->$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(f"{FENCE.pattern}|{HIDDEN.pattern}", re.MULTILINE | re.DOTALL)
-SAVED = re.compile(r"\bSave this as `([^`\n]+)`:\s*\Z")
+SAVED = re.compile(r"(?:\bSave this as `|次の内容を `)(?P<path>[^`\n]+)`(?::| として保存します。)\s*\Z")
 
 
 class SavedFile(NamedTuple):
@@ -62,7 +62,7 @@ def actions(text: str) -> list[SavedFile | Example]:
     for match in BLOCK.finditer(text):
         saved = SAVED.search(text, 0, match.start())
         if saved:
-            found.append(SavedFile(saved[1], match["code"]))
+            found.append(SavedFile(saved["path"], match["code"]))
         elif match["hidden"] is not None:
             found += _examples(match["hidden"], is_hidden=True)
         elif match["language"] == "console" and not match["code"].startswith("$ make"):

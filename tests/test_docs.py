@@ -51,17 +51,23 @@ RUN_PAGES = (
     "docs/guides/overnight.md",
     "docs/guides/stable-and-dev.md",
     "docs/guides/use-your-own-agent.md",
+    "docs/ja/quickstart.md",
+    "docs/ja/concepts/requests.md",
+    "docs/ja/concepts/runs.md",
+    "docs/ja/guides/agents.md",
+    "docs/ja/guides/answer-a-question.md",
 )
 # Those with whole nights and crashes in them, which take their time.
 LONG_PAGES = (
     "docs/quickstart.md",
     "docs/tutorial.md",
+    "docs/ja/quickstart.md",
     "docs/concepts/acceptance.md",
     "docs/guides/after-a-crash.md",
     "docs/guides/clean-up.md",
 )
 # Those that begin with `aiflow init`, in a repository that has tests.
-INIT_PAGES = ("README.md", "README.ja.md", "docs/quickstart.md")
+INIT_PAGES = ("README.md", "README.ja.md", "docs/quickstart.md", "docs/ja/quickstart.md")
 SHOP_TEST = (
     "import unittest\n\n\nclass ShopTest(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(True)\n"
 )
