@@ -24,6 +24,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 FENCE = re.compile(r"^(`{3,})(\w*)\n.*?^\1$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
+PICTURE = re.compile(r"\]\([./]*pictures/([^)]+)\)")
 HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 SECTION = re.compile(r"^\*\*(.+?)\*\*")
 ENTRY = re.compile(r"\[([^\]]+)\]\(([^)#\s]+\.md)\)")
@@ -39,7 +40,7 @@ class Edition(NamedTuple):
     others: tuple[str, ...] = ()
 
     def place_of(self, path: str) -> str | None:
-        """Return where this edition has a page or picture, if it does."""
+        """Return where this edition has a page, if it does."""
         if path == self.first:
             return "index.md"
         if path in self.others:
@@ -47,7 +48,7 @@ class Edition(NamedTuple):
         inside = path.removeprefix(f"{self.folder}/")
         if inside == path or not (ROOT / path).is_file() or (self.language == "en" and inside.startswith("ja/")):
             return None
-        return "contents.md" if inside == "README.md" else inside if inside.endswith((".md", ".png", ".svg")) else None
+        return "contents.md" if inside == "README.md" else inside if inside.endswith(".md") else None
 
 
 EDITIONS = (
@@ -60,20 +61,18 @@ def lay_out(edition: Edition, folder: Path) -> None:
     """Write an edition's pages into a folder, as the generator takes them."""
     paths = [edition.first, *edition.others]
     paths += [str(path.relative_to(ROOT)) for path in sorted((ROOT / edition.folder).rglob("*"))]
+    pictures: set[str] = set()
     for path in paths:
         place = edition.place_of(path)
-        if place is None or not (ROOT / path).is_file():
-            continue
-        target = folder / page_name(place)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if place.endswith((".png", ".svg")):
-            shutil.copyfile(ROOT / path, target)
-        else:
-            target.write_text(page_of(path, edition), encoding="utf-8")
-    for path in re.findall(r"docs/pictures/[\w.-]+", (ROOT / edition.first).read_text("utf-8")):
-        target = folder / path.removeprefix("docs/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / path, target)
+        if place is not None and (ROOT / path).is_file():
+            text = page_of(path, edition)
+            pictures |= set(PICTURE.findall(text))
+            target = folder / page_name(place)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+    (folder / "pictures").mkdir(exist_ok=True)
+    for name in pictures:
+        shutil.copyfile(ROOT / "docs/pictures" / name, folder / "pictures" / name)
 
 
 def page_name(place: str) -> str:
