@@ -200,10 +200,12 @@ class Watcher:
             self._check_request(checkout, request_id, backlog)
         messages = [checkout.repository.commits[commit].message for commit in merged]
         for run in filter(None, checkout.runs.runs.values()):
-            merges = [each for each in messages if each.startswith("Merge ") and f"Aiflow-Run: {run.run_id}" in each]
+            own = [each for each in messages if f"Aiflow-Run: {run.run_id}" in each]
+            merges = [each for each in own if each.startswith("Merge ")]
             # A kill behind the merge leaves work that is in and not recorded: one that a person lets go on all the
-            # same is done, and merged, once more.
-            if len(merges) > max(1, sum(line.event == "REPORTED" for line in run.history)):
+            # same is done, and merged, once more. So is what was taken out again.
+            undone = sum(each.startswith("Revert ") for each in own)
+            if len(merges) > undone + max(1, sum(line.event == "REPORTED" for line in run.history)):
                 self.world.violate(f"{run.run_id} was merged {len(merges)} times")
 
     def _check_run(self, checkout: MemoryCheckout, run: Run, merged: dict[str, None]) -> None:

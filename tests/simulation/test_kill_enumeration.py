@@ -39,6 +39,7 @@ from aiflow.usecases.runs.locks import break_lock, reclaim_locks
 from aiflow.usecases.runs.recover import mark_crashed
 from aiflow.usecases.runs.resume import ResumeWish, resume_run
 from aiflow.usecases.runs.start import start_run
+from aiflow.usecases.runs.undo import undo_acceptance
 from aiflow.usecases.runs.update import update_run
 from memory_engine import TEXTS, MemoryCheckout
 from simulation.kills import (
@@ -195,6 +196,16 @@ def _accepted() -> Bench:
     return bench
 
 
+def _undone() -> Bench:
+    bench = _accepted()
+    engine = bench.engine()
+    run = newest_run(engine, ONE)
+    assert run is not None
+    undo_acceptance(engine, run)
+    _is_out(bench)
+    return bench
+
+
 def _once_more() -> Bench:
     """A request whose work is in, and that a person made ready again."""
     bench = _by_itself()
@@ -266,6 +277,50 @@ def _merges_of(bench: Bench, request_id: str) -> int:
 def _is_in_once(bench: Bench) -> None:
     assert (_states(bench), bench.checkout.status(ONE)) == ([RunState.DONE], "done")
     assert _merges_of(bench, ONE) == 1
+
+
+def _newest(bench: Bench) -> Run:
+    run = newest_run(bench.engine(), ONE)
+    assert run is not None
+    return run
+
+
+def _has_work(bench: Bench, ref: str = "refs/heads/main") -> bool:
+    return f"{ONE}.txt" in bench.checkout.repository.files_of(ref)
+
+
+def _stands_as_the_base(bench: Bench) -> None:
+    """A request is blocked only when its work is out of the base; killed behind the move, it is still done."""
+    assert _states(bench) == [RunState.DONE]
+    assert (_has_work(bench), bench.checkout.status(ONE)) in ((True, "done"), (False, "done"), (False, "blocked"))
+
+
+def _is_out(bench: Bench) -> None:
+    """The work is out of the base, by one commit, and its branch has it."""
+    run = _newest(bench)
+    assert (_has_work(bench), bench.checkout.status(ONE), run.accepted_as) == (False, "blocked", None)
+    assert run.error is not None
+    assert run.error.reason_code == "ACCEPTANCE_UNDONE"
+    assert _has_work(bench, f"refs/heads/{run.place.branch}")
+    history = bench.checkout.repository.history(bench.checkout.base)
+    assert sum(bench.checkout.repository.commits[each].message.startswith("Revert ") for each in history) == 1
+
+
+def _is_in_again(bench: Bench) -> None:
+    """The work is in the base once more, by a second merge."""
+    assert (_has_work(bench), bench.checkout.status(ONE), _merges_of(bench, ONE)) == (True, "done", 2)
+    assert _newest(bench).accepted_as
+
+
+def _is_in_again_or_not(bench: Bench) -> None:
+    assert _states(bench) == [RunState.DONE]
+    assert bench.checkout.status(ONE) == "blocked" or _has_work(bench)
+
+
+def _keeps_its_work(bench: Bench) -> None:
+    """In line with the base that it was taken out of, its branch still has the work."""
+    assert _states(bench)[-1] in (RunState.DONE, RunState.NEEDS_INPUT)
+    assert _has_work(bench, f"refs/heads/{_newest(bench).place.branch}")
 
 
 def _each_is_in_once(bench: Bench) -> None:
@@ -409,6 +464,9 @@ CASES = {
     "replan": Case(_asked, _resume(ResumeMode.REPLAN), _is_done_or_waits, _is_done),
     "resume --update": Case(_in_conflict, _update, _is_done_or_waits, _is_done),
     "accept": Case(_done, _on_newest(accept_run), _is_done, _is_in_once),
+    "undo": Case(_accepted, _on_newest(undo_acceptance), _stands_as_the_base, _is_out),
+    "accept (undone)": Case(_undone, _on_newest(accept_run), _is_in_again_or_not, _is_in_again),
+    "resume --update (undone)": Case(_undone, _update, _keeps_its_work, _keeps_its_work),
     "send-back": Case(_done, _send_back, _is_told_once, _is_ready_again),
     "cancel": Case(_interrupted, _on_newest(ask_to_cancel), _is_done_or_waits, _is_cancelled),
     "auto": Case(_by_itself, _auto, _each_is_in_once, _both_are_in),

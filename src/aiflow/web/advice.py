@@ -47,6 +47,7 @@ PLACES: Mapping[ActionKind, PagePlace] = {
     ActionKind.ANSWER: _of_run(ActionKind.ANSWER),
     ActionKind.ACCEPT: _of_run(ActionKind.ACCEPT),
     ActionKind.SEND_BACK: _of_run(ActionKind.SEND_BACK),
+    ActionKind.UNDO: _of_run(ActionKind.UNDO),
     ActionKind.REPLAN: _of_run(ActionKind.REPLAN, "/replan", is_dialog=True),
     ActionKind.CANCEL: _of_run(ActionKind.CANCEL, "/cancel", is_dialog=True),
     ActionKind.LOGS: PagePlace("?view=log", "web.run.view.log", is_of_run=True),

@@ -8,6 +8,7 @@ from aiflow.domain.request import normalize_id
 from aiflow.usecases.backlog.patch import Patch, patch_request
 from aiflow.usecases.server.accept import accept
 from aiflow.usecases.server.orders import LeftOut, run_order
+from aiflow.usecases.server.undo import undo
 from aiflow.web.acting import Receipt
 from aiflow.web.drawing import request_path, run_path
 
@@ -26,6 +27,12 @@ def accept_run(call: CallContext, request_id: str) -> Receipt:
     run, result = accept(call.engine, call.server.work, normalize_id(request_id), call.person)
     key = "web.receipt.accepted" if result is not None else "web.receipt.accepting"
     return going(call, key, run.request_id, run.run_id)
+
+
+def undo_run(call: CallContext, request_id: str) -> Receipt:
+    """Undo the acceptance of a request's work; what takes long goes on by itself."""
+    run, result = undo(call.engine, call.server.work, normalize_id(request_id), call.person)
+    return going(call, f"web.receipt.{'undone' if result is not None else 'undoing'}", run.request_id, run.run_id)
 
 
 def change_keys(call: CallContext, request_id: str, patch: Patch) -> None:

@@ -9,6 +9,7 @@ from aiflow.domain.next_action import ActionKind
 from aiflow.domain.run_summary import CUT_OFF
 from aiflow.domain.runs.events import crashed
 from aiflow.domain.runs.stopped import outcome_code
+from aiflow.domain.runs.undoing import KEPT
 from aiflow.usecases.runs.report import message_facts, message_of, words_of
 from aiflow.web.advice import advice_pieces
 from aiflow.web.ways import ICONS, Offer, advised, meaning, offer_of
@@ -138,7 +139,12 @@ def _at_work(run: Run, texts: Texts) -> tuple[str, str]:
 def _merged(run: Run, texts: Texts) -> str:
     if run.was_empty:
         return texts("web.run.accepted.empty")
-    return texts("web.run.accepted.as", branch=run.place.base_branch, commit=(run.accepted_as or "")[:12])
+    told = texts("web.run.accepted.as", branch=run.place.base_branch, commit=(run.accepted_as or "")[:12])
+    last = run.history[-1] if run.history else None
+    if last is None or last.event != KEPT:
+        return told
+    title = texts.message(last.reason_code or "", {"request_id": run.request_id}).title
+    return texts("web.way.and", first=told, second=texts("web.run.accepted.kept", reason=title))
 
 
 def _waiting(run: Run, texts: Texts) -> Message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from aiflow.adapters.memory.run_store import MemoryRunFiles
 from aiflow.adapters.memory.workspaces import MemoryWorkspaces
 from aiflow.domain.clean.cleaning import Item, ItemKind
 from aiflow.domain.clean.leftovers import TreeState
-from aiflow.domain.runs.merge import merge_ref
+from aiflow.domain.runs.merge import Landing, merge_ref
 from aiflow.domain.runs.worktree import Bounds, Place, branch_name, retry_ref, wip_ref
 from aiflow.errors import AiflowError
 from aiflow.ports import Housekeeping, Merging, Workspaces
@@ -350,6 +351,87 @@ def test_what_a_person_left_in_a_worktree_is_seen(yard: Yard) -> None:
     assert yard.merging.has_unsaved(place) == ("a.txt", "new.txt")
     yard.merging.discard(place.path)
     assert yard.merging.has_unsaved(place) == ()
+
+
+def landed(yard: Yard) -> tuple[Place, Landing]:
+    """Let a run change a file, and bring it in."""
+    _, place, tip = committed(yard)
+    merge = yard.merging.merge(place, f"Merge RQ-1\n\nAiflow-Run: {RUN_ID}\n")
+    assert merge.commit is not None
+    assert yard.merging.move_base(place, merge)
+    landing = yard.merging.landing(place, merge.commit, (yard.base, tip))
+    assert landing == Landing(yard.base, merge.commit, tip)
+    return place, landing
+
+
+def taken_out(yard: Yard) -> tuple[Place, Landing]:
+    """Take it out again."""
+    place, landing = landed(yard)
+    revert = yard.merging.revert(place, landing, "Revert RQ-1\n")
+    merge = revert.merge
+    assert (merge.paths, merge.conflicts, merge.tip, revert.later) == (("a.txt",), (), landing.after, ())
+    assert merge.commit is not None
+    assert yard.ref("main") == landing.after
+    assert yard.merging.move_base(place, merge)
+    assert yard.files_of(merge.commit) == yard.files_of(yard.base)
+    return place, replace(landing, undone_as=merge.commit)
+
+
+@pytest.mark.spec("GIT-3", "REQ-6")
+def test_work_is_taken_out_of_the_base_and_brought_in_again(yard: Yard) -> None:
+    place, landing = taken_out(yard)
+    assert yard.merging.merge(place, "Merge RQ-1\n").commit is None  # what git itself makes of it
+    yard.commit_to_base("b.txt", "later\n")
+    merge = yard.merging.merge(place, "Merge RQ-1\n", landing)
+    assert merge.commit is not None
+    assert merge.paths == ("a.txt",)
+    assert (yard.files_of(merge.commit)["a.txt"], yard.files_of(merge.commit)["b.txt"]) == ("mine\n", "later\n")
+    assert yard.merging.move_base(place, merge)
+    assert yard.merging.merge(place, "Merge RQ-1\n", landing).commit is None
+
+
+@pytest.mark.spec("GIT-3", "REQ-6")
+def test_what_was_taken_out_stays_in_a_branch_that_is_brought_in_line(yard: Yard) -> None:
+    place, landing = taken_out(yard)
+    yard.commit_to_base("b.txt", "later\n")
+    update = yard.merging.update(place, MERGED, landing)
+    assert update.conflicts == ()
+    assert (yard.files_of(update.commit)["a.txt"], yard.files_of(update.commit)["b.txt"]) == ("mine\n", "later\n")
+    assert yard.merging.update(place, MERGED, landing) == update
+    yard.commit_to_base("a.txt", "otherwise\n")
+    assert yard.merging.update(place, MERGED, landing).conflicts == ("a.txt",)
+    assert yard.merging.merge(place, "Merge RQ-1\n", landing).conflicts == ("a.txt",)
+
+
+@pytest.mark.spec("GIT-3", "REQ-6")
+def test_work_that_was_changed_again_is_not_taken_out_and_what_changed_it_is_named(yard: Yard) -> None:
+    place, landing = landed(yard)
+    yard.commit_to_base("b.txt", "elsewhere\n")
+    last = yard.commit_to_base("a.txt", "mine, and more\n")
+    revert = yard.merging.revert(place, landing, "Revert RQ-1\n")
+    assert (revert.merge.commit, revert.merge.conflicts, revert.later) == (None, ("a.txt",), ("by hand",))
+    assert yard.ref("main") == last
+
+
+@pytest.mark.spec("GIT-3", "REQ-6")
+def test_work_that_somebody_took_out_by_hand_leaves_nothing_to_take_out(yard: Yard) -> None:
+    place, landing = landed(yard)
+    last = yard.commit_to_base("a.txt", "one\n")
+    revert = yard.merging.revert(place, landing, "Revert RQ-1\n")
+    assert (revert.merge.base, revert.merge.commit, revert.merge.conflicts) == (last, None, ())
+    merge = yard.merging.merge(place, "Merge RQ-1\n", replace(landing, undone_as=last))
+    assert merge.commit is not None
+    assert yard.files_of(merge.commit)["a.txt"] == "mine\n"
+
+
+@pytest.mark.spec("GIT-3", "REQ-6")
+def test_a_branch_that_is_gone_is_made_again_and_one_that_is_there_stays(yard: Yard) -> None:
+    place, landing = landed(yard)
+    yard.merging.keep_branch(place, yard.base)
+    assert yard.ref(BRANCH) == landing.tip
+    other = replace(place, branch=f"{BRANCH}-gone")
+    yard.merging.keep_branch(other, landing.tip)
+    assert yard.ref(other.branch) == landing.tip
 
 
 @pytest.mark.spec("GIT-5")

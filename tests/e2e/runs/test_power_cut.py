@@ -63,7 +63,7 @@ def is_tidy(bench: Bench) -> bool:
 def test_accepting_again_brings_the_work_in_and_loses_nothing(bench: Bench, path: str) -> None:
     finish(bench)
     cut_off_at(bench, path)
-    assert "is as it was before; accept the run again" in bench.aiflow("accept", "RQ-1").stderr
+    assert "is as it was before; accept or undo the run again" in bench.aiflow("accept", "RQ-1").stderr
     assert bench.stage()["accepted_as"] == bench.git("rev-parse", "main")
     assert bench.status() == "done"
     assert is_tidy(bench)

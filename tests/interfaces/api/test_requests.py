@@ -147,6 +147,12 @@ def test_a_finished_run_is_accepted_or_sent_back_with_what_was_said_of_its_lines
     accepted = api.post("/api/requests/RQ-1/accept")
     assert accepted["accepted_as"] == api.bench.git("rev-parse", "main")
     assert (api.bench.status(), api.get(again["api_url"])["accepted_as"]) == ("done", accepted["accepted_as"])
+    undone = api.post("/api/requests/RQ-1/undo")
+    assert undone["undone_as"] == api.bench.git("rev-parse", "main") != accepted["accepted_as"]
+    assert (undone["reason_code"], api.bench.status()) == ("ACCEPTANCE_UNDONE", "blocked")
+    assert undone["built_on"] == {"done": [], "running": [], "waits": []}
+    assert api.post("/api/requests/RQ-2/undo", None, 404)["error"]["reason_code"] == "REQUEST_NOT_FOUND"
+    assert api.post("/api/requests/RQ-1/accept")["accepted_as"] == api.bench.git("rev-parse", "main")
     assert (
         api.post("/api/requests/RQ-1/send-back", {"comment": "x"}, 409)["error"]["reason_code"] == "RUN_NOT_ACCEPTABLE"
     )

@@ -194,6 +194,25 @@ class AcceptingAnswer(StartedAnswer):
     """An acceptance that is still at work: its merge is tested."""
 
 
+class UndoingAnswer(StartedAnswer):
+    """An undo that is still at work: the base branch is tested without the run's work."""
+
+
+class BuiltOnAnswer(AnswerModel):
+    """The requests that depend on a run's work, by what they are."""
+
+    done: list[RequestName]
+    running: list[RequestName]
+    waits: list[RequestName]
+
+
+class UndoneAnswer(RunResultAnswer):
+    """A run whose acceptance was undone, the commit that took its work out, and what had been built on that."""
+
+    undone_as: str | None
+    built_on: BuiltOnAnswer
+
+
 class LogPartAnswer(AnswerModel):
     """A part of a log, and from which byte it goes on."""
 

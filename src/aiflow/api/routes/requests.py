@@ -23,7 +23,7 @@ from aiflow.api.models.requests import (
     ShownRequestAnswer,
     WhyRequestAnswer,
 )
-from aiflow.api.models.runs import AcceptingAnswer, RunResultAnswer, StartedAnswer
+from aiflow.api.models.runs import AcceptingAnswer, RunResultAnswer, StartedAnswer, UndoingAnswer, UndoneAnswer
 from aiflow.domain.request import Priority, RequestId, RequestStatus, normalize_id
 from aiflow.usecases.backlog.create import NewRequest, create_checked
 from aiflow.usecases.backlog.list import RequestFilter, list_requests, open_unless
@@ -34,6 +34,7 @@ from aiflow.usecases.runs.accept import LineComment, send_back, whole_comment
 from aiflow.usecases.runs.find import find_newest_run
 from aiflow.usecases.server.accept import accept
 from aiflow.usecases.server.orders import LeftOut, run_order
+from aiflow.usecases.server.undo import undo
 from aiflow.usecases.shapes.backlog import created_shape, request_list, shown_shape, why_result
 from aiflow.usecases.shapes.pages import with_page
 from aiflow.usecases.shapes.runs import run_result
@@ -41,6 +42,10 @@ from aiflow.usecases.shapes.runs import run_result
 ACCEPTING = (
     *("REQUEST_NOT_FOUND", "RUN_NOT_FOUND", "RUN_NOT_ACCEPTABLE", "RUN_IN_PROGRESS", "MERGE_CONFLICT", "RUN_LOST"),
     *("MERGE_TESTS_FAILED", "CHECKOUT_IN_THE_WAY", "WORKTREE_DIRTY", "REQUEST_INVALID", "NOT_A_REPOSITORY"),
+)
+UNDOING = (
+    *("REQUEST_NOT_FOUND", "RUN_NOT_FOUND", "NOT_UNDOABLE", "RUN_IN_PROGRESS", "UNDO_CONFLICT", "RUN_LOST"),
+    *("UNDO_TESTS_FAILED", "CHECKOUT_IN_THE_WAY", "REQUEST_INVALID", "NOT_A_REPOSITORY", "BASE_BRANCH_MISSING"),
 )
 
 
@@ -141,6 +146,16 @@ def _working(router: APIRouter, server: Server) -> None:
             return done(result)
         shape = {"request_id": run.request_id, "run_id": run.run_id, **links}
         return done(shape, 202, location=links["api_url"])
+
+    @router.post("/{request_id}/undo", **changes(UndoneAnswer, *UNDOING, status=200, more={202: UndoingAnswer}))
+    def undo_(http: HttpRequest, request_id: RequestPath) -> Response:
+        """Take an acceptance back: its work leaves the base branch, and the request is blocked; 202 as for accept."""
+        call = server.call(http)
+        run, result = undo(call.engine, server.work, normalize_id(request_id), call.person)
+        links = run_links(run.request_id, run.run_id)
+        if result is not None:
+            return done(result)
+        return done({"request_id": run.request_id, "run_id": run.run_id, **links}, 202, location=links["api_url"])
 
     @router.post(
         "/{request_id}/send-back",

@@ -63,10 +63,18 @@ def undo_acceptance(engine: Engine, run: Run) -> Run:
         try:
             _take_out(work)
         except AiflowError as error:
+            error.context = {"request_id": run.request_id, "run_id": run.run_id, **error.context}
             if error.reason_code != "LOCK_LOST":
                 work.save(not_undone(work.run, failure_for(work.run, error, engine.mask), engine.time.now()))
             raise
     return work.run
+
+
+def may_be_undone(engine: Engine, run: Run) -> None:
+    """Refuse what can be refused by looking; what was undone already is not refused. Changes nothing."""
+    _require_file(run)
+    if not is_undone(run):
+        require_undoable(engine, run)
 
 
 def find_built_on(engine: Engine, run: Run) -> BuiltOn:

@@ -118,6 +118,11 @@ def accept_line(engine: Engine, request_id: str) -> tuple[str, ...]:
     return command("accept", engine.source.load(_id(request_id)).id)
 
 
+def undo_line(engine: Engine, request_id: str) -> tuple[str, ...]:
+    """Have the acceptance of a request's last attempt undone."""
+    return command("undo", engine.source.load(_id(request_id)).id)
+
+
 def entered(request_id: str, other_than: str | None = None) -> Callable[[Entry], bool]:
     """Tell by the journal that a run of a request is at work; `other_than` is one that is replaced."""
 

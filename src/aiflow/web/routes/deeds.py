@@ -1,4 +1,4 @@
-"""What a person does with a request or a run: run it, let it go on, cancel, accept, send back; auto-run on and off."""
+"""What a person does with a request or a run: run, resume, cancel, accept, undo, send back; auto-run on and off."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from aiflow.usecases.runs.cancel import cancel_run
 from aiflow.usecases.runs.find import find_newest_run, find_run_of
 from aiflow.usecases.server.orders import AutoWishes, LeftOut, Resumption, auto_order, resume_order
 from aiflow.web.acting import Fields, Form, Receipt, act
-from aiflow.web.doing import accept_run, going, start_run
+from aiflow.web.doing import accept_run, going, start_run, undo_run
 from aiflow.web.drawing import REQUEST, RUN, request_path
 
 _WHOLE = re.compile(r"[0-9]{1,9}")
@@ -49,6 +49,11 @@ def _of_requests(router: APIRouter, server: Server) -> None:
     def accept(http: HttpRequest, request_id: str) -> Response:
         call = server.call(http)
         return act(http, call, lambda: accept_run(call, request_id))
+
+    @router.post(f"{REQUEST}/undo")
+    def undo_(http: HttpRequest, request_id: str) -> Response:
+        call = server.call(http)
+        return act(http, call, lambda: undo_run(call, request_id))
 
     @router.post(f"{REQUEST}/send-back")
     def send_back_(http: HttpRequest, request_id: str, form: Fields) -> Response:

@@ -13,6 +13,8 @@ from aiflow.domain.request import normalize_id
 from aiflow.domain.runs.resume import ResumeMode
 from aiflow.usecases.auto.status import auto_status
 from aiflow.usecases.runs.find import find_newest_run, find_run_of
+from aiflow.usecases.runs.finished import look_at_finished
+from aiflow.usecases.runs.undo import find_built_on, may_be_undone
 from aiflow.web.acting import back_path
 from aiflow.web.drawing import REQUEST, RUN, is_part, page
 from aiflow.web.frame import make_frame
@@ -38,6 +40,15 @@ def routes(server: Server) -> APIRouter:
     def send_back(http: HttpRequest, request_id: str) -> Response:
         call = server.call(http)
         return dialog(http, call, "send_back", run=find_newest_run(call.engine, normalize_id(request_id)))
+
+    @router.get(f"{REQUEST}/undo")
+    def undo(http: HttpRequest, request_id: str) -> Response:
+        call = server.call(http)
+        run = find_newest_run(call.engine, normalize_id(request_id))
+        may_be_undone(call.engine, run)
+        finished = look_at_finished(call.engine, run)
+        built_on = tuple(find_built_on(call.engine, run).named())
+        return dialog(http, call, "undo", run=run, size=finished and finished.size, built_on=built_on)
 
     @router.get(f"{RUN}/replan")
     def replan(http: HttpRequest, request_id: str, run_id: str) -> Response:

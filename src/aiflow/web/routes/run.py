@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from aiflow.api.answers import answer
 from aiflow.api.context import Server
+from aiflow.domain.issue_ways import is_issue
 from aiflow.domain.runs.log_names import LOG_NAME, named_log
 from aiflow.usecases.runs.find import find_run_of
 from aiflow.usecases.runs.finished import look_at_finished
@@ -90,5 +91,6 @@ def draw_run(http: HttpRequest, call: CallContext, request_id: str, run_id: str,
         "here": chosen.link(chosen.step if asked[0] else "", chosen.view),
         "pane": draw_pane(http, engine, look, chosen),
         "finished": look_at_finished(engine, look.run),
+        "is_file": not is_issue(look.run.request_id),
     }
     return page(http, call, "run.html", facts)
