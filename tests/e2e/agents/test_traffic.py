@@ -112,6 +112,27 @@ def assert_said_once(user: User) -> None:
             assert conversation.count("in the structured form that you are asked for") == 1, role
 
 
+COSTS = Path(__file__).parents[3] / "docs/guides/costs-and-limits.md"
+BYTES_PER_TOKEN = 4
+
+
+def assert_costs_as_the_guide_says(user: User) -> None:
+    """Each way costs the calls and tokens of the table in the guide."""
+    sent = dict.fromkeys(ROLES, 0)
+    for asked in user.models.asked:
+        sent[asked.role] += len(json.dumps(asked.body, ensure_ascii=False).encode()) // BYTES_PER_TOKEN
+    planner, implementer, review = sent.values()
+    costs = {"usual": (3, planner + implementer + review), "`review: no`": (2, planner + implementer)}
+    costs |= {"`plan: no`": (2, implementer + review), "`aiflow run ID --quick`": (1, implementer)}
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in COSTS.read_text().splitlines()]
+    table = {row[0]: row[2:] for row in rows if row[:1] and row[0] in costs}
+    assert table.keys() == costs.keys()
+    for way, (calls, tokens) in costs.items():
+        of_claude, of_codex = (int(cell.replace(",", "")) for cell in table[way][1:])
+        assert table[way][0] == str(calls)
+        assert (of_claude if user.kind == "claude" else of_codex) == pytest.approx(tokens, rel=0.12), way
+
+
 @pytest.mark.spec("AGT-1", "RUN-18", "SEC")
 def test_a_request_of_one_step(user: User) -> None:
     (user.bench.root / "CONTRIBUTING.md").write_text("Sign your work.\n")
@@ -144,33 +165,7 @@ def test_a_request_of_one_step(user: User) -> None:
     assert "judge everything that was done against the request too" in review
     assert "hush S01" not in user.conversations("qa")[0]
     assert not data(planner, "criteria") and not data(implementer, "criteria")
-
-
-COSTS = Path(__file__).parents[3] / "docs/guides/costs-and-limits.md"
-BYTES_PER_TOKEN = 4
-
-
-@pytest.mark.spec("RUN-18")
-def test_each_way_costs_what_the_guide_says(user: User) -> None:
-    user.configure()
-    user.run(writes("S01"))
-    sent = dict.fromkeys(ROLES, 0)
-    for asked in user.models.asked:
-        sent[asked.role] += len(json.dumps(asked.body, ensure_ascii=False).encode()) // BYTES_PER_TOKEN
-    planner, implementer, review = sent.values()
-    costs = {"usual": (3, planner + implementer + review), "`review: no`": (2, planner + implementer)}
-    costs |= {"`plan: no`": (2, implementer + review), "`aiflow run ID --quick`": (1, implementer)}
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in COSTS.read_text().splitlines()]
-    table = {
-        row[0]: (int(row[2]), *(int(cell.replace(",", "")) for cell in row[3:]))
-        for row in rows
-        if row[:1] and row[0] in costs
-    }
-    assert table.keys() == costs.keys()
-    for way, (calls, tokens) in costs.items():
-        said_calls, of_claude, of_codex = table[way]
-        assert said_calls == calls
-        assert (of_claude if user.kind == "claude" else of_codex) == pytest.approx(tokens, rel=0.12), way
+    assert_costs_as_the_guide_says(user)
 
 
 @pytest.mark.spec("AGT-1", "RUN-18")
