@@ -51,6 +51,8 @@ from github.scene import RUNNER, Scene
 GH_1, NUMBER, RETRIES = RequestId("GH-1"), 1, 2
 OTHER_RUNNER = "aiflow-two"
 BEAT_SECONDS = 300
+# What goes on beside a run looks less often than it wants to: a history is hours, and each look costs as much as a deed.
+TURN_SECONDS = 150.0
 _WAITING = (RunOutcome.NEEDS_INPUT, RunOutcome.CANCELLED, RunOutcome.AWAITING_ACCEPTANCE)
 
 
@@ -113,9 +115,9 @@ class RunnerTime:
         return made
 
     def _turn(self, act: Callable[[], float]) -> float:
-        waits = [1.0]
+        waits: list[float] = []
         self._runner.act(lambda: waits.append(act()), is_deed=False)
-        return waits[-1]
+        return max(waits[0], TURN_SECONDS) if waits else 1.0
 
 
 class Runner:
