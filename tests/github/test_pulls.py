@@ -77,6 +77,7 @@ def test_a_finished_run_opens_one_pull_request_that_says_what_it_is(shop: Shop) 
     assert find_commands(pull.body.partition("<!--")[0]) == ()
     url = f"https://github.com/octo/demo/pull/{pull.number}"
     assert f"Pull request: {url}" in shop.said(number)
+    assert "merge the pull request" in shop.said(number)
     assert shop.now(run).pull_url == url
     assert url in (shop.engine.runs.report(run) or "")
     assert shop.quiet()

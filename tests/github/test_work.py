@@ -76,6 +76,7 @@ def test_a_finished_run_is_pushed_and_a_pull_request_shows_it_wherever_the_run_i
     assert (done["is_pushed"], done["pull_url"]) == (True, f"https://github.com/{hub.repo}/pull/{pull.number}")
     assert git(hub.origin, "rev-parse", done["branch"]) == bench.git("rev-parse", done["branch"])
     assert done["pull_url"] in place.hub.rows[number].comments[-1].body
+    assert "merge the pull request" in place.hub.rows[number].comments[-1].body
     assert done["pull_url"] in aiflow("report", f"GH-{number}").stdout
     assert done["pull_url"] in aiflow("show", f"GH-{number}").stdout
     token = aiflow.environ["GITHUB_TOKEN"]

@@ -218,9 +218,9 @@ def _result(facts: Mapping[str, object], run: Run | None, texts: Texts) -> list[
     where += [_pull_line(facts, run, texts)]
     if run.accepted_as:
         where += [texts("issue.result.merged", base=run.place.base_branch, commit=run.accepted_as[:12])]
-    used = use_of(run.usage, texts)
-    where += [texts("report.used", used=used)] if used else []
-    how = texts("issue.result.close" if is_accepted else "issue.result.how", request_id=run.request_id)
+    where += [texts("report.used", used=used)] if (used := use_of(run.usage, texts)) else []
+    key = "close" if is_accepted else "how_pull" if facts.get("pull_url") else "how"
+    how = texts(f"issue.result.{key}", request_id=run.request_id)
     told = _shortened(report_words(run, texts, Quoting(_cell, quoted)), MOST_DONE)
     done = _folded("issue.result.done", [told], texts)
     return [title, "\n".join(f"- {line}" for line in where if line), steps_table(run, texts), done, how]
