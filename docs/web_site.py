@@ -7,6 +7,7 @@ is followed. The index pages (`docs/README.md`, `docs/ja/README.md`) are the nav
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -44,7 +45,7 @@ class Edition(NamedTuple):
         if path == self.first:
             return "index.md"
         if path in self.others:
-            return path.lower()
+            return f"project/{path.lower()}"
         inside = path.removeprefix(f"{self.folder}/")
         if inside == path or not (ROOT / path).is_file() or (self.language == "en" and inside.startswith("ja/")):
             return None
@@ -77,7 +78,7 @@ def lay_out(edition: Edition, folder: Path) -> None:
 
 def page_name(place: str) -> str:
     """Return the name of a page on the site, in Markdown."""
-    return f"{place}.md" if place == "license" else place
+    return place if place.endswith(".md") else f"{place}.md"
 
 
 def page_of(path: str, edition: Edition) -> str:
@@ -208,6 +209,17 @@ def broken(site: Path) -> Iterator[str]:
                 yield f"{name}: {link} has no such heading"
 
 
+def unsearchable(site: Path, edition: Edition) -> Iterator[str]:
+    """Name every page of an edition that its search does not know."""
+    root = site / edition.home
+    index = json.loads((root / "search.json").read_text("utf-8"))
+    known = {item["location"].partition("#")[0] for item in index["items"]}
+    for path in sorted(root.rglob("*.html")):
+        name = str(path.relative_to(root))
+        if name != "404.html" and name not in known and (edition.home or not name.startswith("ja/")):
+            yield f"{edition.home}{name}: not found by the search"
+
+
 def main() -> int:
     """Build the site into `build/site`, and say what is wrong with it."""
     work, site = ROOT / "build/site-pages", ROOT / "build/site"
@@ -216,7 +228,7 @@ def main() -> int:
         folder.mkdir(parents=True)
     for edition in EDITIONS:
         build(edition, work, site)
-    found = list(broken(site))
+    found = [*broken(site), *(each for edition in EDITIONS for each in unsearchable(site, edition))]
     print("\n".join(found) or f"{site.relative_to(ROOT)}/index.html")
     return 1 if found else 0
 

@@ -19,6 +19,7 @@ from aiflow.adapters.markdown_requests.scan import read_request
 from aiflow.cli.main import COMMANDS, LATER_COMMANDS
 from aiflow.domain.request import Priority, Request, RequestStatus
 from aiflow.messages import Texts
+from aiflow.settings import TABLE
 from doc_examples import Example, Reader, SavedFile, actions, fenced, without_code
 from dynamo import Dynamo
 from e2e.model_server import ModelServer
@@ -191,6 +192,16 @@ def test_both_readmes_name_the_same_options() -> None:
 @pytest.mark.parametrize("name", ALL_PAGES)
 def test_no_page_names_a_place_on_somebodys_machine(name: str) -> None:
     assert not re.search(r"/(?:home|root|tmp|work|Users)/", read(name))
+
+
+SETTING = re.compile(rf"`((?:{'|'.join({row.name.partition('.')[0] for row in TABLE if '.' in row.name})})\.[a-z_.]+)`")
+
+
+@pytest.mark.parametrize("name", [name for name in ALL_PAGES if name != "CHANGELOG.md"])
+def test_every_setting_that_a_page_names_exists(name: str) -> None:
+    names = {row.name for row in TABLE} | {"agent.roles"}
+    found = {setting.removesuffix(".json") for setting in SETTING.findall(without_code(read(name)))}
+    assert {setting for setting in found if not setting.startswith("queue.lock")} <= names
 
 
 # --- examples --------------------------------------------------------------------------------------------------------

@@ -16,7 +16,15 @@ def test_every_page_of_both_editions_finds_its_place(tmp_path: Path) -> None:
     for edition in web_site.EDITIONS:
         web_site.lay_out(edition, tmp_path / edition.language)
     english = {str(path.relative_to(tmp_path / "en")) for path in (tmp_path / "en").rglob("*.*")}
-    assert {"index.md", "contents.md", "tutorial.md", "reference/cli.md", "security.md", "license.md"} <= english
+    assert {
+        "index.md",
+        "contents.md",
+        "tutorial.md",
+        "reference/cli.md",
+        "security.md",
+        "project/security.md",
+        "project/license.md",
+    } <= english
     assert not any(name.startswith("ja/") for name in english)
     assert (tmp_path / "ja/reference/cli.md").read_text("utf-8") != (tmp_path / "en/reference/cli.md").read_text(
         "utf-8"
@@ -31,6 +39,8 @@ def test_every_page_of_both_editions_finds_its_place(tmp_path: Path) -> None:
         ("docs/quickstart.md", "README.md", ENGLISH, "quickstart.md"),
         ("../README.md#status", "docs/spec.md", ENGLISH, "index.md#status"),
         ("README.ja.md", "README.md", ENGLISH, "ja/index.html"),
+        ("../SECURITY.md", "docs/security.md", ENGLISH, "project/security.md"),
+        ("docs/security.md#who-is-trusted", "SECURITY.md", ENGLISH, "../security.md#who-is-trusted"),
         ("docs/ja/reference/cli.md", "README.ja.md", JAPANESE, "reference/cli.md"),
         ("../../reference/json.md#run", "docs/ja/reference/cli.md", JAPANESE, "../../reference/json.html#run"),
         ("docs/pictures/demo.ja.svg", "README.ja.md", JAPANESE, "pictures/demo.ja.svg"),
@@ -85,3 +95,13 @@ def test_what_leads_nowhere_and_what_comes_from_elsewhere_is_found(tmp_path: Pat
         "a.html: loads //cdn.example/x.js from elsewhere",
         "a.html: x.png does not exist",
     ]
+
+
+def test_a_page_that_the_search_does_not_know_is_found(tmp_path: Path) -> None:
+    (tmp_path / "ja").mkdir()
+    for name in ("index.html", "a.html", "404.html", "ja/index.html"):
+        (tmp_path / name).write_text("<p>")
+    (tmp_path / "search.json").write_text('{"items": [{"location": "index.html#here"}]}')
+    (tmp_path / "ja/search.json").write_text('{"items": []}')
+    assert list(web_site.unsearchable(tmp_path, ENGLISH)) == ["a.html: not found by the search"]
+    assert list(web_site.unsearchable(tmp_path, JAPANESE)) == ["ja/index.html: not found by the search"]
