@@ -499,6 +499,13 @@ def _enumerate(case: Case, name: str) -> int:
     return whole
 
 
+@pytest.mark.spec("RUN-18")
+def test_what_the_plan_forgot_is_done_in_the_same_run_where_nobody_is_killed() -> None:
+    bench = enact(_forgotten(), _start, None, None).bench
+    assert _states(bench) == [RunState.DONE]
+    _is_never_silently_done(bench)
+
+
 @pytest.mark.spec("RUN-11", "RUN-14", "LCK-5", "REQ-5", "AUT-4", "GIT-5")
 @pytest.mark.parametrize(
     ("command", "name"), [(command, name) for command, case in CASES.items() for name in case.recoveries]
