@@ -34,6 +34,9 @@ from waiting import wait_until  # noqa: E402
 
 REPLACE = """([was, is]) => { const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replace(was, is); }"""
+# What is only said for 3 s stays until its picture is taken.
+KEEP_FOUND = """() => { const found = document.getElementById('found'); new MutationObserver(() => {
+  if (!found.hidden) setInterval(() => { found.hidden = false; }, 10); }).observe(found, { attributes: true }); }"""
 # What a window is told besides, where it is another one than that of somebody who is signed in.
 OTHERWISE = {"sign-in": {"is_signed_in": False}, "no-script": {"java_script_enabled": False}}
 ON_PHONES = {"drawer"}
@@ -171,12 +174,11 @@ def _lose(pages: list[Page], up: Up) -> Up:
 
 def _find_again(pages: list[Page], up: Up) -> Up:
     _lose(pages, up)
+    for page in pages:
+        page.evaluate(KEEP_FOUND)
     again = Up(up.bench, "--port", str(urlsplit(up.url).port))
     for page in pages:
         page.locator("#found").wait_for()
-        page.locator("#found").evaluate(
-            "(each) => setInterval(() => { each.hidden = false; }, 10)"
-        )  # as in the first 3 s
     return again
 
 
@@ -276,7 +278,14 @@ def _at_its_time(page: Page, pages: Pages) -> Page:
 def _shoot(page: Page, to: Path) -> None:
     """Take the whole page; what is behind a dialog or below a bar that stays cannot be scrolled to."""
     is_covered = page.locator("dialog[open], #drawer[open], .lost:not([hidden])").count() > 0
+    seen = page.viewport_size
+    if not is_covered and seen and seen["width"] < 600:  # on a phone a bar at the end of the screen would hide a part
+        page.set_viewport_size({**seen, "height": page.evaluate("() => document.documentElement.scrollHeight")})
+    if not is_covered:
+        page.evaluate("() => scrollTo(0, 0)")
     page.screenshot(path=to, full_page=not is_covered, animations="disabled")
+    if seen:
+        page.set_viewport_size(seen)
 
 
 def _take_for_readme(windows: Windows, up: Up, language: str, folder: Path) -> int:

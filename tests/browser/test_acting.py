@@ -13,8 +13,8 @@ from waiting import wait_until
 
 @pytest.fixture
 def up(scripted: Up) -> Up:
-    """A repository where three questions wait."""
-    ask(scripted.bench, "RQ-1", "RQ-2", "RQ-3")
+    """A repository where a question waits."""
+    ask(scripted.bench, "RQ-1")
     return scripted
 
 
@@ -41,6 +41,7 @@ def test_it_is_busy_at_once_and_sent_once(page: Page, up: Up) -> None:
 
 
 def test_a_receipt_keeps_its_place_until_the_pointer_has_left(page: Page, up: Up) -> None:
+    ask(up.bench, "RQ-2", "RQ-3")
     open_live(page)
     before = [top(page, each) for each in ("RQ-1", "RQ-2", "RQ-3")]
     mine = item(page, "RQ-1")
@@ -73,6 +74,7 @@ def test_a_receipt_gives_way_after_a_while_although_the_pointer_rests_on_it(page
 
 
 def test_what_is_new_comes_behind_what_is_there(page: Page, up: Up) -> None:
+    ask(up.bench, "RQ-2")
     open_live(page)
     order = "() => [...document.querySelectorAll('#waiting > li')].map((item) => item.id)"
     before = page.evaluate(order)
@@ -140,6 +142,7 @@ def test_what_somebody_else_did_becomes_a_receipt_and_the_draft_stays(page: Page
 
 
 def test_a_terminal_is_named_as_one_and_without_a_draft_the_receipt_goes(page: Page, up: Up) -> None:
+    ask(up.bench, "RQ-2")
     open_live(page)
     answer_from_terminal(up.bench, "RQ-2")
     expect(item(page, "RQ-2").locator(".receipt")).to_contain_text("from a terminal")

@@ -52,6 +52,10 @@ def test_j_and_k_move_the_focus_and_figures_and_a_answer(page: Page, up: Up) -> 
     page.keyboard.press("Control+Enter")
     expect(item(page, "RQ-1").locator(".receipt")).to_contain_text("jk u?c1 gq")
     expect(item(page, "RQ-1").locator(".receipt")).to_be_focused()
+    expect(page.locator("#run-RQ-1")).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("r")
+    expect(page).to_have_url(f"{up.url}/requests/RQ-1/runs/{up.bench.run_ids()[0]}")
 
 
 def test_what_is_recommended_and_asked_first_opens_its_dialog(page: Page, up: Up) -> None:

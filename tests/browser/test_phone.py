@@ -99,3 +99,16 @@ def test_a_row_leads_where_its_title_does_and_its_own_links_stay(page: Page) -> 
     page.goto("/backlog")
     row.locator(".words a").tap()
     expect(page).to_have_url(re.compile("/requests/RQ-2$"))
+
+
+def test_a_dialog_is_read_from_its_beginning_and_its_buttons_stay_in_view(page: Page) -> None:
+    open_live(page)
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog")
+    close = dialog.locator("[data-close]")
+    expect(close).to_be_focused()
+    assert dialog.evaluate("(each) => each.scrollHeight > each.clientHeight"), "it is longer than the screen"
+    for beginning in (True, False):
+        assert dialog.evaluate("(each) => each.scrollTop === 0") == beginning
+        expect(close).to_be_in_viewport(ratio=1)
+        dialog.evaluate("(each) => each.scrollTo(0, each.scrollHeight)")

@@ -37,6 +37,7 @@ def test_a_page_is_drawn_whole_in_each_language(web: WebBench, path: str, langua
 
 @pytest.mark.spec("WEB-1")
 def test_what_waits_is_answered_where_it_stands_and_goes_on(web: WebBench, bench: Bench) -> None:
+    assert re.search(r'<p class="lead">No runs since <time', web.page("/"))
     bench.agent.does("implementer", ASKS)
     bench.run(code=5)
     bench.agent.forget()
@@ -232,6 +233,7 @@ def test_where_npm_was_missing_the_page_says_so_and_searches_as_a_form(
     monkeypatch.setattr(drawing, "has_htmx", lambda: False)
     text = web.page("/backlog")
     assert "This page does not update by itself." in text
+    assert 'id="live"' not in text
     assert "backlog.js" not in text  # it sends no form, and fetches with what is missing
 
 

@@ -18,7 +18,8 @@ export function show(content, from = document.activeElement) {
   if (dialog.querySelector("#dialog-h")) dialog.setAttribute("aria-labelledby", "dialog-h");
   recall(dialog);
   if (!dialog.open) dialog.showModal();
-  dialog.querySelector("[autofocus]")?.focus();
+  dialog.querySelector("[autofocus]")?.focus({ preventScroll: true });
+  dialog.scrollTop = 0; // it is read from its beginning, wherever the focus is
 }
 
 export async function open(link) {
