@@ -131,7 +131,7 @@ def visitor(new_page: NewPage) -> Page:
 
 @pytest.fixture
 def axe() -> Callable[..., None]:
-    """Give `axe(page, ignoring=(), tag="")`: no serious or critical finding."""
+    """Give `axe(page, ignoring=(), only=())`: no serious or critical finding."""
     return axe_core.check
 
 
@@ -158,7 +158,7 @@ def fine(look: Look, axe: Callable[..., None], picture: Picture) -> Fine:
         for theme in sorted(THEMES, key=lambda each: each == look.theme):  # it is left as it was
             page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
             page.evaluate(UNTIL_STILL)
-            axe(page, tag="" if theme == look.theme else axe_core.COLOURS)
+            axe(page, only=() if theme == look.theme else axe_core.COLOURS)
             if name:
                 picture(page, name, theme)
 

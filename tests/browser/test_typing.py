@@ -52,6 +52,23 @@ def test_a_draft_survives_a_reload_and_goes_when_it_is_sent(page: Page, up: Up) 
     assert page.evaluate("() => sessionStorage.length") == 0
 
 
+def test_fields_in_which_nobody_typed_say_what_is_true_by_now(page: Page, up: Up) -> None:
+    open_live(page, "/requests/RQ-1")
+    priority, labels = page.locator("#meta [name=priority]"), page.locator("#meta [name=labels]")
+    for change in ("priority=P3", "labels=theirs"):
+        up.bench.aiflow("set", "RQ-1", change)
+    expect(priority).to_have_value("P3")
+    expect(labels).to_have_value("theirs")
+    labels.fill("mine")
+    up.bench.aiflow("set", "RQ-1", "priority=P0")
+    expect(page.locator("header .pri")).to_have_text("P0")
+    expect(priority).to_have_value("P3")
+    expect(labels).to_have_value("mine")
+    labels.fill("theirs")  # as it was
+    up.bench.aiflow("set", "RQ-1", "priority=P1")
+    expect(priority).to_have_value("P1")
+
+
 def test_what_was_chosen_for_a_request_survives_a_language_a_reload_and_what_others_change(
     page: Page, up: Up, watch: Watch
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from browser import chromium
+from browser.axe import COLOURS
 from browser.look import Look
 from browser.window import Watch, Windows
 from e2e.up import Up
@@ -58,6 +59,11 @@ def test_axe_finds_what_cannot_be_read(page: Page, axe: Callable[..., None]) -> 
     with pytest.raises(AssertionError, match="critical button-name"):
         axe(page)
     axe(page, ignoring=("button-name",))
+    of_colour = page.evaluate("() => axe.getRules(['cat.color']).map((each) => each.ruleId)")
+    assert {*of_colour} - {*COLOURS} == {"color-contrast-enhanced"}, "more than AA asks for: off"
+    page.evaluate("() => { document.querySelector('#h-lead').style.color = '#eee'; }")
+    with pytest.raises(AssertionError, match="color-contrast"):
+        axe(page, only=COLOURS)
 
 
 def test_a_look_is_what_the_page_is_told(new_page: Callable[..., Page]) -> None:

@@ -75,6 +75,7 @@ def test_the_chain_leads_to_each_root_with_its_button_and_command(web: WebBench,
     assert "Set to ready" in chain
     assert web.submit("/requests/RQ-4/set", {"status": "ready"})[0] == 200
     assert "status: ready" in file_of(bench, "RQ-4").read_text()
+    assert "depends_on: none" in web.submit("/requests/RQ-3/set", {"depends_on": ""})[1]
 
 
 def test_what_can_run_is_run_from_its_page(web: WebBench, bench: Bench) -> None:

@@ -159,6 +159,8 @@ def test_only_the_page_gets_colours_and_times(lively: Scene) -> None:
     assert b"".join(stream_log(lively.engine, lively.run, 2)).decode() == shown
     assert [part.text for part in read_logs(lively.engine, lively.run)] == [shown]
     assert last_line(lively.engine, lively.run) == "plain"
+    lively.engine.runs.open_log(lively.run, 3, "unit tests: make").close()
+    assert last_line(lively.engine, lively.run) == "", "a heading says nothing yet"
     assert (lively.folder / "step-2.log").read_text() == shown
 
 

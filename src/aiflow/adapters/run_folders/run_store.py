@@ -23,6 +23,7 @@ from aiflow.domain.agents.call import Brief
 from aiflow.domain.agents.plan import PLANNING_VERSION, plan_shape
 from aiflow.domain.request import RequestId, is_valid_id
 from aiflow.domain.runs.log_names import log_file, log_of_file
+from aiflow.domain.runs.log_part import HEADING
 from aiflow.domain.runs.worktree import branch_name
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ class RunFolders(RunFiles):
         with translated(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             log = StepLogFile(str(path), self._masker, follow, self._clock)
-            log.say(f"=== {self._clock().isoformat(timespec='seconds')} {title}")
+            log.say(f"{HEADING}{self._clock().isoformat(timespec='seconds')} {title}")
         return log
 
     def log_path(self, run: Run, number: int) -> str:

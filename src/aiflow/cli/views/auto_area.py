@@ -12,6 +12,7 @@ from aiflow.cli.terminal.render import clean
 from aiflow.cli.views.auto_lines import limits_text, why_still, worked
 from aiflow.domain.auto.stopping import Limits
 from aiflow.domain.lifecycle import RunEvent, RunOutcome
+from aiflow.domain.runs.log_part import HEADING
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -75,7 +76,7 @@ def last_line(data: bytes) -> str | None:
     for raw in reversed(data.decode("utf-8", "replace").split("\n")):
         # What a progress bar wrote over is gone.
         line = _ESCAPES.sub("", raw.rstrip().rpartition("\r")[2]).strip()
-        if line and not line.startswith("=== "):
+        if line and not line.startswith(HEADING):
             return line
     return None
 

@@ -16,6 +16,7 @@ from aiflow.cli.views.auto_area import doing_of
 from aiflow.cli.views.run_area import RunScene, draw_run
 from aiflow.domain.agents.choices import numbered
 from aiflow.domain.lifecycle import RunEvent, RunState
+from aiflow.domain.runs.log_part import HEADING
 from aiflow.domain.runs.run import SETTINGS_CHANGED
 from aiflow.domain.runs.stopped import outcome_code, way_out
 from aiflow.messages.commands import command_line
@@ -147,7 +148,7 @@ class RunView:
         with self._unread():
             width = max(20, terminal_width() - len(GUTTER))
             for line in data.decode("utf-8", "replace").splitlines():
-                for part in [] if line.startswith("=== ") else wrap(clean(line), width) or [""]:
+                for part in [] if line.startswith(HEADING) else wrap(clean(line), width) or [""]:
                     click.echo(paint(GUTTER + part, "bright_black"))
 
     def finish(self, run: Run) -> None:

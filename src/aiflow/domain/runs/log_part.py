@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+# How the line begins that says when, by whom and for what the lines after it were written.
+HEADING = "=== "
+
 
 class LogPart(NamedTuple):
     """A part of one log: its bytes from an offset on, where to go on, how long the log is, and whether it may grow.

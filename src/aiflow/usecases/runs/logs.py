@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.agents.plain_text import plain
 from aiflow.domain.runs.log_names import BASELINE_LOG, PLANNER_LOG
-from aiflow.domain.runs.log_part import LogPart
+from aiflow.domain.runs.log_part import HEADING, LogPart
 from aiflow.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -76,14 +76,14 @@ def read_logs(engine: Engine, run: Run, number: int | None = None) -> tuple[LogP
 
 
 def last_line(engine: Engine, run: Run) -> str:
-    """Return the last line of the newest log that says something, without its escapes."""
+    """Return the last line of the newest log that says something, without its escapes; a heading does not."""
     number = max(engine.runs.log_numbers(run), default=None)
     found = engine.runs.read_log(run, number, 0, 1) if number is not None else None
     if number is None or found is None:
         return ""
     data, _ = engine.runs.read_log(run, number, max(0, found[1] - TAIL_BYTES), TAIL_BYTES) or (b"", 0)
     lines = plain(data.decode("utf-8", "replace")).splitlines()
-    return next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return next((line.strip() for line in reversed(lines) if line.strip() and not line.startswith(HEADING)), "")
 
 
 def follow_logs(engine: Engine, run: Run, seen: tuple[LogPart, ...], number: int | None = None) -> Iterator[str]:

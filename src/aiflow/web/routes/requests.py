@@ -127,7 +127,8 @@ def _set(http: HttpRequest, call: CallContext, request_id: RequestId, form: Form
     try:
         if values:
             change_keys(call, request_id, Patch(values, expected=seen))
-            told = ", ".join(f"{key}: {_shown(value)}" for key, value in values.items())
+            none = call.texts("activity.empty")
+            told = ", ".join(f"{key}: {_shown(value) or none}" for key, value in values.items())
             text = call.texts("web.receipt.set", id=request_id, values=told)
     except ConflictError as error:
         return _both_values(http, call, request_id, values, error)

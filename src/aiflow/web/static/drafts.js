@@ -25,6 +25,7 @@ export function recall(at = document) {
 export function forget(at) {
   for (const field of fields(at)) kept.set(key(field), null);
 }
+export const isTyped = (at) => fields(at).some((field) => field.value !== given(field));
 export const typedIn = (at) => fields(at).map((field) => field.value).filter((text) => text.trim()).join("\n");
 
 // What editing began with (`data-draft-of` names the field) belongs to what was typed; where nothing was, none is kept.

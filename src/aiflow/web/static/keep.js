@@ -1,5 +1,5 @@
 // What a reader has open, types in or is about to press stays as it is while the rest of the page changes.
-import { forget, typedIn } from "./drafts.js";
+import { forget, isTyped, typedIn } from "./drafts.js";
 import { announce } from "./said.js";
 import { tellTimes } from "./times.js";
 
@@ -119,6 +119,8 @@ export const noticePlace = (form) => form.closest(".notice") ?? form.closest(".s
 function carryOver(fragment) {
   for (const each of app.querySelectorAll("details[id]")) same(fragment, each)?.toggleAttribute("open", each.open);
   for (const each of app.querySelectorAll("[id][aria-current='true']:is(li, tr)")) same(fragment, each)?.setAttribute("aria-current", "true");
+  // A form in which something was typed or chosen stays as it is; any other says what is true by now.
+  for (const form of app.querySelectorAll("form[data-while-typed]")) form.toggleAttribute("hx-morph-skip", isTyped(form));
   keepOrder(fragment);
   keepNotices(fragment);
 }
