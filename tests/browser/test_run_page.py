@@ -378,6 +378,11 @@ def test_a_run_that_is_gone_can_be_read_but_not_resumed(page: Page, up: Up, watc
     expect(page.locator("#rail a[data-dialog]").first).not_to_have_attribute("aria-disabled", "true")
     expect(answer).to_have_value("overdue")
     assert posted == []
+    there = page.context.new_page()  # opened when it was gone already
+    open_live(there, path_of("question"))
+    with there.expect_response(lambda response: response.url.startswith(there.url)):
+        up.bench.add_request("RQ-82")
+    expect(there.locator(".notice")).to_have_count(1)
     (up.bench.root / "aside").rename(folder)
     up.bench.add_request("RQ-81")
     expect(page.locator("#gone")).to_have_count(0)

@@ -47,6 +47,7 @@ function wake(node) {
 
 // The server's own page about what is not there says so in words: they stand above what was there, which can still be read.
 export function setGone(text) {
+  if (document.querySelector("#main > [data-refused]")) return; // it has said so since it was opened
   const page = document.createElement("template");
   page.innerHTML = text;
   const told = page.content.querySelector(".notice");
