@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from browser.desk import answer_from_terminal, ask, item, morph, open_live
 from browser.window import NewPage, Watch
@@ -166,6 +166,11 @@ def test_a_dialog_gives_its_receipt_to_the_item_it_was_opened_from(page: Page, u
     expect(link).to_be_focused()
     link.click()
     expect(dialog.locator("textarea")).to_have_value("Not five, six.")
+    answered: list[tuple[Route, APIResponse]] = []
+    page.route("**/send-back", lambda route: answered.append((route, route.fetch())))
     dialog.locator("button:not([data-close])").click()
+    expect(page.locator("#next-RQ-5")).to_be_visible()  # the page knows it before the answer has come
+    [(route, answer)] = answered
+    route.fulfill(response=answer)
     expect(dialog).to_have_count(0)
     expect(mine.locator(".receipt")).to_contain_text("RQ-5 is sent back")

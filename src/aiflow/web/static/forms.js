@@ -17,8 +17,8 @@ function part(text) {
   return template.content.firstElementChild;
 }
 
-// What a form is about; one in a notice is about what was in the way.
-const itemOf = (form) => (form.closest(".notice") ? null : form.closest("[data-item]"));
+// What a form is about: one in a notice is about what was in the way, one in a dialog about what that was opened from.
+const itemOf = (form) => (form.closest(".notice") ? null : dialog.contains(form) ? itemOfDialog() : form.closest("[data-item]"));
 
 function setBusy(form, submitter, isBusy) {
   submitter?.toggleAttribute("aria-busy", isBusy);
@@ -50,7 +50,7 @@ async function send(form, submitter) {
   } catch {
     say(reason()); // no connection: the banner says so, and what was typed stays
   }
-  if (isDone) return receive(form, submitter, told);
+  if (isDone) return receive(form, submitter, told, item);
   if (item) letGo(item);
   setBusy(form, submitter, false);
   if (told) refuse(form, told);
@@ -76,13 +76,12 @@ function refuse(form, told) {
   told.scrollIntoView({ block: "nearest" });
 }
 
-function receive(form, submitter, told) {
+function receive(form, submitter, told, item) {
   forget(form);
   if (told.dataset.accepting) return watch(form, submitter, told);
   // What was made or saved is shown where it is: the receipt's link, or this page anew.
   if ("go" in form.dataset) return location.assign(told.querySelector("a")?.href ?? location.href);
   const isAsked = dialog.contains(form);
-  const item = isAsked && !form.closest(".notice") ? itemOfDialog() : itemOf(form);
   form.closest(".notice")?.remove();
   if (isAsked) close();
   if (item?.isConnected) settle(item, told);
