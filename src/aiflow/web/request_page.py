@@ -77,6 +77,7 @@ def request_facts(call: CallContext, board: Board, stations: Sequence[Station]) 
         "needed_by": board.waited_for_by.get(request.id, ()),
         "is_runnable": any(each.id == request.id for each in board.selection.runnable),
         "is_waiting": row.mark in WAITING_MARKS,
+        "is_accepted": bool(runs and (record := runs[0][1].record) and record.is_accepted),
         "is_file": whole_text(call, request.id) is not None,
         "has_queue": call.server.store.is_there(),
         "was": {"depends_on": ", ".join(request.depends_on), "labels": ", ".join(request.labels)},

@@ -97,6 +97,38 @@ def test_a_finished_run_is_listed_and_can_be_accepted_or_sent_back(web: WebBench
     assert "1/1" in text
 
 
+@pytest.mark.spec("REQ-6", "WEB-3")
+def test_an_acceptance_is_undone_from_its_page_and_a_dialog_says_what_that_means(web: WebBench, bench: Bench) -> None:
+    bench.run()
+    [run_id] = bench.run_ids()
+    assert 'href="/requests/RQ-1/undo"' not in web.page("/requests/RQ-1")
+    assert web.submit("/requests/RQ-1/accept", has_script=False)[0] == 303
+    for path in ("/requests/RQ-1", f"/requests/RQ-1/runs/{run_id}"):
+        assert 'href="/requests/RQ-1/undo"' in web.page(path)
+    (bench.root / "requests/RQ-8.md").write_text("---\nstatus: ready\ndepends_on: [RQ-1]\n---\n\n# Next\n")
+    asked = web.page("/requests/RQ-1/undo")
+    assert "takes the work out of main" in asked
+    assert "Files: 1" in asked
+    assert "These wait until it is done again: RQ-8." in asked
+    assert 'action="/requests/RQ-1/undo"' in asked
+    status, where = web.submit("/requests/RQ-1/undo", has_script=False)
+    assert (status, where.startswith(f"/requests/RQ-1/runs/{run_id}")) == (303, True)
+    assert bench.status() == "blocked"
+    text = web.page(f"/requests/RQ-1/runs/{run_id}")
+    assert "Acceptance undone" in text
+    assert 'href="/requests/RQ-1/undo"' not in text
+    assert 'href="/requests/RQ-1/send-back"' in text
+    assert web.submit("/requests/RQ-1/accept", has_script=False)[0] == 303
+    assert bench.status() == "done"
+
+
+@pytest.mark.spec("REQ-6")
+def test_what_cannot_be_undone_is_refused_before_anybody_is_asked(web: WebBench, bench: Bench) -> None:
+    bench.run()
+    answer = web.client.get("/requests/RQ-1/undo")
+    assert (answer.status_code, "NOT_UNDOABLE" in answer.text) == (409, True)
+
+
 @pytest.mark.spec("SEC")
 def test_the_text_is_markdown_and_nothing_in_it_is_markup(web: WebBench, bench: Bench) -> None:
     body = "**bold**\n\n<img src=x onerror=alert(1)>\n\n[x](javascript:alert(1))\n\n</div></main>\n"
