@@ -72,6 +72,50 @@ def test_an_accept_killed_behind_any_write_is_ended_by_the_next(
     assert kill_everywhere(tmp_path, kills, whole, chance) > 40
 
 
+def accepted(scene: Scene) -> None:
+    """Have a run that is accepted."""
+    finish(scene)
+    assert scene.aiflow(*ACCEPT).answer["accepted_as"]
+    scene.forget_calls()
+
+
+def check_undone(scene: Scene) -> None:
+    """Check that a run's work is out of the base by one commit, that it waits with its branch, and that all is tidy."""
+    run = scene.run()
+    assert (run.state.value, scene.status(), run.accepted_as) == ("DONE", "blocked", None)
+    assert (run.error and run.error.reason_code, [line.event for line in run.history].count("UNDONE")) == (
+        "ACCEPTANCE_UNDONE",
+        1,
+    )
+    titles = git(scene.root, "log", "--first-parent", "--format=%s", f"{scene.first_commit}..main").splitlines()
+    assert titles == [f'Revert "Merge RQ-1: {run.title}"', f"Merge RQ-1: {run.title}"]
+    assert git(scene.root, "diff", "--name-only", scene.first_commit, "main") == ""
+    assert git(scene.root, "rev-parse", run.place.branch).strip() == run.tip
+    check_tidy(scene)
+
+
+@pytest.mark.spec("REQ-6", "GIT-3", "RUN-11")
+@pytest.mark.parametrize("is_on_base", [True, False])
+def test_an_undo_killed_behind_any_write_is_ended_by_the_next(
+    tmp_path: Path, is_on_base: bool, chance: random.Random
+) -> None:
+    undo = ("undo", "RQ-1")
+
+    def whole(scene: Scene, done: Done) -> None:
+        assert (done.code, done.answer["reason_code"]) == (0, "ACCEPTANCE_UNDONE")
+        check_undone(scene)
+        assert scene.names() == ["check merge"]
+
+    def afterwards(scene: Scene) -> None:
+        assert type_again(scene, *undo).answer["undone_as"] == git(scene.root, "rev-parse", "main").strip()
+        check_undone(scene)
+        assert type_again(scene, *ACCEPT).answer["accepted_as"]
+        assert git(scene.root, "diff", "--name-only", scene.first_commit, "main") != ""
+
+    kills = Kills(undo, accepted, afterwards, is_on_base=is_on_base, kinds=12)
+    assert kill_everywhere(tmp_path, kills, whole, chance) > 10
+
+
 def conflict(scene: Scene) -> None:
     """Have a run that is not accepted for a conflict; the base has changed elsewhere, too."""
     finish(scene)
