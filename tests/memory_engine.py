@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -67,6 +68,8 @@ class MemoryCheckout:
     notifier: MemoryNotifier = field(default_factory=MemoryNotifier)
     workshop: MemoryWorkshop = field(default_factory=MemoryWorkshop)
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    # The titles of what obliging implementers propose.
+    found: list[str] = field(default_factory=list)
 
     @property
     def at(self) -> Checkout:
@@ -195,6 +198,6 @@ def obliging(checkout: MemoryCheckout) -> Callable[..., AgentReply]:
             look(call)
             return AgentReply(b'{"verdict":"pass","findings":[]}')
         checkout.repository.worktrees[call.cwd].files[f"{call.brief.id}.txt"] = call.run_id.encode()
-        return AgentReply(b'{"status":"done"}')
+        return AgentReply(json.dumps({"status": "done", "follow_ups": checkout.found}).encode())
 
     return script

@@ -196,6 +196,7 @@ class Watcher:
         merged = checkout.repository.history(checkout.base)
         for run in filter(None, checkout.runs.runs.values()):
             self._check_run(checkout, run, merged)
+        self._check_found(checkout)
         for request_id in checkout.request_ids:
             self._check_request(checkout, request_id, backlog)
         messages = [checkout.repository.commits[commit].message for commit in merged]
@@ -218,6 +219,16 @@ class Watcher:
         is_kept = any(checkout.repository.leads_to(run.tip, ref) for ref in refs)
         if run.has_commits and not run.accepted_as and refs and not is_kept and run.run_id not in self.taken:
             self.world.violate(f"no branch and no ref of {run.run_id} has its work")
+
+    def _check_found(self, checkout: MemoryCheckout) -> None:
+        """Whatever agents found is a request, and what one request's runs found is one draft each (REQ-10)."""
+        found = [(run, each) for run in filter(None, checkout.runs.runs.values()) for each in run.follow_ups.kept]
+        for run, each in found:
+            if each.request_id not in checkout.requests.texts:
+                self.world.violate(f"{run.run_id} found {each.title!r}, and nothing came of it: {each.request_id}")
+        drafts = [each for each in checkout.requests.load()[0] if each.found_in]
+        if len({(each.found_in, each.title) for each in drafts}) < len(drafts):
+            self.world.violate(f"the same was found twice: {[(each.id, each.found_in, each.title) for each in drafts]}")
 
     def _check_request(self, checkout: MemoryCheckout, request_id: RequestId, backlog: Any) -> None:
         request = backlog.by_id.get(request_id)

@@ -187,6 +187,8 @@ class Scene:
             shared = "shared.txt" if self.random.random() < 0.3 else f"{call.brief.id}.txt"
             step = call.step.id if call.step else ""
             tree.files[shared] = f"{call.run_id} {step} {call.attempt}\n".encode()
+        if draw > 0.8:  # sometimes the same as before, or as in another request
+            return AgentReply(f'{{"status":"done","follow_ups":["Found {int(draw * 100)}", "Tidy up"]}}'.encode())
         return AgentReply(b'{"status":"done"}')
 
     def _shell(self, _command: str, _place: Place, _output: Any, should_stop: Callable[[], bool]) -> Ended:

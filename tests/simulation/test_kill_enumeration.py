@@ -156,6 +156,13 @@ def _with_ticket() -> Bench:
     return bench
 
 
+def _with_finds() -> Bench:
+    """Agents that find further work."""
+    bench = _ready()
+    bench.checkout.found = ["Close the file", "Escape names"]
+    return bench
+
+
 def _by_itself() -> Bench:
     return a_bench(accept="auto", **{"tests.unit": "make test"})
 
@@ -237,6 +244,13 @@ def _is_done(bench: Bench) -> None:
     assert _states(bench)[-1] is RunState.DONE
     assert set(_states(bench)[:-1]) <= {RunState.FAILED}
     assert bench.checkout.status(ONE) in ("blocked", "done")
+
+
+def _found_once(bench: Bench) -> None:
+    """What the run's agent found is two drafts, whoever wrote them down; nothing if there is no run."""
+    _is_done_or_ready(bench)
+    drafts = sorted(each.title for each in bench.checkout.requests.load()[0] if each.found_in == ONE)
+    assert drafts == (["Close the file", "Escape names"] if _states(bench) else [])
 
 
 def _is_done_or_ready(bench: Bench) -> None:
@@ -454,6 +468,7 @@ CASES = {
     "run": Case(_ready, _start, _is_done_or_ready, _is_done),
     "run (quick)": Case(_quick, _start, _is_done_or_ready, _is_done),
     "run (what the plan forgot)": Case(_forgotten, _start, _is_never_silently_done, _is_never_silently_done),
+    "run (further work)": Case(_with_finds, _start, _found_once, _found_once),
     "run (a ticket)": Case(_with_ticket, _start_ticket, _ticket_is_done_or_ready, _ticket_is_done_or_ready),
     "run (by itself)": Case(_by_itself, _start, _each_is_in_once, _is_in_once),
     "run (after a crash)": Case(_interrupted, _start, _is_done_or_waits, _is_done_or_waits),
@@ -506,7 +521,7 @@ def test_what_the_plan_forgot_is_done_in_the_same_run_where_nobody_is_killed() -
     _is_never_silently_done(bench)
 
 
-@pytest.mark.spec("RUN-11", "RUN-14", "LCK-5", "REQ-5", "AUT-4", "GIT-5")
+@pytest.mark.spec("RUN-11", "RUN-14", "LCK-5", "REQ-5", "REQ-10", "AUT-4", "GIT-5")
 @pytest.mark.parametrize(
     ("command", "name"), [(command, name) for command, case in CASES.items() for name in case.recoveries]
 )

@@ -50,6 +50,7 @@ class MetadataKey(StrEnum):
     PLAN = "plan"
     REVIEW = "review"
     BASELINE = "baseline"
+    FOUND_IN = "found_in"
 
 
 LIST_KEYS = frozenset({MetadataKey.DEPENDS_ON, MetadataKey.LABELS})
@@ -83,7 +84,7 @@ class Request(NamedTuple):
     `where` is its place as a person opens it: the path of its file below the root, or a URL. `kept` is what its source
     itself knows to keep it from running: files know of nothing, an issue may be worked on elsewhere. `freed` is what it
     no longer waits for, since nobody is going to do that. `is_overdue` of one whose source has waited for a person's
-    decision for more than a day (ISS-8).
+    decision for more than a day (ISS-8). `found_in` names the request in whose run an agent proposed it (REQ-10).
     """
 
     id: RequestId
@@ -97,6 +98,7 @@ class Request(NamedTuple):
     updated_at: datetime | None = None
     missing: tuple[MetadataKey, ...] = ()
     wishes: PartWishes = NO_WISHES
+    found_in: RequestId | None = None
     kept: Refusal | None = None
     freed: tuple[str, ...] = ()
     is_overdue: bool = False

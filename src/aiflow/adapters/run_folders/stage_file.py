@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from aiflow.adapters.run_folders.stage_record import record_shape, roles_shape, usage_shape
+from aiflow.adapters.run_folders.stage_record import follow_ups_shape, record_shape, roles_shape, usage_shape
 from aiflow.domain.agents.plan import plan_shape
 from aiflow.domain.reasons import WayOn, reason_for
 from aiflow.domain.run_summary import STAGE_VERSION
@@ -52,6 +52,7 @@ def stage_of(run: Run) -> dict[str, Any]:
         "answers": [{"question": question, "answer": answer} for question, answer in run.answers],
         "feedback": [asdict(told) for told in run.feedback],
         "warnings": list(run.warnings),
+        **follow_ups_shape(run.follow_ups),
         "usage": usage_shape(run.usage),
         "roles": roles_shape(run.roles),
         "planning_session": run.planning_session,

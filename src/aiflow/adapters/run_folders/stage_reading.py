@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiflow.adapters.files.given_fields import GivenFields
 from aiflow.adapters.run_folders.stage_head import is_from_newer, is_stage_of, read_head
-from aiflow.adapters.run_folders.stage_record import read_record, read_roles, read_usage
+from aiflow.adapters.run_folders.stage_record import read_follow_ups, read_record, read_roles, read_usage
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.call import Feedback
 from aiflow.domain.agents.plan import TEST_KINDS, PlanStep, is_usable_path, one_line, whole
@@ -70,6 +70,7 @@ def run_of(stage: Mapping[str, Any], planning: Mapping[str, Any] | None = None) 
         feedback=_read_feedback(given),
         warnings=given.texts("warnings"),
         course=_read_course(given.object("course")),
+        follow_ups=read_follow_ups(given),
         base_tested=given.object("course").maybe("base_tested"),
         is_prepared=tree.flag("is_prepared"),
         left_tree=tree.maybe("left_tree"),

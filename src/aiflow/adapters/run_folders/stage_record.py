@@ -1,4 +1,4 @@
-"""What `stage.json` keeps for the report (RUN-19): what each step changed, how it was checked, what each role used.
+"""What `stage.json` keeps for the report (RUN-19): what each step changed and found, its checks, what each role used.
 
 A file without it is one in which nothing of that is known (RUN-16).
 """
@@ -8,7 +8,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from aiflow.domain.agents.plan import one_line
 from aiflow.domain.agents.usage import Usage
+from aiflow.domain.request import RequestId, is_valid_id
+from aiflow.domain.runs.follow_ups import FollowUp, FollowUps
 from aiflow.domain.runs.step_record import EndedTest, Footprint, Review, StepRecord
 from aiflow.domain.runs.worktree import FileChange
 
@@ -40,6 +43,25 @@ def read_record(step: GivenFields) -> StepRecord:
     )
     reviews = (Review(review.flag("is_passed"), review.texts("findings")) for review in step.objects("reviews"))
     return StepRecord(Footprint(files, *_amounts(changed, "more", "added", "deleted")), tuple(tests), tuple(reviews))
+
+
+def follow_ups_shape(found: FollowUps) -> dict[str, Any]:
+    """Write what the agents proposed (REQ-10)."""
+    return {"follow_ups": [each._asdict() for each in found.kept], "follow_ups_left_out": found.left_out}
+
+
+def read_follow_ups(given: GivenFields) -> FollowUps:
+    """Read what the agents proposed; what has no title cannot become a request."""
+    found = (_read_follow_up(each) for each in given.objects("follow_ups"))
+    return FollowUps(tuple(each for each in found if each.title), *_amounts(given, "follow_ups_left_out"))
+
+
+def _read_follow_up(each: GivenFields) -> FollowUp:
+    request_id = each.maybe("request_id")
+    known = RequestId(request_id) if request_id is not None and is_valid_id(request_id) else None
+    number, step_id = int(each.amount("number")), each.maybe("step_id")
+    title = one_line(each.text("title"))
+    return FollowUp(number, title, each.text("body"), each.text("role"), step_id, known, each.flag("is_known"))
 
 
 def usage_shape(usage: Usage) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from datetime import date
 from pydantic import Field
 
 from aiflow.api.models.base import AnswerModel, Code, RequestName, RunName, StepName
-from aiflow.api.models.runs import SuggestionAnswer, UsageAnswer
+from aiflow.api.models.runs import FollowUpAnswer, SuggestionAnswer, UsageAnswer
 from aiflow.domain.lifecycle import RunState
 
 
@@ -85,6 +85,8 @@ class ReportAnswer(AnswerModel):
     usage: UsageAnswer
     roles: list[RoleUseAnswer]
     warnings: list[Code]
+    follow_ups: list[FollowUpAnswer]
+    follow_ups_left_out: int
     suggested_next: SuggestionAnswer
 
 

@@ -29,6 +29,7 @@ class RequestAnswer(AnswerModel):
     labels: list[str]
     created_at: Instant | None
     updated_at: Instant | None
+    found_in: RequestName | None = Field(description="The request in whose run an agent proposed this one.")
     path: str
     latest_run: RunAnswer | None
 

@@ -75,6 +75,18 @@ class SuggestionAnswer(AnswerModel):
     command: str | None
 
 
+class FollowUpAnswer(AnswerModel):
+    """Further work that an agent proposed, and the request that it is."""
+
+    number: int
+    title: str
+    body: str
+    role: str
+    step_id: StepName | None
+    request_id: RequestName | None = Field(description="`null` as long as no draft could be written.")
+    is_known: bool = Field(description="There was a request for it already.")
+
+
 class RunResultAnswer(AnswerModel):
     """Where a run stands, why, and what to do next: what `aiflow run --json` prints."""
 
@@ -96,6 +108,8 @@ class RunResultAnswer(AnswerModel):
     usage: UsageAnswer
     waits_until: Instant | None
     warnings: list[Code]
+    follow_ups: list[FollowUpAnswer]
+    follow_ups_left_out: int
     replaces: RunName | None
     replaced_by: RunName | None
     accepted_as: str | None

@@ -36,6 +36,7 @@ def show_page(session: CliSession, shown: ShownRequest) -> None:
         ("labels", ", ".join(map(reveal, request.labels))),
         ("created_at", request.created_at.isoformat() if request.created_at else ""),
         ("updated_at", request.updated_at.isoformat() if request.updated_at else ""),
+        ("found_in", request.found_in or ""),
         ("path", request.where),
     ):
         if value:

@@ -41,6 +41,12 @@ _STEP = _object(
     targets=_object(paths=_texts("Files or folders the step may touch.")),
 )
 
+_FOLLOW_UPS = {
+    "type": "array",
+    "items": _object(title=_TEXT, body=_TEXT),
+    "description": "Further work worth a request of its own, most often none.",
+}
+
 SCHEMAS: dict[Role, dict[str, Any]] = {
     Role.PLANNER: _object(
         status=_status("planned"),
@@ -53,6 +59,7 @@ SCHEMAS: dict[Role, dict[str, Any]] = {
         question=_QUESTION,
         choices=_CHOICES,
         summary={"type": "string", "description": "What was changed and why; empty if status is needs_input."},
+        follow_ups=_FOLLOW_UPS,
     ),
     Role.QA: _object(
         status=_status("reviewed"),
@@ -60,5 +67,6 @@ SCHEMAS: dict[Role, dict[str, Any]] = {
         choices=_CHOICES,
         verdict={"type": "string", "enum": ["pass", "fail"]},
         findings=_texts("What must be fixed, one finding each; empty if the verdict is pass."),
+        follow_ups=_FOLLOW_UPS,
     ),
 }

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from aiflow.domain.agents.plain_text import plain
 from aiflow.domain.agents.plan import MAX_TEXT, FlawError, PlanStep, read_plan, read_text, read_texts, whole
+from aiflow.domain.agents.proposals import Proposal, read_proposals
 from aiflow.domain.details import Detail, detail
 
 # A question that brings more answers than that, or longer ones, is not chosen from.
@@ -34,6 +35,7 @@ class Implemented:
     """The implementer says it is done."""
 
     summary: str = ""
+    proposals: tuple[Proposal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Reviewed:
 
     is_passed: bool
     findings: tuple[str, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Question:
 
     question: str
     choices: tuple[str, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +101,20 @@ def _plain(raw: object) -> object:
 def _read_shape(role: Role, raw: object) -> Answer:
     if not isinstance(raw, dict):
         raise FlawError("answer", "object")
+    found = read_proposals(raw.get("follow_ups", [])) if role is not Role.PLANNER else ()
     if raw.get("status") == "needs_input":
-        return Question(read_text("question", raw.get("question")), _read_choices(raw.get("choices", [])))
+        return Question(read_text("question", raw.get("question")), _read_choices(raw.get("choices", [])), found)
     if role is Role.PLANNER:
         return Planned(read_plan(raw))
     if role is Role.QA:
-        return _read_review(raw)
+        return _read_review(raw, found)
     if raw.get("status") != "done":
         raise FlawError("status", "status")
     summary = raw.get("summary", "")
     if not isinstance(summary, str):
         raise FlawError("summary", "text")
     # It stands in a commit's message, which holds no NUL.
-    return Implemented(whole(summary.replace("\0", "").strip())[:MAX_TEXT])
+    return Implemented(whole(summary.replace("\0", "").strip())[:MAX_TEXT], found)
 
 
 def _read_choices(raw: object) -> tuple[str, ...]:
@@ -118,7 +123,7 @@ def _read_choices(raw: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, told)))[:MAX_CHOICES]
 
 
-def _read_review(raw: dict[str, object]) -> Reviewed:
+def _read_review(raw: dict[str, object], found: tuple[Proposal, ...]) -> Reviewed:
     verdict = raw.get("verdict")
     if verdict not in ("pass", "fail"):
         raise FlawError("verdict", "verdict")
@@ -126,4 +131,4 @@ def _read_review(raw: dict[str, object]) -> Reviewed:
     if not isinstance(findings, list):
         raise FlawError("findings", "list")
     told = (item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in findings)
-    return Reviewed(verdict == "pass", tuple(map(whole, told)))
+    return Reviewed(verdict == "pass", tuple(map(whole, told)), found)

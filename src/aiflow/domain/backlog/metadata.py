@@ -55,7 +55,10 @@ class MistakeError(Exception):
 
 # Values as a row, in this order: what a reader of tens of thousands of files fills without looking names up. The last
 # place is nobody's and stays empty.
-ROW_KEYS = ("title", "priority", "status", "depends_on", "labels", "created_at", "updated_at", *SWITCH_KEYS, "id", "")
+ROW_KEYS = (
+    *("title", "priority", "status", "depends_on", "labels", "created_at", "updated_at"),
+    *(*SWITCH_KEYS, "found_in", "id", ""),
+)
 
 
 _NO_WISHES = list(NO_WISHES)
@@ -64,7 +67,7 @@ _NO_WISHES = list(NO_WISHES)
 def assemble(stem: str, where: str, row: Sequence[Any], heading: str | None) -> Request:
     """Make a request of a row of interpreted values; what is missing (None) gets REQ-2's defaults."""
     request_id: Any = stem if stem.isascii() else normalize_id(stem)
-    title, priority, status, depends_on, labels, created_at, updated_at, *wishes, _, _ = row
+    title, priority, status, depends_on, labels, created_at, updated_at, *wishes, found_in, _, _ = row
     is_complete = priority and status and created_at and updated_at
     return Request(
         request_id,
@@ -78,6 +81,7 @@ def assemble(stem: str, where: str, row: Sequence[Any], heading: str | None) -> 
         updated_at,
         () if is_complete else tuple(key for key in EXPECTED_KEYS if row[ROW_KEYS.index(key)] is None),
         NO_WISHES if wishes == _NO_WISHES else PartWishes(*wishes),
+        found_in,
     )
 
 
@@ -191,6 +195,7 @@ READERS: Mapping[str, Callable[[Value], object]] = {
     MetadataKey.CREATED_AT: _read_instant,
     MetadataKey.UPDATED_AT: _read_instant,
     **dict.fromkeys(SWITCH_KEYS, _read_switch),
+    MetadataKey.FOUND_IN: _read_id,
 }
 
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from aiflow.domain.backlog.short_id import short_id
 from aiflow.domain.details import detail
 from aiflow.domain.lifecycle import PROJECTIONS, TASK_TRANSITIONS, RunOutcome, TaskEvent, TaskStatus, final_states
 from aiflow.domain.request import DEFAULT_PRIORITY, Priority
@@ -37,7 +38,6 @@ RUNNER_LOST = "RUNNER_LOST"
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DELIVERY = re.compile(r"(.+)\.(\d+)")
 _DATED_TASK = re.compile(r"TASK-(20\d{6})-\d{6}-")
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _TIME_BITS = (1 << 48) - 1
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
@@ -198,9 +198,8 @@ def prompt_request_id(task_id: str) -> str:
     It is short, to be typed: the task's date, as far as its id tells that, and four letters of the id's hash.
     """
     first = first_delivery(task_id)
-    number = int.from_bytes(hashlib.sha256(first.encode()).digest())
     dated = _DATED_TASK.match(first)
-    return f"RQ-{dated[1] if dated else _letters(number, 8)}-{_letters(number >> 64, 4)}"
+    return short_id(first, dated[1] if dated else None)
 
 
 def old_prompt_request_id(task_id: str) -> str:
@@ -214,11 +213,6 @@ def old_prompt_request_id(task_id: str) -> str:
         milliseconds = int.from_bytes(digest[10:16])
     number = (milliseconds << 80) | int.from_bytes(digest[:10])
     return "ADHOC-" + "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
-
-
-def _letters(number: int, count: int) -> str:
-    """Write a number's last digits as small letters."""
-    return "".join(_LETTERS[number // len(_LETTERS) ** place % len(_LETTERS)] for place in range(count))
 
 
 def auto_run_guard(checkout: Checkout) -> str:

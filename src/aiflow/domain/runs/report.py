@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.agents.plan import PlanStep
     from aiflow.domain.lifecycle import RunState
+    from aiflow.domain.runs.follow_ups import FollowUps
     from aiflow.domain.runs.run import Run
     from aiflow.domain.runs.step_record import StepRecord
     from aiflow.domain.runs.stopped import WayOut
@@ -57,6 +58,7 @@ class RunReport(NamedTuple):
     usage: Usage
     roles: tuple[RoleUse, ...]
     warnings: tuple[str, ...]
+    follow_ups: FollowUps
     way_out: WayOut
 
 
@@ -75,6 +77,7 @@ def report_of(run: Run) -> RunReport:
         run.usage,
         tuple(_roles(run)),
         run.warnings,
+        run.follow_ups,
         way_out(run),
     )
 

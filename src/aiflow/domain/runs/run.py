@@ -14,6 +14,7 @@ from aiflow.domain.agents.ceilings import Ceilings
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunEvent, RunOutcome, RunState, outcome_of
 from aiflow.domain.runs.course import Course
+from aiflow.domain.runs.follow_ups import FollowUps
 from aiflow.domain.runs.step_record import StepRecord
 
 if TYPE_CHECKING:
@@ -152,8 +153,7 @@ class Run:
     planning_retries: int = 0
     planning_session: str | None = None
     usage: Usage = field(default_factory=Usage)
-    # What of it each role used.
-    roles: Mapping[str, Usage] = field(default_factory=dict)
+    roles: Mapping[str, Usage] = field(default_factory=dict)  # what of it each role used
     quota: QuotaWait | None = None
     steps: Mapping[str, StepWork] = field(default_factory=dict)
     visit: Visit = field(default_factory=Visit)
@@ -163,6 +163,7 @@ class Run:
     feedback: tuple[Feedback, ...] = ()
     warnings: tuple[str, ...] = ()
     course: Course = field(default_factory=Course)
+    follow_ups: FollowUps = field(default_factory=FollowUps)
     # The commit on which the tests passed before any agent was called, where they had to (RUN-17).
     base_tested: str | None = None
     is_prepared: bool = False
@@ -181,8 +182,7 @@ class Run:
     landing: Landing | None = None  # how it came in, known once that is undone; by `accepted_as` whether that is over
     lock: Mapping[str, object] = field(default_factory=dict)
     step_retries: int = STEP_RETRIES  # how often its owner lets a step be done again after it failed
-    # None where its owner works, or worked last, for no task.
-    task: TaskRef | None = None
+    task: TaskRef | None = None  # of the queue, for which its owner works or worked last
 
     @property
     def is_active(self) -> bool:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NewRequest:
-    """What a person gives for a new request."""
+    """What a person gives for a new request; one that an agent proposed was `found_in` another (REQ-10)."""
 
     title: str
     body: str
@@ -44,6 +44,7 @@ class NewRequest:
     request_id: str | None = None
     text: str | None = None
     task: str | None = None
+    found_in: str | None = None
 
 
 def create_request(new: NewRequest, editor: RequestEditor, journal: Journal, clock: Clock) -> tuple[RequestId, str]:
@@ -60,9 +61,12 @@ def create_request(new: NewRequest, editor: RequestEditor, journal: Journal, clo
     values: dict[str, Value] = {} if new.text is not None else {"depends_on": new.depends_on, "labels": new.labels}
     if new.text is None and new.title.rstrip().endswith("#"):  # a heading would lose it
         values["title"] = new.title.strip()
+    if new.found_in:
+        values["found_in"] = new.found_in
     path = editor.create(propose, text, values)
-    kind = ActivityKind.REQUEST_CREATED
-    journal.append(Activity(now, kind, Actor.PERSON, chosen[-1], data={"title": new.title, "status": new.status}))
+    kind, actor = ActivityKind.REQUEST_CREATED, Actor.ENGINE if new.found_in else Actor.PERSON
+    data = {"title": new.title, "status": new.status, **({"found_in": new.found_in} if new.found_in else {})}
+    journal.append(Activity(now, kind, actor, chosen[-1], data=data))
     return chosen[-1], path
 
 

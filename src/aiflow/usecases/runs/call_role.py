@@ -21,6 +21,7 @@ from aiflow.messages.details import recorded, words
 from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.backlog.hidden_text import hidden_words
 from aiflow.usecases.runs.ending import end_run, record
+from aiflow.usecases.runs.follow_ups import take_proposals
 from aiflow.usecases.runs.known import steps_done, tests_shown, whole_of
 from aiflow.usecases.runs.obeyed import Obeyed, stop_for
 from aiflow.usecases.runs.work import SECONDS_OVER
@@ -131,7 +132,10 @@ def _take(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
     if isinstance(answer, Spoiled):
         _measure_failed(work, role, answer.reason_code, log)
         fail(work, role, _failure(work, answer.reason_code, answer.detail, log, reply))
-    elif isinstance(answer, Question):
+        return
+    if not isinstance(answer, Planned):
+        take_proposals(work, role, answer.proposals, log)
+    if isinstance(answer, Question):
         _ask(work, role, answer, log, reply)
     elif isinstance(answer, Planned):
         run = planned(work.run, answer.steps, work.engine.time.now())

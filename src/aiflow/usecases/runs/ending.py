@@ -14,6 +14,7 @@ from aiflow.domain.runs.events import left, reported
 from aiflow.domain.runs.worktree import wip_ref
 from aiflow.errors import AiflowError
 from aiflow.messages.sizes import named_with_sizes
+from aiflow.usecases.runs.follow_ups import file_proposals
 from aiflow.usecases.runs.report import add_to_report, errors_shape
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 def end_run(work: Work, ended: Run) -> None:
     """Write down a run that stops: what its step left, why it stopped, the report; the lock is given back later."""
+    ended = file_proposals(work, ended)
     is_in_step = ended.stopped_in in (RunState.IMPLEMENTING, RunState.TESTING)
     unfinished = keep_unfinished(work, ended) if is_in_step else None
     run = left(ended, unfinished) if unfinished is not None else replace(ended, left_tree=_tree(work, ended))
@@ -58,7 +60,8 @@ def record_verdict(work: Work, run: Run) -> None:
 
 def finish_run(work: Work) -> None:
     """Write the report of a run whose last step is done; then it is DONE."""
-    run = left(reported(work.run, work.engine.time.now(), is_empty=_is_empty(work)), None)
+    known = file_proposals(work, work.run)
+    run = left(reported(known, work.engine.time.now(), is_empty=_is_empty(work)), None)
     with work.lease.writing():
         add_to_report(work.engine, run, None)
         work.engine.runs.write_errors(run, None)

@@ -17,7 +17,7 @@ from aiflow.messages.commands import command_line
 from aiflow.messages.details import said_again
 from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.backlog.hidden_text import hidden_words
-from aiflow.usecases.shapes.report_words import roles_table, step_words
+from aiflow.usecases.shapes.report_words import found_lines, found_section, roles_table, step_words
 from aiflow.usecases.shapes.usage_words import use_of
 
 if TYPE_CHECKING:
@@ -156,7 +156,13 @@ def _section(run: Run, texts: Texts, mark: str, before: str) -> list[str]:
             lines += ["", _warning(run, code, texts)]
     if why is None and (action := told.way_out.action):
         lines += ["", texts("report.next", command=command_line(action))]
-    return [*lines, *_done(told, before, texts), ""]
+    return [*lines, *_done(told, before, texts), *_found(told, before, texts), ""]
+
+
+def _found(told: RunReport, before: str, texts: Texts) -> list[str]:
+    """Name the follow-ups that the report does not name yet (REQ-10)."""
+    lines = [line for line in found_lines(told.follow_ups, texts) if line not in before.splitlines()]
+    return ["", *found_section(lines, texts)] if lines else []
 
 
 def _done(told: RunReport, before: str, texts: Texts) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from aiflow.domain.claims import Settled
 from aiflow.usecases.clean.clean_up import clean_after_accept
 from aiflow.usecases.runs.claims import settle
+from aiflow.usecases.runs.follow_ups import file_proposals
 from aiflow.usecases.runs.report import add_lines
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 def settle_run(work: Work, run: Run) -> Settled | Dropped:
     """Show a run's end on its request, while the lock is still ours; the worktree of an accepted one goes (GIT-5)."""
     work.require_lock()
+    known = file_proposals(work, run)  # what could not be written before the run ended
+    run = run if known is run else work.run
     shown = settle(work.engine, run.request_id, run.run_id, run.outcome)
     work.engine.control.clear(run.run_id)
     if isinstance(shown, Settled) and shown.pull_url is not None:

@@ -124,6 +124,7 @@ def request_shape(request: Request, run: RunSummary | None) -> dict[str, Any]:
         "labels": list(request.labels),
         "created_at": stamp(request.created_at),
         "updated_at": stamp(request.updated_at),
+        "found_in": request.found_in,
         "path": request.where,
         "latest_run": run_shape(run) if run is not None else None,
     }

@@ -9,9 +9,10 @@ from aiflow.settings import ROLES
 from aiflow.usecases.shapes.usage_words import clock_text, money, short_number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from aiflow.domain.agents.usage import Usage
+    from aiflow.domain.runs.follow_ups import FollowUps
     from aiflow.domain.runs.report import RunReport, StepReport
     from aiflow.domain.runs.run import Run
     from aiflow.domain.runs.step_record import EndedTest, Footprint, Review
@@ -37,7 +38,8 @@ def report_words(run: Run, texts: Texts, quoting: Quoting = PLAIN) -> str:
     """Write what was done in each step of a run, and what each role used."""
     told = report_of(run)
     steps = (line for step in told.steps for line in step_words(step, texts, quoting))
-    return "\n".join([*steps, *roles_table(told, texts)])
+    found = list(found_lines(told.follow_ups, texts, quoting))
+    return "\n".join([*steps, *([*found_section(found, texts), ""] if found else []), *roles_table(told, texts)])
 
 
 def step_words(step: StepReport, texts: Texts, quoting: Quoting = PLAIN) -> list[str]:
@@ -50,6 +52,21 @@ def step_words(step: StepReport, texts: Texts, quoting: Quoting = PLAIN) -> list
         lines += _reviewed(number, review, texts, quoting)
     summary = [quoting.block(step.summary), ""] if step.summary else []
     return [f"### {step.step_id} {quoting.line(step.title)}", "", *summary, *([*lines, ""] if lines else [])]
+
+
+def found_section(lines: Sequence[str], texts: Texts) -> list[str]:
+    """Write what was found on the way, below its heading."""
+    return [f"### {texts('report.found')}", "", *lines]
+
+
+def found_lines(found: FollowUps, texts: Texts, quoting: Quoting = PLAIN) -> Iterator[str]:
+    """Name each follow-up with the request that it is (REQ-10), and how many more there were."""
+    for each in found.kept:
+        state = "open" if each.request_id is None else "known" if each.is_known else "draft"
+        told = texts(f"report.found.{state}", who=" ".join(filter(None, (each.role, each.step_id))))
+        yield "- " + " ".join(filter(None, (each.request_id, quoting.line(each.title), told)))
+    if found.left_out:
+        yield "- " + texts("report.found.more", count=found.left_out, most=len(found.kept))
 
 
 def _changed(changed: Footprint, texts: Texts, quoting: Quoting) -> Iterator[str]:

@@ -9,6 +9,7 @@ from aiflow.messages.commands import command_line
 
 if TYPE_CHECKING:
     from aiflow.domain.agents.usage import Usage
+    from aiflow.domain.runs.follow_ups import FollowUps
     from aiflow.domain.runs.report import RunReport, StepReport
     from aiflow.domain.runs.step_record import Footprint
     from aiflow.domain.runs.stopped import WayOut
@@ -31,8 +32,14 @@ def report_shape(told: RunReport, text: str | None) -> dict[str, Any]:
         "usage": usage_shape(told.usage),
         "roles": [{"role": each.role, **usage_shape(each.usage)} for each in told.roles],
         "warnings": list(told.warnings),
+        **follow_ups_shape(told.follow_ups),
         "suggested_next": way_out_shape(told.way_out),
     }
+
+
+def follow_ups_shape(found: FollowUps) -> dict[str, Any]:
+    """What the agents proposed beside their work, and the requests that it became (REQ-10)."""
+    return {"follow_ups": [each._asdict() for each in found.kept], "follow_ups_left_out": found.left_out}
 
 
 def usage_shape(usage: Usage) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from aiflow.domain.runs.stopped import way_out
 from aiflow.domain.runs.worktree import branch_name
 from aiflow.messages.commands import command_line
 from aiflow.messages.details import ENGLISH, said_again
-from aiflow.usecases.shapes.run_report import usage_shape, way_out_shape
+from aiflow.usecases.shapes.run_report import follow_ups_shape, usage_shape, way_out_shape
 from aiflow.usecases.shapes.run_summary import run_shape, stamp
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def run_result(run: Run) -> dict[str, Any]:
         "usage": usage_shape(run.usage),
         "waits_until": run.waits_until.isoformat() if run.waits_until else None,
         "warnings": list(run.warnings),
+        **follow_ups_shape(run.follow_ups),
         "replaces": run.replaces,
         "replaced_by": run.replaced_by,
         "accepted_as": run.accepted_as,
