@@ -135,16 +135,23 @@ def assert_costs_as_the_guide_says(user: User) -> None:
 
 @pytest.mark.spec("AGT-1", "RUN-18", "SEC")
 def test_a_request_of_one_step(user: User) -> None:
-    (user.bench.root / "CONTRIBUTING.md").write_text("Sign your work.\n")
+    guidance = {"AGENTS.md": "Use tabs.", "CLAUDE.md": "Be short.", "CONTRIBUTING.md": "Sign your work."}
+    for name, text in guidance.items():
+        (user.bench.root / name).write_text(f"{text}\n")
     user.configure()
     user.run(writes("S01"))
     assert assert_over(user.bench, planning=1, steps=ONE_STEP)["state"] == "DONE"
     assert_said_once(user)
     [planner], [implementer], [review] = map(user.told, ROLES)
     for prompt in (planner, implementer, review):
-        assert "`CONTRIBUTING.md`" in prompt
+        # What the program reads by itself is not named; of the rest it knows only the names.
+        read = {"CLAUDE.md"} if user.kind == "claude" else set()
+        assert {name for name in guidance if f"`{name}`" in prompt} == guidance.keys() - read
         assert data(prompt, "request") == BODY.strip()
         assert data(prompt, "plan") == "", "a plan of one step is that step"
+    for asked in user.models.turns:
+        sent = json.dumps([asked.body.get("messages"), asked.body.get("input"), asked.body.get("instructions")])
+        assert {name for name, text in guidance.items() if text in sent} == read
     # The planner knows no step, the implementer its own, and where it would meet a wall.
     assert (data(planner, "step"), data(implementer, "step").partition("\n")[0]) == ("", "S01 Do S01")
     assert "each acceptance criterion included" in planner
