@@ -170,6 +170,19 @@ def test_what_is_sent_back_has_the_persons_words_and_is_ready(make: Make) -> Non
     assert source.status(request_id) is S.READY
 
 
+@pytest.mark.spec("REQ-5", "REQ-6")
+def test_only_a_request_that_is_done_is_blocked_by_an_undo(make: Make) -> None:
+    source, request_id, set_status, _ = make(S.READY)
+    source.claim(request_id, "RUN-1")
+    source.settle(request_id, "RUN-1", RunOutcome.ACCEPTED)
+    assert source.undo(request_id, "RUN-1") == Settled(S.DONE, S.BLOCKED)
+    assert source.undo(request_id, "RUN-1") == Settled(S.BLOCKED, S.BLOCKED)
+    for status in (S.DRAFT, S.READY, S.ARCHIVED):
+        set_status(status)
+        assert source.undo(request_id, "RUN-1") == Dropped(status)
+        assert source.status(request_id) is status
+
+
 @pytest.mark.spec("RUN-6")
 @pytest.mark.parametrize("status", S)
 def test_whether_a_stopped_run_may_go_on_has_a_reason_of_the_catalogue(make: Make, status: RequestStatus) -> None:

@@ -21,6 +21,7 @@ from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunEvent, RunState
 from aiflow.domain.run_summary import TaskRef
 from aiflow.domain.runs.course import Course
 from aiflow.domain.runs.events import called, left, noted, stopped
+from aiflow.domain.runs.merge import Landing
 from aiflow.domain.runs.quota import QuotaWait
 from aiflow.domain.runs.resume import GoOn
 from aiflow.domain.runs.resume_events import resumed
@@ -291,6 +292,7 @@ def runs(draw: st.DrawFn) -> Run:
         replaces=draw(maybe(names)),
         replaced_by=draw(maybe(names)),
         accepted_as=draw(maybe(names)),
+        landing=draw(maybe(st.builds(Landing, names, names, names, maybe(names)))),
         lock=draw(st.dictionaries(names, st.integers() | words, max_size=2)),
     )
 

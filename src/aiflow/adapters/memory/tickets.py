@@ -149,8 +149,10 @@ class MemoryTickets:
         """Block a ticket that is done."""
         ticket = self._ticket(request_id)
         was = ticket.request.status
-        if was not in (_R.DONE, _R.BLOCKED) or ticket.holder not in (None, run_id):
+        if ticket.holder not in (None, run_id):
             return Dropped(was, ticket.holder)
+        if was not in (_R.DONE, _R.BLOCKED):
+            return Dropped(was)
         self.set_status(request_id, _R.BLOCKED)
         return Settled(was, _R.BLOCKED)
 
