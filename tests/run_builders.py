@@ -21,7 +21,8 @@ from aiflow.domain.runs.events import (
     tested,
     testing,
 )
-from aiflow.domain.runs.run import Evidence, Run, RunError, RunLimits
+from aiflow.domain.runs.run import Evidence, Run, RunError
+from aiflow.domain.runs.run_limits import RunLimits
 from aiflow.domain.runs.worktree import Changes, FileChange, Place
 from builders import NOW
 

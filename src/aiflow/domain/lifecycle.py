@@ -62,11 +62,7 @@ ENGINE_TRANSITIONS: Mapping[tuple[RequestStatus, RequestEvent], RequestStatus] =
 
 # A person may set any status at any time, except `running`: only a run makes a request running.
 PERSON_EVENTS: Mapping[RequestStatus, RequestEvent] = {
-    _R.DRAFT: _E.SET_DRAFT,
-    _R.READY: _E.SET_READY,
-    _R.BLOCKED: _E.SET_BLOCKED,
-    _R.DONE: _E.SET_DONE,
-    _R.ARCHIVED: _E.SET_ARCHIVED,
+    status: _E(f"set_{status.value}") for status in _R if status is not _R.RUNNING
 }
 
 REQUEST_TRANSITIONS: Mapping[tuple[RequestStatus, RequestEvent], RequestStatus] = {
@@ -115,6 +111,9 @@ class RunEvent(StrEnum):
     QUOTA_WAIT = "QUOTA_WAIT"
     QUOTA_BACK = "QUOTA_BACK"
     TEXT_WITHHELD = "TEXT_WITHHELD"
+    BASE_MERGED = "BASE_MERGED"
+    BASE_CONFLICTS = "BASE_CONFLICTS"
+    IN_LINE = "IN_LINE"
 
 
 _S, _V = RunState, RunEvent
@@ -128,16 +127,14 @@ RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
     (_S.IMPLEMENTING, _V.ATTEMPT_FAILED): _S.IMPLEMENTING,
     (_S.IMPLEMENTING, _V.IMPLEMENTED): _S.TESTING,
     (_S.TESTING, _V.ATTEMPT_FAILED): _S.IMPLEMENTING,
-    # The reviewer itself failed: it is asked again, the work stands.
-    (_S.TESTING, _V.REVIEW_FAILED): _S.TESTING,
+    (_S.TESTING, _V.REVIEW_FAILED): _S.TESTING,  # the reviewer itself failed: it is asked again, the work stands
     (_S.TESTING, _V.STEP_DONE): _S.IMPLEMENTING,
     (_S.TESTING, _V.LAST_STEP_DONE): _S.REPORTING,
     (_S.REPORTING, _V.REPORTED): _S.DONE,
     **{(state, event): state for state in _CALLING for event in (_V.QUOTA_WAIT, _V.QUOTA_BACK, _V.TEXT_WITHHELD)},
     **{(state, _V.NEEDS_INPUT): _S.NEEDS_INPUT for state in _WORKING},
     **{(state, _V.FAILED): _S.FAILED for state in _WORKING},
-    # After a crash a run goes on where it was; nothing finished is repeated (RUN-11).
-    **{(state, _V.RECOVERED): state for state in _WORKING},
+    **{(state, _V.RECOVERED): state for state in _WORKING},  # after a crash; nothing finished is repeated (RUN-11)
     **{(state, _V.RESUMED_AT_PLANNING): _S.PLANNING for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.RESUMED_AT_STEP): _S.IMPLEMENTING for state in (_S.NEEDS_INPUT, _S.FAILED)},
     **{(state, _V.RESUMED_AT_TESTS): _S.TESTING for state in (_S.NEEDS_INPUT, _S.FAILED)},
@@ -146,6 +143,9 @@ RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
     **{(state, _V.SENT_BACK): _S.FAILED for state in (_S.NEEDS_INPUT, _S.FAILED, _S.DONE)},
     # What is done is accepted, or not yet; its base is merged into it (`resume --update`) in a step of its own.
     **{(_S.DONE, event): _S.DONE for event in (_V.ACCEPTING, _V.ACCEPTED, _V.NOT_ACCEPTED, _V.UNDONE)},
+    **{(state, _V.BASE_MERGED): _S.TESTING for state in (_S.INIT, _S.PLANNING)},
+    **{(state, _V.BASE_CONFLICTS): _S.IMPLEMENTING for state in (_S.INIT, _S.PLANNING)},
+    (_S.TESTING, _V.IN_LINE): _S.PLANNING,  # what a run continues is in line with its base: now it is planned (REQ-6a)
     (_S.DONE, _V.RESUMED_AT_STEP): _S.IMPLEMENTING,
     (_S.DONE, _V.RESUMED_AT_TESTS): _S.TESTING,
 }

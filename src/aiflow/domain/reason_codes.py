@@ -55,6 +55,7 @@ AWAITING_ACCEPTANCE      EXECUTION    200 OK          ACCEPT      - -           
 ACCEPTANCE_UNDONE        EXECUTION    200 OK          SEND_BACK   - decision_needed        no
 AWAITING_CLOSE           EXECUTION    200 OK          MEND        - -                      no
 NOTHING_CHANGED          EXECUTION    200 OK          ACCEPT      - -                      no
+NOTHING_ADDED            EXECUTION    200 OK          ACCEPT      - -                      no
 SETTINGS_CHANGED         EXECUTION    200 OK          ACCEPT      - -                      no
 CONFLICT_TO_REVIEW       EXECUTION    200 OK          ACCEPT      - -                      no
 RUN_NOT_ACCEPTABLE       EXECUTION    409 CONFLICT    NONE        - -                      no
@@ -92,6 +93,7 @@ WORKTREE_DIRTY           GIT          409 GIT         RESUME      N environment_
 WORKTREE_LOST            GIT          409 GIT         RESUME      N environment_failure    yes
 SUBMODULE_CHANGED        GIT          409 GIT         RETRY_STEP  N policy_denied          yes
 DEPENDS_NOT_IN_BASE      GIT          200 OK          MEND        - -                      no
+FORMER_BRANCH_GONE       GIT          200 OK          NONE        - -                      no
 ORIGIN_MISSING           GIT          200 OK          RESUME      - -                      no
 REMOTE_NOT_GITHUB        GIT          200 OK          RESUME      - -                      no
 PUSH_FAILED              GIT          200 OK          RESUME      - -                      no

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from aiflow.domain.agents.ceilings import Ceilings
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.runs.quota import QuotaPatience
-from aiflow.domain.runs.run import RunLimits
+from aiflow.domain.runs.run_limits import RunLimits
 from aiflow.errors import AiflowError
 from aiflow.settings import ROLES
 

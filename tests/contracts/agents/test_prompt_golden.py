@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ from aiflow.adapters.secrets import Masker
 from aiflow.domain.agents.answer_schema import SCHEMAS
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.call import AgentCall, Brief, Feedback, StepDone, document
+from aiflow.domain.agents.former import Former, FormerStep
 from aiflow.domain.agents.plan import PlanStep
 
 pytestmark = pytest.mark.spec("AGT-1", "AGT-2", "RUN-3")
@@ -86,6 +88,29 @@ LAST = replace(
     done={**STEP.done, "S02": StepDone("Added Japanese.", None)},
     whole=lambda: "--- a/greetings.py\n+++ b/greetings.py\n@@ -0,0 +1 @@\n+everything\n",
 )
+# The run before: sent back and continued, or replaced by one with a new plan.
+BEFORE = Former(
+    "RUN-20260104-030405-abcdef",
+    "SENT_BACK",
+    "1111111111111111111111111111111111111111",
+    "2222222222222222222222222222222222222222",
+    (
+        FormerStep("S01", "Merge main", True, "", None),
+        FormerStep("S02", "Greet in Japanese", True, "Replaced English by Japanese.", "2222222222222222"),
+    ),
+)
+CONTINUES: Mapping[str, Any] = {
+    "former": BEFORE,
+    "former_diff": lambda: "diff --git a/greetings.py b/greetings.py\n-en = 'Hello'\n+ja = 'こんにちは'\n",
+    "continues": BEFORE.run_id,
+}
+FAILED = replace(BEFORE, reason_code="STEP_TOO_LARGE", steps=(*BEFORE.steps[1:], FormerStep("S03", "The rest")))
+REPLANNED: Mapping[str, Any] = {
+    **CONTINUES,
+    "former": FAILED,
+    "continues": None,
+    "feedback": (Feedback("STEP_TOO_LARGE", "31 files"),),
+}
 AGAIN = {
     "claude": "0f8c5d3e-1111-4222-8333-444455556666",
     "codex": "0f8c5d3e-1111-4222-8333-444455556666",
@@ -93,6 +118,12 @@ AGAIN = {
 }
 CALLS: Mapping[str, AgentCall] = {
     "planner": FIRST,
+    "planner-sent-back": replace(FIRST, **CONTINUES),
+    "planner-replanned": replace(FIRST, **REPLANNED),
+    "planner-replanned-on-a-branch": replace(FIRST, **{**REPLANNED, "continues": "RUN-20260103-030405-abcdef"}),
+    "implementer-sent-back": replace(STEP, **CONTINUES),
+    "qa-sent-back": replace(REVIEW, **CONTINUES),
+    "qa-last-sent-back": replace(LAST, feedback=(BACK,), **CONTINUES),
     "planner-without-tests": replace(FIRST, tests={}, feedback=(), answers=(("Which greeting?", "こんにちは"),)),
     "implementer": STEP,
     "implementer-after-a-failure": replace(STEP, attempt=2, feedback=(BACK, RED)),
@@ -105,6 +136,9 @@ CALLS: Mapping[str, AgentCall] = {
     "qa-again": replace(REVIEW, attempt=2, feedback=(BACK, FOUND), session_id="again"),
     "qa-without-tests": replace(REVIEW, tests={}, test_output="", feedback=(RED,)),
 }
+
+
+DOCUMENTS = ("planner", "planner-sent-back", "implementer-after-a-failure", "qa")
 
 
 class Confined:
@@ -169,7 +203,7 @@ def test_where_the_kernel_does_not_confine_it_an_agent_is_told_so(kind: str, nam
     compare(GOLDEN / kind / f"{name}-unconfined.md", prompt_of(kind, CALLS[name], tmp_path, None))
 
 
-@pytest.mark.parametrize("name", ["planner", "implementer-after-a-failure", "qa"])
+@pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_program_of_any_kind_gets_the_document_that_its_file_says(name: str) -> None:
     text = json.dumps(document(CALLS[name]), ensure_ascii=False, indent=1)
     compare(GOLDEN / "command" / f"{name}.json", f"{text}\n")
@@ -178,7 +212,7 @@ def test_a_program_of_any_kind_gets_the_document_that_its_file_says(name: str) -
 def test_every_file_is_somebodys() -> None:
     known = {f"{kind}/{name}.md" for kind in DRIVERS for name in CALLS}
     known |= {f"{kind}/{name}-unconfined.md" for kind in ("claude", "acp") for name in ("implementer", "qa")}
-    known |= {f"command/{name}.json" for name in ("planner", "implementer-after-a-failure", "qa")}
+    known |= {f"command/{name}.json" for name in DOCUMENTS}
     assert {str(path.relative_to(GOLDEN)) for path in GOLDEN.rglob("*.*")} == known
 
 

@@ -26,8 +26,9 @@ from aiflow.domain.runs.quota import QuotaWait
 from aiflow.domain.runs.resume import GoOn
 from aiflow.domain.runs.resume_events import resumed
 from aiflow.domain.runs.retry import StepStop
-from aiflow.domain.runs.run import Evidence, Happening, Run, RunError, StepWork, Visit
+from aiflow.domain.runs.run import Evidence, Happening, Run, RunError, Visit
 from aiflow.domain.runs.step_record import EndedTest, Footprint, Review, StepRecord
+from aiflow.domain.runs.step_work import StepWork
 from aiflow.domain.runs.worktree import FileChange, Place, Unfinished
 from run_builders import EVERY_STATE, at, done, fail, in_step, in_tests, new_run, why
 

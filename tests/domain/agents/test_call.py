@@ -54,6 +54,7 @@ def test_the_document_has_the_fields_of_the_specification() -> None:
             {"reason_code": "SENT_BACK", "summary": "smaller", "detail": ""},
         ],
         "answers": [{"question": "Which?", "answer": "This."}, {"question": "", "answer": "And this."}],
+        "former": None,
     }
 
 
@@ -75,6 +76,6 @@ def test_a_planner_has_neither_plan_nor_step_yet() -> None:
 @pytest.mark.spec("AGT-2")
 @pytest.mark.parametrize("role", Role)
 def test_every_role_gets_the_same_keys(role: Role) -> None:
-    keys = ["version", "role", "request", "run_id", "step", "planning", "attempt", "feedback", "answers"]
+    keys = ["version", "role", "request", "run_id", "step", "planning", "attempt", "feedback", "answers", "former"]
     assert list(document(call(role))) == keys
     assert document(call(role))["role"] == role.value

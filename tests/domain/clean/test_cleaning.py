@@ -239,8 +239,8 @@ def test_a_run_stays_as_long_as_one_that_replaced_it() -> None:
     rules = replace(RULES, runs_after_days=1)
     runs = [
         found(run_id=first, standing=RunStanding.REPLACED),
-        found(run_id=second, standing=RunStanding.REPLACED, replaces=first),
-        found(run_id=third, replaces=second),
+        found(run_id=second, standing=RunStanding.REPLACED, names=(first,)),
+        found(run_id=third, names=(second,)),
     ]
 
     def gone(*known: Found) -> set[str]:

@@ -10,6 +10,7 @@ from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.plan import MAX_STEPS, PlanStep, merging_step, plan_shape, read_plan
 from aiflow.domain.lifecycle import RunOutcome, RunState, outcome_of
 from aiflow.domain.reasons import WayOn
+from aiflow.domain.runs.base_merging import updated
 from aiflow.domain.runs.events import (
     accepted,
     called,
@@ -18,7 +19,6 @@ from aiflow.domain.runs.events import (
     sent_back,
     step_done,
     stopped,
-    updated,
 )
 from aiflow.domain.runs.merge import Update, has_markers
 from aiflow.domain.runs.next_move import Action, CallRole, next_action
@@ -46,8 +46,8 @@ def test_an_accepted_run_stays_done_and_says_what_brought_it_in() -> None:
 def test_a_run_with_nothing_in_it_says_so_when_it_is_done_and_when_it_is_accepted() -> None:
     reporting = replace(done(), state=RunState.REPORTING)
     assert reported(reporting, at(60)).error is None
-    run = reported(reporting, at(60), is_empty=True)
-    assert (run.state, run.is_empty, run.was_empty) == (RunState.DONE, True, False)
+    run = reported(reporting, at(60), "NOTHING_CHANGED")
+    assert (run.state, run.is_idle, run.was_empty) == (RunState.DONE, True, False)
     assert (run.history[-1].reason_code, recommended(run)) == ("NOTHING_CHANGED", WayOn.ACCEPT)
     assert run.outcome is RunOutcome.AWAITING_ACCEPTANCE
     taken = accepted(run, "abc", at(61), is_empty=True)

@@ -51,8 +51,10 @@ from aiflow.domain.runs.quota import QuotaWait
 from aiflow.domain.runs.resume import Goal, GoOn, Refused, ResumeMode, decide_resume
 from aiflow.domain.runs.resume_events import delivered_again, recovered, resumed
 from aiflow.domain.runs.retry import NOT_THE_WORK, StepStop
-from aiflow.domain.runs.run import Happening, Run, RunError, RunLimits, StepWork, Visit
+from aiflow.domain.runs.run import Happening, Run, RunError, Visit
+from aiflow.domain.runs.run_limits import RunLimits
 from aiflow.domain.runs.step_record import StepRecord, footprint_of
+from aiflow.domain.runs.step_work import StepWork
 from aiflow.domain.runs.stopped import as_stopped, recommended
 from aiflow.domain.runs.worktree import Changes, FileChange, Unfinished
 from aiflow.errors import TransitionError

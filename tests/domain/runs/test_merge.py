@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from aiflow.domain.runs.merge import has_markers, is_for_set_up, merge_ref
-from aiflow.domain.runs.run import StepWork
+from aiflow.domain.runs.step_work import StepWork
 from run_builders import done
 
 

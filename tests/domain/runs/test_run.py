@@ -14,12 +14,14 @@ from aiflow.domain.runs.events import base_tested, called, rebased, reviewed, st
 from aiflow.domain.runs.next_move import Action, CallRole, next_action
 from aiflow.domain.runs.resume_events import recovered
 from aiflow.domain.runs.retry import NOT_THE_WORK, ReplanSignal, StepStop
-from aiflow.domain.runs.run import Run, RunError, RunLimits, StepWork
+from aiflow.domain.runs.run import Run, RunError
+from aiflow.domain.runs.run_limits import RunLimits
+from aiflow.domain.runs.step_work import StepWork
 from aiflow.domain.runs.stopped import as_stopped
 from builders import NOW
 
 PLANNER, IMPLEMENTER, QA = (CallRole(role) for role in Role)
-PREPARE, BASELINE, PLAN, TEST, COMMIT, REPORT, WAIT, LIMIT, GIVE_UP = Action
+PREPARE, BASELINE, CONTINUE, PLAN, TEST, COMMIT, REPORT, WAIT, LIMIT, GIVE_UP = Action
 
 
 # --- what is next ----------------------------------------------------------------------------------------------------

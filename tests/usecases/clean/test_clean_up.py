@@ -104,7 +104,17 @@ def test_of_an_accepted_run_everything_goes_but_its_files_and_the_journal_tells(
         (
             {"status": "ready", "state": "FAILED", "reason": "SENT_BACK", "merged": False},
             {("worktree", "sent_back")},
-            {("branch", "not_merged")},
+            {("branch", "next_run")},
+        ),
+        (
+            {"status": "ready", "state": "FAILED", "reason": "SENT_BACK"},
+            {("worktree", "sent_back")},
+            {("branch", "next_run")},
+        ),
+        (
+            {"status": "done", "state": "FAILED", "reason": "SENT_BACK"},
+            {("worktree", "sent_back"), ("branch", "sent_back")},
+            set(),
         ),
         (
             {"status": "blocked", "state": "FAILED", "reason": "REPLANNED", "merged": False, "replaced_by": "RUN-9"},

@@ -13,7 +13,8 @@ from aiflow.domain.agents.call import Brief
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.morning.waiting import WaitingList
 from aiflow.domain.runs.events import stopped
-from aiflow.domain.runs.run import Evidence, Run, RunError, StepWork
+from aiflow.domain.runs.run import Evidence, Run, RunError
+from aiflow.domain.runs.step_work import StepWork
 from aiflow.messages import Texts
 from aiflow.usecases.morning.waiting import tell_waiting
 from memory_engine import MemoryCheckout, MemoryProcess, obliging

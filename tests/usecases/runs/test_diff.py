@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aiflow.domain.runs.run import Run, StepWork
+from aiflow.domain.runs.run import Run
+from aiflow.domain.runs.step_work import StepWork
 from aiflow.domain.runs.worktree import FileDiff, Place
 from aiflow.errors import BadInputError
 from aiflow.usecases.engine import Engine

@@ -12,11 +12,12 @@ from aiflow.adapters.run_folders.stage_record import follow_ups_shape, record_sh
 from aiflow.domain.agents.plan import plan_shape
 from aiflow.domain.reasons import WayOn, reason_for
 from aiflow.domain.run_summary import STAGE_VERSION
-from aiflow.domain.runs.run import StepWork
+from aiflow.domain.runs.step_work import StepWork
 from aiflow.domain.runs.stopped import recommended
 from aiflow.messages.details import ENGLISH, said_again
 
 if TYPE_CHECKING:
+    from aiflow.domain.agents.former import Former
     from aiflow.domain.runs.quota import QuotaWait
     from aiflow.domain.runs.run import Happening, Run, RunError, Visit
 
@@ -64,12 +65,21 @@ def stage_of(run: Run) -> dict[str, Any]:
         "pull_url": run.pull_url,
         "replaces": run.replaces,
         "replaced_by": run.replaced_by,
+        "continues": run.continues._asdict() if run.continues else None,
+        "continued_by": run.continued_by,
+        "begun_at": run.begun_at,
+        "is_dropped": run.is_dropped,
+        "former": _former_shape(run.former),
         "accepted_as": run.accepted_as,
         "merging_as": run.merging_as,
         "landing": asdict(run.landing) if run.landing else None,
         "lock": dict(run.lock),
         "task": run.task._asdict() if run.task else None,
     }
+
+
+def _former_shape(former: Former | None) -> dict[str, Any] | None:
+    return asdict(former) | {"steps": [step._asdict() for step in former.steps]} if former else None
 
 
 def _worktree_shape(run: Run) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from aiflow.adapters.run_folders.stage_head import is_from_newer, is_stage_of, r
 from aiflow.adapters.run_folders.stage_record import read_follow_ups, read_record, read_roles, read_usage
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.call import Feedback
+from aiflow.domain.agents.former import Continued, Former, FormerStep
 from aiflow.domain.agents.plan import TEST_KINDS, PlanStep, is_usable_path, one_line, whole
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.request import parse_instant
@@ -23,8 +24,10 @@ from aiflow.domain.runs.course import Course
 from aiflow.domain.runs.merge import Landing
 from aiflow.domain.runs.quota import QuotaWait
 from aiflow.domain.runs.retry import StepStop
-from aiflow.domain.runs.run import STEP_RETRIES, Evidence, Happening, Run, RunError, StepWork, Visit
+from aiflow.domain.runs.run import Evidence, Happening, Run, RunError, Visit
+from aiflow.domain.runs.run_limits import STEP_RETRIES
 from aiflow.domain.runs.spending import spent_by_role
+from aiflow.domain.runs.step_work import StepWork
 from aiflow.domain.runs.worktree import Place
 
 if TYPE_CHECKING:
@@ -77,12 +80,7 @@ def run_of(stage: Mapping[str, Any], planning: Mapping[str, Any] | None = None) 
         has_edits=tree.flag("has_edits"),
         stopped_in=_known(RunState, given.maybe("stopped_in")),
         compare_url=given.maybe("compare_url"),
-        pull_url=given.maybe("pull_url"),
-        replaces=given.maybe("replaces"),
-        replaced_by=given.maybe("replaced_by"),
-        accepted_as=given.maybe("accepted_as"),
-        merging_as=given.maybe("merging_as"),
-        landing=_read_landing(given.object("landing")),
+        **_read_links(given),
         lock=given.object("lock").raw,
         task=read_task(stage.get("task")),
     )
@@ -97,6 +95,42 @@ def _read_landing(landing: GivenFields) -> Landing | None:
 def _read_course(course: GivenFields) -> Course:
     usual = asdict(Course())
     return Course(**{name: course.flag(name, default=value) for name, value in usual.items()})
+
+
+def _read_links(given: GivenFields) -> dict[str, Any]:
+    """Read what a run has to do with others: those before and after it, where it began, and where its work went."""
+    return {
+        "pull_url": given.maybe("pull_url"),
+        "replaces": given.maybe("replaces"),
+        "replaced_by": given.maybe("replaced_by"),
+        "former": _read_former(given.object("former")),
+        "continues": _read_continued(given.object("continues")),
+        "continued_by": given.maybe("continued_by"),
+        "begun_at": given.maybe("begun_at"),
+        "is_dropped": given.flag("is_dropped"),
+        "accepted_as": given.maybe("accepted_as"),
+        "merging_as": given.maybe("merging_as"),
+        "landing": _read_landing(given.object("landing")),
+    }
+
+
+def _read_continued(continued: GivenFields) -> Continued | None:
+    """Return the run that is continued, if it is named with the commit to begin at."""
+    run_id, commit = continued.text("run_id"), continued.text("commit")
+    return Continued(run_id, commit) if run_id and commit else None
+
+
+def _read_former(former: GivenFields) -> Former | None:
+    if not former.text("run_id"):
+        return None
+    run_id, reason_code, base, tip = (former.text(name) for name in ("run_id", "reason_code", "base", "tip"))
+    steps = tuple(_read_former_step(step) for step in former.objects("steps"))
+    return Former(run_id, reason_code, base, tip, steps)
+
+
+def _read_former_step(step: GivenFields) -> FormerStep:
+    is_done, summary = step.flag("is_done"), whole(step.text("summary"))
+    return FormerStep(step.text("id"), one_line(step.text("title")), is_done, summary, step.maybe("commit"))
 
 
 def read_task(raw: object) -> TaskRef | None:

@@ -194,6 +194,7 @@ class SendBackBody(BodyModel):
 
     comment: str = Field(default="", max_length=100_000)
     lines: list[LineBody] = Field(default=[], max_length=500)
+    fresh: bool = Field(default=False, description="Whether the next run starts from the base (REQ-6a).")
 
 
 class BeginBody(BodyModel):

@@ -112,6 +112,8 @@ class RunResultAnswer(AnswerModel):
     follow_ups_left_out: int
     replaces: RunName | None
     replaced_by: RunName | None
+    continues: RunName | None
+    continued_by: RunName | None
     accepted_as: str | None
     task: TaskRefAnswer | None
     created_at: Instant

@@ -162,10 +162,11 @@ def _working(router: APIRouter, server: Server) -> None:
         **changes(RunResultAnswer, *("REQUEST_NOT_FOUND", "RUN_NOT_FOUND", "RUN_NOT_ACCEPTABLE", "RUN_IN_PROGRESS")),
     )
     def send_back_(http: HttpRequest, request_id: RequestPath, body: SendBackBody) -> Response:
-        """Send a run back with a comment: its request is ready again, and the next run is told."""
+        """Send a run back with a comment: its request is ready again, and the next run continues its branch."""
         engine = server.call(http).engine
         comment = whole_comment(body.comment, [LineComment(each.path, each.line, each.text) for each in body.lines])
-        return done(run_result(send_back(engine, find_newest_run(engine, normalize_id(request_id)), comment)))
+        run = find_newest_run(engine, normalize_id(request_id))
+        return done(run_result(send_back(engine, run, comment, is_dropped=body.fresh)))
 
 
 def request_link(request_id: str) -> str:

@@ -139,7 +139,7 @@ def _key(happening: Happening, texts: Texts, run: Run | None) -> str:
     """Return the text for what happened; it has another form for the last step, one that is retried, and the like."""
     event = happening.event
     if run is not None and event == RunEvent.STEP_DONE and run.plan and run.plan[-1].id == happening.step_id:
-        event = RunEvent.LAST_STEP_DONE
+        event = RunEvent.LAST_STEP_DONE if run.is_planned else RunEvent.IN_LINE
     form = _form(event, run) or ("retry" if happening.note == "retry_step" else happening.note)
     key = f"event.{event}.{form}"
     return key if form in _FORMS and texts.has(key) else f"event.{event}"

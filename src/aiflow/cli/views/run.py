@@ -17,8 +17,8 @@ from aiflow.cli.views.run_area import RunScene, draw_run
 from aiflow.domain.agents.choices import numbered
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.runs.log_part import HEADING
-from aiflow.domain.runs.run import SETTINGS_CHANGED
 from aiflow.domain.runs.stopped import outcome_code, way_out
+from aiflow.domain.runs.warned import SETTINGS_CHANGED
 from aiflow.messages.commands import command_line
 from aiflow.usecases.runs.report import message_of, words_of
 

@@ -35,6 +35,8 @@ def show_run(session: CliSession, run: Run) -> None:
         ("quota", moment_text(run.waits_until) if run.waits_until else ""),
         ("replaces", run.replaces or ""),
         ("replaced_by", run.replaced_by or ""),
+        ("continues", run.continues.run_id if run.continues else ""),
+        ("continued_by", run.continued_by or ""),
     )
     click.echo("  " + pad(texts("fact.state"), 14) + paint(run.state, RUN_COLOURS.get(run.state)))
     for name, value in facts:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.agents.ceilings import Budget
+from aiflow.domain.agents.former import former_shape
 from aiflow.domain.agents.plan import WHOLE, plan_shape
 from aiflow.domain.agents.usage import Usage
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.domain.agents.answers import Role
+    from aiflow.domain.agents.former import Former
     from aiflow.domain.agents.plan import PlanStep
 
 
@@ -28,7 +30,8 @@ class AgentCall:
     aiflow itself runs behind the step, how large a step may be (files, lines), the step's changes for the reviewer, the
     folder that is not the agent's to change, what became of the steps that are done, and for the reviewer what the
     implementer said of this one and what its tests put out. `whole` is what all steps changed together, for the review
-    of a last step that is not the only one.
+    of a last step that is not the only one. `former` is the run before, with what that changed, and `continues` the run
+    on whose branch this one began; before the plan (not `is_planned`) there is only the step that merges the base in.
     """
 
     role: Role
@@ -50,11 +53,15 @@ class AgentCall:
     summary: str = ""
     test_output: str = ""
     whole: Callable[[], str] | None = None
+    former: Former | None = None
+    former_diff: Callable[[], str] | None = None
+    continues: str | None = None
+    is_planned: bool = True
 
     @property
     def is_at_the_end(self) -> bool:
         """Whether the request has to be fulfilled with this step: no other follows."""
-        return bool(self.plan) and self.step is not None and self.step.id == self.plan[-1].id
+        return bool(self.plan) and self.is_planned and self.step is not None and self.step.id == self.plan[-1].id
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,7 @@ def document(call: AgentCall) -> dict[str, Any]:
         "attempt": call.attempt,
         "feedback": [asdict(told) for told in call.feedback],
         "answers": [{"question": question, "answer": answer} for question, answer in call.answers],
+        "former": former_shape(call.former, call.continues, call.former_diff) if call.former else None,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aiflow.domain.details import detail
 from aiflow.domain.request import UNCLEAN
@@ -71,6 +71,13 @@ def plan_shape(plan: tuple[PlanStep, ...]) -> list[dict[str, object]]:
         }
         for step in plan
     ]
+
+
+def after(plan: tuple[PlanStep, ...], steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
+    """Put steps behind those that a run has already, with numbers of their own."""
+    last = max((step.number for step in plan), default=0)
+    shift = last if any(step.number <= last for step in steps) else 0
+    return (*plan, *(replace(step, id=f"S{step.number + shift:02}") for step in steps))
 
 
 def whole_request(title: str) -> tuple[PlanStep, ...]:

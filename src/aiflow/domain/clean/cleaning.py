@@ -39,6 +39,7 @@ class CleanReason(StrEnum):
     CHECKED_OUT = "checked_out"
     WORKTREE_KEPT = "worktree_kept"
     CHECKOUT_AWAY = "checkout_away"
+    NEXT_RUN = "next_run"
     ASIDE = "aside"
     AMBIGUOUS = "ambiguous"
     CHANGED = "changed"
@@ -88,13 +89,13 @@ class Plan:
 
 
 def plan_cleaning(found: Iterable[Found], rules: CleanRules) -> list[Plan]:
-    """Plan for every run, the newest first: a run that is named as replaced by one that stays is kept."""
+    """Plan for every run, the newest first: a run that one names that stays, as replaced or continued, is kept."""
     needed: set[str] = set()
     plans = []
     for each in sorted(found, key=lambda one: one.run_id, reverse=True):
         plan = plan_run(each, rules, is_needed=each.run_id in needed)
-        if each.replaces is not None and not any(item.kind is ItemKind.RUN for item in plan.going):
-            needed.add(each.replaces)
+        if not any(item.kind is ItemKind.RUN for item in plan.going):
+            needed.update(each.names)
         plans.append(plan)
     return plans
 
@@ -187,6 +188,8 @@ def _why_history_stays(found: Found, *, has_worktree: bool) -> CleanReason | Non
         return CleanReason.CHECKED_OUT
     if has_worktree:
         return CleanReason.WORKTREE_KEPT
+    if found.is_wanted:
+        return CleanReason.NEXT_RUN
     return None if found.is_surely_ours else CleanReason.CHECKOUT_AWAY
 
 

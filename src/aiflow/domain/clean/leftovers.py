@@ -95,7 +95,8 @@ class Remains:
 class Found:
     """One run with all that is left of it.
 
-    `is_last`: it is the newest of a request that is still open. `is_surely_ours`: no other checkout can have it.
+    `is_last`: it is the newest of a request that is still open. `names` are the runs it replaces or continues. If it
+    `is_wanted`, the next run continues its branch (REQ-6a). `is_surely_ours`: no other checkout can have it.
     """
 
     run_id: str
@@ -112,7 +113,8 @@ class Found:
     leftovers: tuple[Leftover, ...] = ()
     folder: str | None = None
     is_last: bool = False
-    replaces: str | None = None
+    names: tuple[str, ...] = ()
+    is_wanted: bool = False
     is_surely_ours: bool = True
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from aiflow.domain.queue.task import Checkout, Task
     from aiflow.domain.run_summary import TaskRef
-    from aiflow.domain.runs.run import Run, RunLimits
+    from aiflow.domain.runs.run import Run
+    from aiflow.domain.runs.run_limits import RunLimits
 
 # The names of a task's options; a flag is there with this value, or not at all.
 STEP_ID = "step_id"

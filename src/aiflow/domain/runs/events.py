@@ -7,32 +7,23 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.call import Feedback
+from aiflow.domain.agents.plan import after
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.details import detail, flat
 from aiflow.domain.lifecycle import RUN_TRANSITIONS, RunEvent, RunState, advance
 from aiflow.domain.reasons import reason_for
 from aiflow.domain.runs.retry import StepStop, StopRun, after_failure
-from aiflow.domain.runs.run import (
-    NOTHING_CHANGED,
-    PUSH_FAILED,
-    PUSHED,
-    Evidence,
-    Happening,
-    Run,
-    RunError,
-    RunLimits,
-    StepWork,
-    Visit,
-    warned,
-)
+from aiflow.domain.runs.run import NOTHING_CHANGED, PUSH_FAILED, PUSHED, Evidence, Happening, Run, RunError, Visit
 from aiflow.domain.runs.spending import spent
 from aiflow.domain.runs.step_record import footprint_of, recorded
+from aiflow.domain.runs.step_work import StepWork
+from aiflow.domain.runs.warned import warned
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.domain.agents.plan import PlanStep
-    from aiflow.domain.runs.merge import Update
+    from aiflow.domain.runs.run_limits import RunLimits
     from aiflow.domain.runs.worktree import Changes, Unfinished
 
 
@@ -47,7 +38,7 @@ RESULT_STOPS = {RunState.NEEDS_INPUT: RunEvent.NEEDS_INPUT, RunState.FAILED: Run
 def happen(run: Run, event: RunEvent, now: datetime, reason_code: str | None = None, note: str | None = None) -> Run:
     """Follow the table and write the history."""
     # The table tells the last step from the others; the history has one name for all that are finished (D34 §3).
-    name = RunEvent.STEP_DONE if event is RunEvent.LAST_STEP_DONE else event
+    name = RunEvent.STEP_DONE if event in (RunEvent.LAST_STEP_DONE, RunEvent.IN_LINE) else event
     line = Happening(now, name.value, run.current_step_id, reason_code, note)
     return replace(run, state=advance(RUN_TRANSITIONS, run.state, event), history=(*run.history, line))
 
@@ -76,20 +67,21 @@ def _count(run: Run, what: str, by: int) -> Run:
     if what == Role.PLANNER:
         return replace(run, planning_calls=run.planning_calls + by)
     calls = {**run.work.calls, what: run.work.calls.get(what, 0) + by}
-    return _with_work(run, replace(run.work, calls=calls))
+    return with_work(run, replace(run.work, calls=calls))
 
 
-def _with_work(run: Run, work: StepWork) -> Run:
+def with_work(run: Run, work: StepWork) -> Run:
+    """Put what became of the current step in place of what was known of it."""
     return replace(run, steps={**run.steps, run.current_step_id or "": work})
 
 
 def planned(run: Run, plan: tuple[PlanStep, ...], now: datetime) -> Run:
     """The plan is there; the first step begins."""
-    first = happen(replace(run, plan=plan), RunEvent.PLANNED, now)
-    return _enter(first, plan[0].id, first.place.base_commit)
+    begun = happen(replace(run, plan=after(run.plan, plan)), RunEvent.PLANNED, now)
+    return enter(begun, begun.plan[len(run.plan)].id, begun.start)
 
 
-def _enter(run: Run, step_id: str, base: str) -> Run:
+def enter(run: Run, step_id: str, base: str) -> Run:
     """Begin a visit of a step on top of a commit."""
     work = replace(run.steps.get(step_id, StepWork()), base=base)
     return replace(run, current_step_id=step_id, steps={**run.steps, step_id: work}, visit=Visit())
@@ -117,7 +109,7 @@ def testing(run: Run) -> Run:
 def tested(run: Run, now: datetime | None = None) -> Run:
     """The tests have passed; without a moment there are none."""
     passed = replace(run, visit=replace(run.visit, is_tested=True))
-    return _with_work(passed, replace(run.work, tested_at=(*run.work.tested_at, now))) if now else passed
+    return with_work(passed, replace(run.work, tested_at=(*run.work.tested_at, now))) if now else passed
 
 
 def reviewed(run: Run) -> Run:
@@ -133,14 +125,16 @@ def step_done(run: Run, commit: str | None, now: datetime) -> Run:
     assert index is not None, run.run_id
     base = commit or run.step_base
     following = next((step for step in run.plan[index + 1 :]), None)
-    event = RunEvent.STEP_DONE if following else RunEvent.LAST_STEP_DONE
-    done = replace(happen(_with_work(run, work), event, now, note=note), has_edits=False)
-    return _enter(done, following.id, base) if following else replace(done, visit=Visit())
+    last = RunEvent.LAST_STEP_DONE if run.is_planned else RunEvent.IN_LINE
+    done = happen(with_work(run, work), RunEvent.STEP_DONE if following else last, now, note=note)
+    done = replace(done, has_edits=False, visit=Visit())
+    if following:
+        return enter(done, following.id, base)
+    return done if run.is_planned else replace(done, current_step_id=None, begun_at=base)
 
 
-def reported(run: Run, now: datetime, *, is_empty: bool = False) -> Run:
+def reported(run: Run, now: datetime, code: str | None = None) -> Run:
     """The report is written: the run is done, and says so if there is nothing in it (REQ-6)."""
-    code = NOTHING_CHANGED if is_empty else None
     return happen(replace(run, error=RunError(code, "") if code else None), RunEvent.REPORTED, now, code)
 
 
@@ -192,7 +186,7 @@ def stopped(run: Run, why: RunError, now: datetime) -> Run:
     event = RESULT_STOPS[row.stops_as or RunState.FAILED]
     if run.current_step is not None and run.state in (RunState.IMPLEMENTING, RunState.TESTING):
         stop = StepStop(why.reason_code, why.cause, run.visit.changed_lines, run.visit.areas)
-        run = _with_work(run, replace(run.work, stops=(*run.work.stops, stop)))
+        run = with_work(run, replace(run.work, stops=(*run.work.stops, stop)))
     evidence = replace(why.evidence, failed_at_state=why.evidence.failed_at_state or run.state.value)
     error = replace(why, evidence=replace(evidence, step_id=evidence.step_id or run.current_step_id))
     return happen(
@@ -205,7 +199,7 @@ def left(run: Run, unfinished: Unfinished | None) -> Run:
     if unfinished is None:
         return replace(run, left_tree=None)
     known = replace(run, left_tree=unfinished.tree)
-    return _with_work(known, replace(known.work, kept=unfinished.commit)) if run.current_step else known
+    return with_work(known, replace(known.work, kept=unfinished.commit)) if run.current_step else known
 
 
 def crashed(run: Run, now: datetime) -> Run:
@@ -221,8 +215,9 @@ def cancelled(run: Run, now: datetime) -> Run:
 def rebased(run: Run, commit: str) -> Run:
     """A person committed on the run's branch: the current step, or the plan, goes on from there (RUN-7)."""
     if run.current_step is None:
-        return replace(run, place=replace(run.place, base_commit=commit))
-    return _with_work(run, replace(run.work, base=commit))
+        is_begun = run.begun_at is not None
+        return replace(run, begun_at=commit) if is_begun else replace(run, place=replace(run.place, base_commit=commit))
+    return with_work(run, replace(run.work, base=commit))
 
 
 def replaced(run: Run, by: str, now: datetime) -> Run:
@@ -248,25 +243,13 @@ def not_accepted(run: Run, why: RunError, now: datetime) -> Run:
     return happen(replace(run, error=why), RunEvent.NOT_ACCEPTED, now, why.reason_code, why.summary or None)
 
 
-def sent_back(run: Run, comment: str, now: datetime) -> Run:
-    """A person sends the work back with a comment, which the next run is told (REQ-6)."""
+def sent_back(run: Run, comment: str, now: datetime, *, is_dropped: bool = False) -> Run:
+    """A person sends the work back with a comment for the next run (REQ-6), which continues it if it is not dropped."""
     error = replace(failure(run, "SENT_BACK", comment), cause=run.error.reason_code if run.error else None)
     asked = run.error.question if run.error else None
     answers = (*run.answers, (asked, comment)) if asked else run.answers
-    return happen(replace(run, error=error, answers=answers), RunEvent.SENT_BACK, now, "SENT_BACK", comment)
-
-
-def updated(run: Run, step: PlanStep, update: Update, now: datetime) -> Run:
-    """The base branch is merged into the run's branch in a step of its own: conflicts are resolved, the rest tested."""
-    added = replace(run, plan=(*run.plan, step), error=None, stopped_in=None, is_prepared=False, left_tree=None)
-    inside = _enter(added, step.id, update.commit)
-    work = replace(inside.work, merges=update.base, conflicts=update.conflicts, unmarked=update.unmarked)
-    merging = _with_work(inside, work)
-    if not update.conflicts:  # nobody has written anything, so there is nothing to review before the tests have failed
-        untouched = replace(merging, visit=Visit(is_reviewed=True))
-        return happen(untouched, RunEvent.RESUMED_AT_TESTS, now, note="update")
-    told = tuple(Feedback("MERGE_CONFLICT", summary) for summary in update.tasks())
-    return happen(replace(merging, visit=Visit(feedback=told)), RunEvent.RESUMED_AT_STEP, now, note="update")
+    closed = replace(run, error=error, answers=answers, is_dropped=is_dropped)
+    return happen(closed, RunEvent.SENT_BACK, now, "SENT_BACK", comment)
 
 
 def noted(run: Run, event: str, now: datetime, reason_code: str | None = None, note: str | None = None) -> Run:

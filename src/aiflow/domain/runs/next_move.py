@@ -12,7 +12,8 @@ from aiflow.domain.lifecycle import RunState
 
 if TYPE_CHECKING:
     from aiflow.domain.agents.ceilings import Budget
-    from aiflow.domain.runs.run import Run, RunLimits
+    from aiflow.domain.runs.run import Run
+    from aiflow.domain.runs.run_limits import RunLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class Action(Enum):
 
     PREPARE = "the worktree is made and set up"
     BASELINE = "the tests run on the base, before any agent is called"
+    CONTINUE = "the work that the run continues comes into its branch, in line with the base"
     PLAN = "the request itself becomes the only step: no planner is called"
     TEST = "the implementer's work is tested"
     COMMIT = "the step is committed"
@@ -46,6 +48,8 @@ def next_action(run: Run, limits: RunLimits) -> CallRole | Action | None:
 
 def _without_a_call(run: Run) -> Action | None:
     """Return what a run does by itself where it stands, before any agent has a turn."""
+    if run.has_to_continue and not run.needs_baseline:
+        return Action.CONTINUE
     if run.state is RunState.INIT or not run.is_prepared:
         return Action.PREPARE
     if run.state is RunState.PLANNING:

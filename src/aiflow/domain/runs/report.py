@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.usage import Usage
-from aiflow.domain.runs.run import StepWork
 from aiflow.domain.runs.spending import rest_of
+from aiflow.domain.runs.step_work import StepWork
 from aiflow.domain.runs.stopped import way_out
 
 if TYPE_CHECKING:

@@ -49,6 +49,7 @@ class StoppedRun:
     newer_run_id: str | None = None
     is_work_done: bool = False
     is_from_newer: bool = False
+    is_planned: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +145,7 @@ def _resume(run: StoppedRun, goal: Goal) -> Decision:
     if goal.target_step_id not in (None, step_id):
         where = detail("refused.resumes_at", step_id=step_id) if step_id else detail("refused.resumes_at_report")
         return Refused("INPUT_INVALID", where, ResumeMode.RETRY_STEP)
-    if not run.step_ids:
+    if _is_to_be_planned(run):
         return GoOn(RunEvent.RESUMED_AT_PLANNING, is_again=run.has_failed)
     if step_id is None:
         return GoOn(RunEvent.RESUMED_AT_REPORT)
@@ -162,12 +163,17 @@ def _current_step(run: StoppedRun) -> str | None:
     return next((step for step in run.step_ids if step not in run.done_step_ids), None)
 
 
+def _is_to_be_planned(run: StoppedRun) -> bool:
+    """Tell whether the plan is what comes next: there is no step, or only what comes before the plan is done."""
+    return not run.step_ids or (not run.is_planned and _current_step(run) is None)
+
+
 def _retry_step(run: StoppedRun, goal: Goal) -> Decision:
     """Do the current step, or an earlier one, again from its start (RUN-6)."""
     if goal.target_step_id is not None and goal.target_step_id not in run.step_ids:
         key = "refused.no_such_step" if run.step_ids else "refused.no_step_at_all"
         return Refused("INPUT_INVALID", detail(key, step_id=goal.target_step_id, known=", ".join(run.step_ids)))
-    if not run.step_ids:
+    if _is_to_be_planned(run) and goal.target_step_id is None:
         return GoOn(RunEvent.RESUMED_AT_PLANNING, is_from_start=True, is_again=run.has_failed)
     current = _current_step(run) or run.step_ids[-1]
     target = goal.target_step_id or current

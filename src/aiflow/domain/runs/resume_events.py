@@ -13,15 +13,16 @@ from aiflow.domain.lifecycle import RunEvent
 from aiflow.domain.run_summary import LOST
 from aiflow.domain.runs.events import crashed, failure, happen, told_of
 from aiflow.domain.runs.retry import BASE_RED, FROM_OUTSIDE
-from aiflow.domain.runs.run import Run, StepWork, Visit
+from aiflow.domain.runs.run import Run, Visit
 from aiflow.domain.runs.step_record import StepRecord
+from aiflow.domain.runs.step_work import StepWork
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.domain.agents.call import Feedback
     from aiflow.domain.runs.resume import GoOn
-    from aiflow.domain.runs.run import RunLimits
+    from aiflow.domain.runs.run_limits import RunLimits
     from aiflow.domain.runs.worktree import Place
 
 

@@ -10,42 +10,30 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from aiflow.domain.agents.answers import Role
-from aiflow.domain.agents.ceilings import Ceilings
 from aiflow.domain.agents.usage import Usage
+from aiflow.domain.issue_ways import is_issue
 from aiflow.domain.lifecycle import ACTIVE_RUN_STATES, RunEvent, RunOutcome, RunState, outcome_of
 from aiflow.domain.runs.course import Course
 from aiflow.domain.runs.follow_ups import FollowUps
-from aiflow.domain.runs.step_record import StepRecord
+from aiflow.domain.runs.run_limits import STEP_RETRIES
+from aiflow.domain.runs.step_work import StepWork
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
     from aiflow.domain.agents.call import Feedback
+    from aiflow.domain.agents.former import Continued, Former
     from aiflow.domain.agents.plan import PlanStep
     from aiflow.domain.run_summary import TaskRef
     from aiflow.domain.runs.merge import Landing
     from aiflow.domain.runs.quota import QuotaWait
-    from aiflow.domain.runs.retry import StepStop
+    from aiflow.domain.runs.run_limits import RunLimits
     from aiflow.domain.runs.worktree import Place
 
 
 NOTHING_CHANGED = "NOTHING_CHANGED"
-STEP_RETRIES = 3
-
-
-@dataclass(frozen=True, slots=True)
-class RunLimits:
-    """The limits of RUN-4 and the ceilings on what agents use, from the settings."""
-
-    role_attempts: int = 2
-    step_retries: int = STEP_RETRIES
-    step_files: int = 20
-    step_lines: int = 400
-    # Of this run, and of the auto-run it belongs to, which has used up `spent` in earlier runs.
-    ceilings: Ceilings = field(default_factory=Ceilings)
-    session_ceilings: Ceilings = field(default_factory=Ceilings)
-    spent: Usage = field(default_factory=Usage)
+NOTHING_ADDED = "NOTHING_ADDED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,31 +60,6 @@ class RunError:
     facts: tuple[tuple[str, str], ...] = ()
     choices: tuple[str, ...] = ()
     output: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StepWork:
-    """What became of one step: the commit before it, its own, how often each role was called, where it stopped."""
-
-    base: str | None = None
-    commit: str | None = None
-    is_done: bool = False
-    summary: str = ""
-    # How often it was done again after it had failed (RUN-4), and how often it began anew at its start.
-    retries: int = 0
-    restarts: int = 0
-    calls: Mapping[str, int] = field(default_factory=dict)
-    stops: tuple[StepStop, ...] = ()
-    # When its tests passed, once for each time they did.
-    tested_at: tuple[datetime, ...] = ()
-    kept: str | None = None
-    sessions: Mapping[str, str] = field(default_factory=dict)
-    # Only in a step that merges the base branch in (GIT-3): the base's commit, the files that conflict, and which of
-    # them no marker shows.
-    merges: str | None = None
-    conflicts: tuple[str, ...] = ()
-    unmarked: tuple[str, ...] = ()
-    record: StepRecord = field(default_factory=StepRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +138,13 @@ class Run:
     pull_url: str | None = None
     replaces: str | None = None
     replaced_by: str | None = None
+    # What it knows of the run before it; whose branch it continues, and which run continues its own (REQ-6a).
+    former: Former | None = None
+    continues: Continued | None = None
+    continued_by: str | None = None
+    is_dropped: bool = False  # sent back for a new start from the base
+    # The commit its plan begins on, if that is not its base: the work it continues, in line with the base.
+    begun_at: str | None = None
     # The base branch's commit that brought it in; a DONE run with an `error` was not accepted for that reason.
     accepted_as: str | None = None
     # The merge that was to become the base branch's: if the base has it, the work is in, recorded or not.
@@ -224,7 +194,27 @@ class Run:
     @property
     def step_base(self) -> str:
         """The commit on which the current step works."""
-        return self.work.base or self.place.base_commit
+        return self.work.base or self.start
+
+    @property
+    def start(self) -> str:
+        """The commit on which its plan begins."""
+        return self.begun_at or self.place.base_commit
+
+    @property
+    def is_continued_next(self) -> bool:
+        """Whether the run after a send-back continues this one: an issue's retry is always a clean start (ISS-6)."""
+        return not is_issue(self.request_id) and not self.is_dropped
+
+    @property
+    def has_to_continue(self) -> bool:
+        """Whether the work that it continues is not in its branch yet."""
+        return self.continues is not None and self.begun_at is None
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether it has a plan, beside the step that brings what it continues in line with its base."""
+        return any(step.id not in self.steps or self.steps[step.id].merges is None for step in self.plan)
 
     @property
     def needs_baseline(self) -> bool:
@@ -244,19 +234,19 @@ class Run:
 
     @property
     def has_commits(self) -> bool:
-        """Whether any finished step changed something."""
-        return any(work.commit for work in self.steps.values())
+        """Whether its branch has work: what it continues, or what a finished step changed."""
+        return self.begun_at is not None or any(work.commit for work in self.steps.values())
 
     @property
     def set_up_at(self) -> str:
         """The commit that its worktree was set up for last: where it began, or where its base was merged in."""
         merging = [work.base for work in self.steps.values() if work.merges and work.base]
-        return merging[-1] if merging else self.place.base_commit
+        return merging[-1] if merging else self.start
 
     @property
-    def is_empty(self) -> bool:
-        """Whether a run that is done has nothing to merge, and says so (REQ-6)."""
-        return self.error is not None and self.error.reason_code == NOTHING_CHANGED
+    def is_idle(self) -> bool:
+        """Whether a run that is done changed nothing, and says so: only a person accepts that (REQ-6)."""
+        return self.error is not None and self.error.reason_code in (NOTHING_CHANGED, NOTHING_ADDED)
 
     @property
     def was_empty(self) -> bool:
@@ -289,12 +279,3 @@ class Run:
         """Tell whether the role whose call was cut off, if one was, has an attempt left in this visit."""
         role = self.visit.calling
         return role is None or not self.is_spent(role, limits)
-
-
-# The run changed aiflow's own settings: whoever accepts it is told.
-SETTINGS_CHANGED = "SETTINGS_CHANGED"
-
-
-def warned(run: Run, code: str) -> Run:
-    """Note what a person should know besides, once."""
-    return replace(run, warnings=tuple(dict.fromkeys((*run.warnings, code))))

@@ -34,6 +34,7 @@ def as_stopped(run: Run, newer_run_id: str | None) -> StoppedRun:
         replaced_by=run.replaced_by,
         newer_run_id=newer_run_id,
         is_from_newer=run.error is not None and run.error.reason_code == FROM_NEWER,
+        is_planned=run.is_planned,
         is_work_done=run.stopped_in is RunState.TESTING and root in NOT_THE_WORK,
     )
 

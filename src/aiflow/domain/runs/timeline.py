@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.lifecycle import RunEvent, RunState
 from aiflow.domain.runs import events
-from aiflow.domain.runs.run import StepWork
+from aiflow.domain.runs.step_work import StepWork
 from aiflow.domain.runs.undoing import KEPT, UNDOING
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ _TEST_CODES = frozenset({"UNIT_TEST_FAILED", "E2E_TEST_FAILED", "TEST_TIMEOUT"})
 _CODES_OF_CHECK = {**dict.fromkeys(_TEST_CODES, TESTS), "QA_REJECTED": REVIEW}
 _STOPS = frozenset({RunEvent.NEEDS_INPUT, RunEvent.FAILED})
 _OF_BASELINE = frozenset({events.BASELINE, events.TESTED})
+# What a run continues is brought in line with its base before its plan (REQ-6a).
+_BASE_MERGED = (RunEvent.BASE_MERGED, RunEvent.BASE_CONFLICTS)
 _QUESTION = "NEEDS_CLARIFICATION"
 
 
@@ -99,8 +101,10 @@ class _Tracing:
     def __init__(self, run: Run) -> None:
         self.run = run
         is_based = any(line.event in _OF_BASELINE for line in run.history)
-        self.stages = {name: Stage(name) for name in ((BASELINE, PLAN) if is_based else (PLAN,))}
-        self.stages |= {step.id: Stage(step.id, step.title) for step in run.plan}
+        self._first = [line.step_id or "" for line in run.history if line.event in _BASE_MERGED]
+        steps = {step.id: Stage(step.id, step.title) for step in run.plan}
+        self.stages = {BASELINE: Stage(BASELINE)} if is_based else {}
+        self.stages |= {**{name: steps[name] for name in self._first if name in steps}, PLAN: Stage(PLAN), **steps}
         self.stages[REPORT] = Stage(REPORT)
         self.place = PLAN
         self.phase: str | None = None
@@ -175,8 +179,12 @@ class _Tracing:
 
     def planned(self, line: Happening) -> None:
         self.close(line.at)
-        first = next(iter(self.run.plan), None)
+        first = next((step for step in self.run.plan if step.id not in self._first), None)
         self.open(first.id if first else REPORT, IMPLEMENT, line.at)
+
+    def base_merged(self, line: Happening) -> None:
+        self.stages[PLAN].attempts.clear()  # nothing was planned yet
+        self.open(line.step_id or PLAN, IMPLEMENT if line.event == RunEvent.BASE_CONFLICTS else CHECK, line.at)
 
     def implemented(self, line: Happening) -> None:
         self.close(line.at)
@@ -192,9 +200,10 @@ class _Tracing:
 
     def step_done(self, line: Happening) -> None:
         self.close(line.at)
-        ids = [step.id for step in self.run.plan]
+        ids, is_before_plan = [step.id for step in self.run.plan], not self.stages[PLAN].attempts
         following = ids[ids.index(self.place) + 1 :] if self.place in ids else []
-        self.open(following[0] if following else REPORT, IMPLEMENT if following else REPORT, line.at)
+        after = (following[0], IMPLEMENT) if following else (REPORT, REPORT)
+        self.open(*((PLAN, PLAN) if is_before_plan else after), line.at)
 
     def reported(self, line: Happening) -> None:
         self.close(line.at)
@@ -239,6 +248,7 @@ _HEARD: Mapping[str, Callable[[_Tracing, Happening], None]] = {
     events.BASELINE: _Tracing.baseline,
     events.TESTED: _Tracing.base_tested,
     RunEvent.PLANNED: _Tracing.planned,
+    **dict.fromkeys(_BASE_MERGED, _Tracing.base_merged),
     RunEvent.IMPLEMENTED: _Tracing.implemented,
     RunEvent.ATTEMPT_FAILED: _Tracing.attempt_failed,
     RunEvent.REVIEW_FAILED: _Tracing.review_failed,
@@ -284,7 +294,7 @@ def _is_passed(stage: Stage) -> bool:
 
 def _is_done(run: Run, name: str) -> bool:
     if name == PLAN:
-        return bool(run.plan)
+        return run.is_planned
     if name == ACCEPTANCE:
         return run.accepted_as is not None
     return name in run.steps and run.steps[name].is_done

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from aiflow.domain.agents.call import AgentCall, Brief, Feedback
+    from aiflow.domain.agents.former import Former
     from aiflow.domain.agents.plan import PlanStep
     from aiflow.domain.runs.run import Run
 
@@ -49,6 +50,8 @@ def without_hidden(call: AgentCall) -> tuple[AgentCall, Withheld]:
         summary=put_out(call.summary),
         test_output=put_out(call.test_output),
         whole=_revealed(call.whole) if call.whole else None,
+        former=_known(call.former, put_out) if call.former else None,
+        former_diff=_revealed(call.former_diff) if call.former_diff else None,
     )
     return kept, Withheld(tally(written.all), tally(put_out.all))
 
@@ -82,6 +85,11 @@ def _told(told: Feedback, written: _Sieve, put_out: _Sieve) -> Feedback:
 
 def _planned(step: PlanStep, put_out: _Sieve) -> PlanStep:
     return replace(step, title=put_out(step.title), instructions=put_out(step.instructions))
+
+
+def _known(former: Former, put_out: _Sieve) -> Former:
+    steps = (step._replace(title=put_out(step.title), summary=put_out(step.summary)) for step in former.steps)
+    return replace(former, steps=tuple(steps))
 
 
 def withheld(run: Run, counts: Counts, now: datetime) -> Run:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.clean.cleaning import is_old, why_untouched
 from aiflow.domain.clean.leftovers import Found, Remains, RunStanding, TreeState, standing_of
-from aiflow.domain.lifecycle import RunState
+from aiflow.domain.lifecycle import RunOutcome, RunState
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.run_summary import made_at
 from aiflow.domain.runs.worktree import Place, branch_name
@@ -52,7 +52,7 @@ def find_runs(engine: Engine, names: frozenset[str], rules: CleanRules) -> list[
     remains = engine.housekeeping.survey(bases | {engine.settings.text("base_branch")})
     twice = {each for each, count in Counter(run.run_id for one in histories for run in one.runs).items() if count > 1}
     known = [
-        _found(history, summary, loaded.get((history.request_id, summary.run_id)), remains)
+        _found(engine, history, summary, (loaded.get((history.request_id, summary.run_id)), remains))
         for history in histories
         for summary in history.runs
     ]
@@ -154,8 +154,9 @@ def _changed_at(run: RunSummary) -> datetime | None:
     return run.changed_at or made_at(run.run_id)
 
 
-def _found(history: History, summary: RunSummary, run: Run | None, remains: Remains) -> Found:
+def _found(engine: Engine, history: History, summary: RunSummary, known: tuple[Run | None, Remains]) -> Found:
     request_id, run_id = history.request_id, summary.run_id
+    run, remains = known
     branch = remains.branches.get(branch_name(request_id, run_id))
     is_newest = run_id == history.runs[0].run_id
     is_merged = branch is not None and branch.is_merged
@@ -171,8 +172,25 @@ def _found(history: History, summary: RunSummary, run: Run | None, remains: Rema
         leftovers=remains.leftovers.get(run_id, ()),
         folder=f"{remains.runs_folder}/{request_id}/{run_id}",
         is_last=is_newest and (history.status is None or history.status in _OPEN),
-        replaces=run.replaces if run is not None else None,
+        names=_names(run) if run is not None else (),
+        is_wanted=run is not None and history.status in _OPEN and _is_wanted(engine, history, run),
     )
+
+
+def _names(run: Run) -> tuple[str, ...]:
+    continued = run.continues.run_id if run.continues else None
+    return tuple(filter(None, (run.replaces, continued)))
+
+
+def _is_wanted(engine: Engine, history: History, run: Run) -> bool:
+    """Tell whether the next run continues a run's branch, or the newest one has not come to that yet (REQ-6a)."""
+    newest = history.runs[0].run_id
+    if run.run_id == newest:
+        return run.outcome is RunOutcome.SENT_BACK and run.is_continued_next
+    if run.continued_by != newest:
+        return False
+    follower = engine.runs.load(history.request_id, newest)
+    return follower is not None and follower.has_to_continue
 
 
 def _standing(history: History, summary: RunSummary, run: Run | None, *, is_merged: bool) -> RunStanding:

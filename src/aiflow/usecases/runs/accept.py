@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import Actor, decided
@@ -87,10 +88,11 @@ def require_saved(engine: Engine, run: Run) -> None:
         )
 
 
-def send_back(engine: Engine, run: Run, comment: str) -> Run:
+def send_back(engine: Engine, run: Run, comment: str, *, is_dropped: bool = False) -> Run:
     """Close a run that waits, add the comment to its request and make it ready again (REQ-6).
 
-    The run is closed first: a kill between leaves a request that is still blocked, and sending back again ends it.
+    The next run continues its branch, or if it `is_dropped` starts from the base (REQ-6a). The run is closed first: a
+    kill between leaves a request that is still blocked, and sending back again ends it.
     """
     if not comment.strip():
         detail = engine.voice.texts("send_back.empty")
@@ -104,11 +106,13 @@ def send_back(engine: Engine, run: Run, comment: str) -> Run:
         catch_up(work)
         _require_returnable(engine, work.run)
         _decide(engine, run, "send_back")
-        if not _is_told(engine, work.run, comment.strip()):
+        if not _is_told(engine, work.run, comment.strip(), is_dropped=is_dropped):
             if is_issue(run.request_id):  # what could not be posted closes nothing, and a look closes what was posted
                 claims.send_back(engine, request_id, run.run_id, comment.strip())
             if not _is_sent_back(work.run):
-                _close(work, comment.strip())
+                _close(work, comment.strip(), is_dropped=is_dropped)
+            elif work.run.is_dropped is not is_dropped:
+                work.save(replace(work.run, is_dropped=is_dropped))
             if not is_issue(run.request_id):
                 claims.send_back(engine, request_id, run.run_id, comment.strip())
     return work.run
@@ -165,14 +169,15 @@ def _is_sent_back(run: Run) -> bool:
     return run.error is not None and run.error.reason_code == "SENT_BACK"
 
 
-def _is_told(engine: Engine, run: Run, comment: str) -> bool:
+def _is_told(engine: Engine, run: Run, comment: str, *, is_dropped: bool) -> bool:
     """Tell whether the request has this very comment: it comes with the status `ready`, in one write."""
     is_ready = engine.source.load(RequestId(run.request_id)).status is RequestStatus.READY
-    return is_ready and _is_sent_back(run) and run.error is not None and run.error.summary == comment
+    is_closed = _is_sent_back(run) and run.is_dropped is is_dropped
+    return is_ready and is_closed and run.error is not None and run.error.summary == comment
 
 
-def _close(work: Work, comment: str) -> None:
-    record_verdict(work, sent_back(work.run, comment, work.engine.time.now()))
+def _close(work: Work, comment: str, *, is_dropped: bool = False) -> None:
+    record_verdict(work, sent_back(work.run, comment, work.engine.time.now(), is_dropped=is_dropped))
     work.engine.control.clear(work.run.run_id)
     discard_merge(work)
 

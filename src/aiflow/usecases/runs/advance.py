@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.plan import whole_request
-from aiflow.domain.lifecycle import RunState
 from aiflow.domain.next_action import ActionKind, NextAction
 from aiflow.domain.runs.agent_events import quota_waited
 from aiflow.domain.runs.events import (
@@ -29,13 +28,14 @@ from aiflow.domain.runs.events import (
     testing,
 )
 from aiflow.domain.runs.next_move import Action, CallRole, ceiling_reached, next_action
-from aiflow.domain.runs.run import SETTINGS_CHANGED, warned
+from aiflow.domain.runs.warned import SETTINGS_CHANGED, warned
 from aiflow.domain.runs.worktree import retry_ref
 from aiflow.errors import AiflowError, as_problem
 from aiflow.messages.commands import command_line
 from aiflow.messages.details import recorded, words
 from aiflow.settings import FILE_NAME
 from aiflow.settings.table import LOCAL_STORE
+from aiflow.usecases.runs.base_merge import continue_work
 from aiflow.usecases.runs.baseline import run_baseline
 from aiflow.usecases.runs.call_role import call_role, fail, limit_code, too_large
 from aiflow.usecases.runs.commands import Command, note_test, run_command
@@ -138,8 +138,9 @@ def _plan(work: Work) -> None:
 
 def _is_untouched(work: Work) -> bool:
     """Tell whether no agent was in the worktree yet, or left nothing beside its commits that set-up did not make."""
-    tip = work.workspace.tip(work.run.place)
-    return work.run.state is RunState.INIT or (tip is not None and work.workspace.is_as_set_up(work.run.place, tip))
+    run, tip = work.run, work.workspace.tip(work.run.place)
+    is_begun = run.usage.calls > 0 or run.has_edits
+    return not is_begun or (tip is not None and work.workspace.is_as_set_up(work.run.place, tip))
 
 
 def _set_up(work: Work, line: str) -> bool:
@@ -282,6 +283,7 @@ def _give_up(work: Work) -> None:
 _PERFORMERS = {
     Action.PREPARE: _prepare,
     Action.BASELINE: run_baseline,
+    Action.CONTINUE: continue_work,
     Action.PLAN: _plan,
     Action.TEST: _test,
     Action.COMMIT: _commit,

@@ -53,6 +53,12 @@ def _is_known(work: Work) -> bool:
     return all(path.startswith(f"{engine.settings.requests_dir}/") for path in changed)
 
 
+def known_to_pass(engine: Engine, run: Run) -> Run:
+    """Note that the base of a new run is known to pass; one that continues another is then laid out and set up once."""
+    is_known = run.needs_baseline and run.place.base_commit in engine.baselines.passed(_how(engine))
+    return base_tested(run, engine.time.now(), KNOWN) if run.continues and is_known else run
+
+
 def _passes(work: Work, kind: str, line: str) -> bool:
     """Run one test command on the base; its failure stops the run, and is no attempt of anybody's."""
     place, store = work.run.place, work.engine.runs

@@ -22,7 +22,7 @@ from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.backlog.hidden_text import hidden_words
 from aiflow.usecases.runs.ending import end_run, record
 from aiflow.usecases.runs.follow_ups import take_proposals
-from aiflow.usecases.runs.known import steps_done, tests_shown, whole_of
+from aiflow.usecases.runs.known import diff_of_former, feedback_for, steps_done, tests_shown, whole_of
 from aiflow.usecases.runs.obeyed import Obeyed, stop_for
 from aiflow.usecases.runs.work import SECONDS_OVER
 from aiflow.usecases.shapes.backlog import ENGLISH
@@ -90,7 +90,7 @@ def _call(work: Work, role: Role, attempt: int) -> AgentCall:
         step=run.current_step,
         plan=run.plan,
         attempt=attempt,
-        feedback=(*run.feedback, *run.visit.feedback),
+        feedback=feedback_for(run),
         answers=run.answers,
         session_id=run.session_of(role),
         budget=budget_of(run, work.engine.limits),
@@ -102,6 +102,10 @@ def _call(work: Work, role: Role, attempt: int) -> AgentCall:
         summary=run.visit.summary,
         test_output=tests_shown(work),
         whole=whole_of(work),
+        former=run.former,
+        former_diff=(lambda: diff_of_former(work)) if run.former else None,
+        continues=run.continues.run_id if run.continues else None,
+        is_planned=run.is_planned,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiflow.domain.runs.run import StepWork
+from aiflow.domain.runs.step_work import StepWork
 from aiflow.domain.runs.worktree import RunDiff
 from aiflow.errors import BadInputError
 
@@ -19,11 +19,11 @@ def diff_run(engine: Engine, run: Run, step: str | None = None) -> RunDiff:
     """Return what a run, or one step of it, changed; what an unfinished step left is included and marked."""
     step_id = _step_id(run, step)
     work = run.steps.get(step_id, StepWork()) if step_id else run.work
-    old = _base(run) if step_id is None else work.base or run.place.base_commit
+    old = _base(run) if step_id is None else work.base or run.start
     tip = run.tip if step_id is None else (work.commit if work.is_done else None) or old
     kept = None if work.is_done else work.kept
     workspace = engine.workspaces(run.run_id)
-    left = workspace.compare(work.base or run.place.base_commit, kept) if kept else None
+    left = workspace.compare(work.base or run.start, kept) if kept else None
     # What was kept may be gone while the run's own commits are there: those are shown then.
     new = kept if kept and left is not None else tip
     found = left if step_id is not None and left is not None else workspace.compare(old, new)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.runs.events import left, reported
+from aiflow.domain.runs.run import NOTHING_ADDED, NOTHING_CHANGED
 from aiflow.domain.runs.worktree import wip_ref
 from aiflow.errors import AiflowError
 from aiflow.messages.sizes import named_with_sizes
@@ -61,20 +62,22 @@ def record_verdict(work: Work, run: Run) -> None:
 def finish_run(work: Work) -> None:
     """Write the report of a run whose last step is done; then it is DONE."""
     known = file_proposals(work, work.run)
-    run = left(reported(known, work.engine.time.now(), is_empty=_is_empty(work)), None)
+    run = left(reported(known, work.engine.time.now(), _lacking(work)), None)
     with work.lease.writing():
         add_to_report(work.engine, run, None)
         work.engine.runs.write_errors(run, None)
     work.save(run)
 
 
-def _is_empty(work: Work) -> bool:
-    """Tell whether a run whose steps are done has nothing that its base branch does not have (REQ-6)."""
+def _lacking(work: Work) -> str | None:
+    """Say what a run whose steps are done lacks: all that its base branch does not have, or all of its own (REQ-6)."""
     run = work.run
     if run.has_commits:
-        return False
+        has_own = any(step.commit for step in run.steps.values() if step.merges is None)
+        return NOTHING_ADDED if run.begun_at is not None and not has_own else None
     tip = work.workspace.tip(run.place)
-    return tip is not None and work.workspace.is_ancestor(run.place, tip, f"refs/heads/{run.place.base_branch}")
+    is_in_base = tip is not None and work.workspace.is_ancestor(run.place, tip, f"refs/heads/{run.place.base_branch}")
+    return NOTHING_CHANGED if is_in_base else None
 
 
 def keep_unfinished(work: Work, run: Run, trailers: dict[str, str] | None = None) -> Unfinished | None:

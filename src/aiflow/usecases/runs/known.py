@@ -10,6 +10,7 @@ from aiflow.usecases.runs.diff import ends_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from aiflow.domain.agents.call import Feedback
     from aiflow.domain.runs.run import Run
     from aiflow.usecases.runs.work import Work
 
@@ -17,6 +18,18 @@ if TYPE_CHECKING:
 def steps_done(run: Run) -> dict[str, StepDone]:
     """Return what became of each step that is done."""
     return {step_id: StepDone(work.summary, work.commit) for step_id, work in run.steps.items() if work.is_done}
+
+
+def feedback_for(run: Run) -> tuple[Feedback, ...]:
+    """Return what went wrong and what was asked for; whoever merges the base in does that, and not the request."""
+    return run.visit.feedback if run.work.merges else (*run.feedback, *run.visit.feedback)
+
+
+def diff_of_former(work: Work) -> str:
+    """Return what the run before changed, as far as git still has that."""
+    former = work.run.former
+    found = work.workspace.compare(former.base, former.tip) if former and former.base and former.tip else None
+    return found.text if found else ""
 
 
 def tests_shown(work: Work) -> str:
@@ -30,7 +43,7 @@ def tests_shown(work: Work) -> str:
 def whole_of(work: Work) -> Callable[[], str] | None:
     """Return how to see what all steps changed together, at the last one; None where that is the step's own change."""
     run = work.run
-    is_last = bool(run.plan) and run.current_step_id == run.plan[-1].id
+    is_last = run.is_planned and run.current_step_id == run.plan[-1].id
     began, _ = ends_of(run)
     if not is_last or began == run.step_base:
         return None

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.runs.events import accepted, failure, not_accepted
-from aiflow.domain.runs.run import NOTHING_CHANGED, SETTINGS_CHANGED, warned
+from aiflow.domain.runs.run import NOTHING_CHANGED
 from aiflow.domain.runs.undoing import undone_of
+from aiflow.domain.runs.warned import SETTINGS_CHANGED, warned
 from aiflow.domain.runs.worktree import OWN_FOLDERS, is_refused
 from aiflow.errors import AiflowError, ConflictError, EnvironmentProblemError
 from aiflow.messages.details import words
@@ -39,7 +40,7 @@ PATHS_SHOWN = 20
 def accept_by_itself(work: Work) -> None:
     """Bring a DONE run in if the settings say so and its request is still ours; a person decides about the rest."""
     engine, run = work.engine, work.run
-    if engine.settings.text("accept") != "auto" or run.state is not RunState.DONE or run.accepted_as or run.is_empty:
+    if engine.settings.text("accept") != "auto" or run.state is not RunState.DONE or run.accepted_as or run.is_idle:
         return
     if engine.source.status(RequestId(run.request_id)) is RequestStatus.RUNNING:
         bring_in(work, is_automatic=True)

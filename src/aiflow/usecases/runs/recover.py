@@ -25,7 +25,7 @@ from aiflow.usecases.runs.ending import end_run, keep_unfinished, record
 from aiflow.usecases.runs.find import newest_run_id
 from aiflow.usecases.runs.locks import owned, require_free, take_lock
 from aiflow.usecases.runs.notify import tell_waiting
-from aiflow.usecases.runs.replace import close_replaced
+from aiflow.usecases.runs.replace import link_former
 from aiflow.usecases.runs.settle import settle_run
 from aiflow.usecases.runs.work import Work, holding, taking_up, trailers_of
 from aiflow.usecases.runs.work_to_the_end import work_to_the_end
@@ -112,8 +112,7 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
         answer = claim(engine, run.request_id, run.run_id)
         mine = owned(engine, lease, current)
         keep_interrupted(work)
-        if run.replaces:  # the crash may have come before the old run was closed
-            close_replaced(engine, lease, run.request_id, run.replaces, run.run_id)
+        link_former(engine, lease, current)  # the crash may have come before the old run was closed
         if isinstance(answer, Lost):
             end_run(work, crashed(mine, engine.time.now()))
         elif engine.control.is_cancelled(run.run_id):  # its process died before it could obey
@@ -175,8 +174,7 @@ def stop_interrupted(engine: Engine, lease: Lease, run: Run, end: Callable[[Run,
             engine.control.clear(run.run_id)
             return work.run
         keep_interrupted(work)
-        if work.run.replaces:  # the crash may have come before the old run was closed
-            close_replaced(engine, lease, run.request_id, work.run.replaces, run.run_id)
+        link_former(engine, lease, work.run)  # the crash may have come before the old run was closed
         answer = claim(engine, run.request_id, run.run_id)
         end_run(work, end(work.run, engine.time.now()))
         if isinstance(answer, Lost):  # a person or another run has the request: this end is none of its business

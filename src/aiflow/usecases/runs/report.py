@@ -133,6 +133,8 @@ def _head(run: Run, texts: Texts) -> list[str]:
         lines.append(f"- {texts('report.compare')}: {run.compare_url}")
     if run.replaces:
         lines.append(f"- {texts('report.replaces')}: {run.replaces}")
+    if run.continues:
+        lines.append(f"- {texts('report.continues')}: {run.continues.run_id}")
     return [*lines, ""]
 
 

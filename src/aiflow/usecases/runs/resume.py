@@ -12,7 +12,7 @@ from aiflow.domain.next_action import ActionKind, NextAction, shell
 from aiflow.domain.request import RequestId
 from aiflow.domain.runs.events import rebased
 from aiflow.domain.runs.resume import Goal, GoOn, Refused, ResumeMode, StartAnew, decide_resume, over_the_limit
-from aiflow.domain.runs.resume_events import delivered_again, feedback_of, resumed
+from aiflow.domain.runs.resume_events import delivered_again, resumed
 from aiflow.domain.runs.stopped import as_stopped
 from aiflow.domain.runs.worktree import retry_ref
 from aiflow.errors import AiflowError, BadInputError, ConflictError, NotFoundError
@@ -23,10 +23,11 @@ from aiflow.usecases.runs.answer_issue import is_answered_there, retried_only, t
 from aiflow.usecases.runs.baseline import taken_up
 from aiflow.usecases.runs.claims import require_claim
 from aiflow.usecases.runs.find import newest_run_id, require_request
+from aiflow.usecases.runs.former import Before, what_was_learned
 from aiflow.usecases.runs.locks import owned, reclaim_locks, require_free, take_lock
 from aiflow.usecases.runs.recover import mark_crashed
 from aiflow.usecases.runs.report import errors_shape
-from aiflow.usecases.runs.start import Before, start_new
+from aiflow.usecases.runs.start import start_new
 from aiflow.usecases.runs.work import Work, failure_for, taking_up
 from aiflow.usecases.runs.work_to_the_end import work_to_the_end
 
@@ -76,8 +77,7 @@ def _take_over(engine: Engine, run: Run, wish: ResumeWish) -> tuple[Request, Bef
     """Say what a new run takes over from the one it replaces, as both stand behind the lock (RUN-6)."""
     old = _look_again(engine, run)
     answers = old.answers if wish.answer is None else (*old.answers, (_question(old), wish.answer))
-    before = Before(old.run_id, (*old.feedback, *feedback_of(old)), answers, wants_plan=True)
-    return engine.source.load(RequestId(run.request_id)), before
+    return engine.source.load(RequestId(run.request_id)), what_was_learned(engine, old, answers)
 
 
 def _understood(run: Run, wish: ResumeWish) -> ResumeWish:
@@ -226,7 +226,7 @@ def _settle_worktree(work: Work, way: GoOn, wish: ResumeWish) -> tuple[Run, GoOn
     # Kept for this very retry already: a kill came on the way back, and what is there now is half of it.
     if not workspace.is_ancestor(run.place, run.place.base_commit, keep_as):
         run, way = _adopt(work, run, way, wish)
-    if gone := workspace.go_back(run.place, run.steps[step_id].base or run.place.base_commit, keep_as):
+    if gone := workspace.go_back(run.place, run.steps[step_id].base or run.start, keep_as):
         work.engine.voice.warn(work.engine.voice.texts("resume.large_gone", files=named_with_sizes(gone)))
     work.engine.runs.write_patch(run, step_id, None)
     return run, way
@@ -235,7 +235,7 @@ def _settle_worktree(work: Work, way: GoOn, wish: ResumeWish) -> tuple[Run, GoOn
 def _without_worktree(work: Work, run: Run, wish: ResumeWish) -> Run:
     """Go on without the worktree a run had; what a person committed on its branch since counts, the rest is kept."""
     tip = work.workspace.tip(run.place)
-    if tip is None or tip == run.tip:
+    if tip is None or tip == run.tip or _is_on_the_way(work, run, tip):
         return run
     moved = replace(_adopt_commits(work, run, tip, wish), left_tree=None)
     # Laid out again, the unfinished step would undo those commits: it stays reachable under its ref, and as a patch.
@@ -246,7 +246,7 @@ def _without_worktree(work: Work, run: Run, wish: ResumeWish) -> Run:
 def _adopt(work: Work, run: Run, way: GoOn, wish: ResumeWish) -> tuple[Run, GoOn]:
     """Take what a person did in the worktree since the stop, as far as they want that."""
     tip = work.workspace.tip(run.place)
-    committed = tip if tip != run.tip and not _is_before_merge(work, run, tip) else None
+    committed = tip if tip != run.tip and not _is_on_the_way(work, run, tip) else None
     if committed is not None:
         run = _adopt_commits(work, run, committed, wish)
     is_as_left = run.left_tree is None or _is_as_left(work, run.left_tree, committed)
@@ -259,8 +259,10 @@ def _adopt(work: Work, run: Run, way: GoOn, wish: ResumeWish) -> tuple[Run, GoOn
     return _adopt_edits(run, way) if not is_as_left else (run, way)
 
 
-def _is_before_merge(work: Work, run: Run, tip: str | None) -> bool:
-    """Tell whether the branch still stands where it was before the base was merged in: that is laid out next."""
+def _is_on_the_way(work: Work, run: Run, tip: str | None) -> bool:
+    """Tell whether the branch stands where aiflow put it before the base was merged in: that is laid out next."""
+    if run.continues is not None and run.has_to_continue:
+        return tip == run.continues.commit
     is_next = bool(run.work.merges) and not run.is_prepared
     return is_next and tip is not None and work.workspace.is_ancestor(run.place, tip, run.tip)
 

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from aiflow.domain.agents.call import Brief, Feedback
+from aiflow.domain.agents.call import Brief
 from aiflow.domain.backlog.explanation import explain
 from aiflow.domain.backlog.selection import find_barriers
 from aiflow.domain.claims import Lost
-from aiflow.domain.issue_ways import is_issue
-from aiflow.domain.lifecycle import RunState
 from aiflow.domain.request import RequestStatus
+from aiflow.domain.runs.base_merging import former_gone
 from aiflow.domain.runs.events import noted
 from aiflow.domain.runs.run import Run
+from aiflow.domain.runs.warned import FORMER_BRANCH_GONE, warned
 from aiflow.domain.runs.worktree import Place, branch_name, compare_url
 from aiflow.errors import ConflictError, EnvironmentProblemError, NotFoundError
 from aiflow.usecases.backlog.missing_merges import missing_merges
 from aiflow.usecases.health.check_health import require_health
 from aiflow.usecases.read_backlog import read_backlog
+from aiflow.usecases.runs.baseline import known_to_pass
 from aiflow.usecases.runs.claims import claim, lost, not_ready, telling_source
 from aiflow.usecases.runs.course import course_of
 from aiflow.usecases.runs.find import newest_run_id
+from aiflow.usecases.runs.former import Before, what_came_before
 from aiflow.usecases.runs.locks import has_turn, in_progress, owned, reclaim_locks, take_lock
 from aiflow.usecases.runs.recover import recover_run
-from aiflow.usecases.runs.replace import close_replaced
+from aiflow.usecases.runs.replace import link_former
 from aiflow.usecases.runs.work import Work, taking_up
 from aiflow.usecases.runs.work_to_the_end import work_to_the_end
 from aiflow.usecases.shapes.backlog import describe
@@ -53,9 +55,11 @@ def start_run(engine: Engine, request_id: RequestId, checked: RepositoryFacts | 
     request = require_runnable(engine, request_id)
     with telling_source(engine, request_id):
         facts = checked or require_health(engine, request_id, typed="run")
-    return start_new(
-        engine, request_id, facts, lambda: (_require_unchanged(engine, request), _before(engine, request_id))
-    )
+
+    def look() -> tuple[Request, Before]:
+        return _require_unchanged(engine, request), what_came_before(engine, request_id, facts.base_branch)
+
+    return start_new(engine, request_id, facts, look)
 
 
 def start_new(
@@ -71,10 +75,18 @@ def start_new(
     with taking_up(lease):
         request, before = look()
         work = begin(engine, lease, new_run(engine, request, run_id, facts, before), request)
-        if before.replaces:
-            close_replaced(engine, lease, request_id, before.replaces, run_id)
+        link_former(engine, lease, work.run)
+        _note_former(work, before)
         _warn_of_missing_merges(work, request)
     return work_to_the_end(work)
+
+
+def _note_former(work: Work, before: Before) -> None:
+    """Say in the run's history that what it should have continued is gone, or that its base needs no test (RUN-17)."""
+    run, now = work.run, work.engine.time.now()
+    noticed = former_gone(run, before.gone, now) if before.gone else known_to_pass(work.engine, run)
+    if noticed is not run:
+        work.save(noticed)
 
 
 def _warn_of_missing_merges(work: Work, request: Request) -> None:
@@ -143,36 +155,6 @@ def _require_unchanged(engine: Engine, request: Request) -> Request:
     return now
 
 
-class Before(NamedTuple):
-    """What a new run takes over from the one before: which it replaces, what went wrong there, what was answered.
-
-    `wants_plan` if a person asked for a new plan: then it has one, also where its request is to have none (RUN-18).
-    """
-
-    replaces: str | None = None
-    feedback: tuple[Feedback, ...] = ()
-    answers: tuple[tuple[str, str], ...] = ()
-    wants_plan: bool = False
-
-
-def _before(engine: Engine, request_id: RequestId) -> Before:
-    """Look at the run before: a comment it was sent back with is told (REQ-6), one that failed speaks no more.
-
-    What people said to the source since it came to its end is told as well.
-    """
-    latest = engine.runs.latest([request_id]).get(request_id)
-    said = engine.source.feedback(request_id, latest.changed_at if latest else None)
-    old = engine.runs.load(request_id, latest.run_id) if latest and latest.state is RunState.FAILED else None
-    if old is None or old.error is None or old.replaced_by is not None:
-        return Before(feedback=said)
-    if old.error.reason_code == "SENT_BACK":
-        # What was posted on an issue is among what people said there.
-        is_said = is_issue(request_id) and bool(said)
-        comment = () if is_said else (Feedback("SENT_BACK", old.error.summary),)
-        return Before(None, (*old.feedback, *comment, *said), old.answers)
-    return Before(replaces=old.run_id, feedback=said)
-
-
 def new_run(
     engine: Engine,
     request: Request,
@@ -185,7 +167,7 @@ def new_run(
         raise EnvironmentProblemError(reason_code="BASE_BRANCH_MISSING", branch=facts.base_branch)
     branch = branch_name(request.id, run_id)
     url = compare_url(facts.origin_url, facts.base_branch, branch, engine.settings.text("github.api_url"))
-    return Run(
+    run = Run(
         request_id=request.id,
         run_id=run_id,
         place=Place(
@@ -205,7 +187,10 @@ def new_run(
         replaces=before.replaces,
         feedback=before.feedback,
         answers=before.answers,
+        former=before.former,
+        continues=before.continues,
     )
+    return warned(run, FORMER_BRANCH_GONE) if before.gone else run
 
 
 def _course(engine: Engine, request: Request, before: Before) -> Course:

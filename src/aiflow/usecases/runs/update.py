@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiflow.domain.agents.plan import merging_step
 from aiflow.domain.lifecycle import RunState
 from aiflow.domain.request import RequestId
-from aiflow.domain.runs.events import updated
-from aiflow.domain.runs.merge import merge_ref
+from aiflow.domain.runs.base_merging import updated
 from aiflow.domain.runs.resume import Goal, ResumeMode
 from aiflow.domain.runs.undoing import undone_of
 from aiflow.errors import ConflictError
 from aiflow.messages.details import words
 from aiflow.usecases.health.check_health import require_health
 from aiflow.usecases.runs.accept import accept_run, refused, require_done, require_saved
+from aiflow.usecases.runs.base_merge import merge_base
 from aiflow.usecases.runs.claims import require_claim
 from aiflow.usecases.runs.locks import owned, reclaim_locks, take_lock
 from aiflow.usecases.runs.resume import ResumeWish, resume_run
@@ -64,16 +63,13 @@ def _merge_base(engine: Engine, lease: Lease, run: Run) -> Work:
     require_waiting(engine, run)
     put_back(work)
     require_saved(engine, run)
-    free = merging_step(run.plan, run.place.base_branch, ())
-    if free is None:
+    merge = merge_base(engine, run, undone_of(run))
+    if merge is None:
         raise ConflictError(
             reason_code="RUN_NOT_RESUMABLE", request_id=run.request_id, detail=engine.voice.texts("update.no_step")
         )
-    update = engine.merging.update(run.place, merge_ref(run.run_id, free.id), undone_of(run))
-    step = merging_step(run.plan, run.place.base_branch, update.conflicts)
-    assert step is not None, run.run_id
     require_claim(engine, run.request_id, run.run_id)
-    again = owned(engine, lease, updated(run, step, update, engine.time.now()))
+    again = owned(engine, lease, updated(run, *merge, engine.time.now()))
     engine.runs.write_planning(again)
     work.save(again)
     return work

@@ -50,6 +50,8 @@ def run_result(run: Run) -> dict[str, Any]:
         **follow_ups_shape(run.follow_ups),
         "replaces": run.replaces,
         "replaced_by": run.replaced_by,
+        "continues": run.continues.run_id if run.continues else None,
+        "continued_by": run.continued_by,
         "accepted_as": run.accepted_as,
         "task": run.task._asdict() if run.task else None,
         "created_at": run.created_at.isoformat(),

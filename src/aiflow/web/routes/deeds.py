@@ -63,7 +63,8 @@ def _of_requests(router: APIRouter, server: Server) -> None:
             comment = whole_comment(form("comment").strip(), _line_comments(form))
             if not comment.strip():
                 raise BadInputError(detail=words("web.comment_missing"))
-            run = send_back(call.engine, find_newest_run(call.engine, normalize_id(request_id)), comment)
+            sent = find_newest_run(call.engine, normalize_id(request_id))
+            run = send_back(call.engine, sent, comment, is_dropped=form.has("fresh"))
             return Receipt(call.texts("web.receipt.sent_back", id=run.request_id), request_path(run.request_id))
 
         return act(http, call, do)

@@ -18,12 +18,14 @@ from aiflow.domain.agents.answer_schema import SCHEMAS
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.criteria import criteria_in
 from aiflow.domain.agents.diff_text import capped_diff
+from aiflow.domain.agents.former import MOST_SHOWN
 from aiflow.domain.untrusted.calls import SENT_BACK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from aiflow.domain.agents.call import AgentCall, Feedback
+    from aiflow.domain.agents.former import FormerStep
     from aiflow.domain.agents.plan import PlanStep
 
 FOLDER = Path(__file__).parents[3] / "prompts"
@@ -53,6 +55,7 @@ def _all(call: AgentCall, means: Means) -> Iterator[str]:
     if names := guidance_in(call.cwd, means.reads):
         yield part("guidance", names=", ".join(f"`{name}`" for name in names))
     yield _data(call, "request", _request(call), id=call.brief.id)
+    yield from _former(call)
     if len(call.plan) > 1 and call.role is not Role.PLANNER:
         yield f"{part('plan')}\n\n" + _data(call, "plan", "\n".join(_plan_line(call, step) for step in call.plan))
     if call.step is not None:
@@ -77,15 +80,49 @@ def _request(call: AgentCall) -> str:
     return body if first.startswith("#") and first.strip("# \t") == title.strip("# ") else f"{title}\n\n{body}".strip()
 
 
+def _former(call: AgentCall) -> Iterator[str]:
+    """Tell of the run before (REQ-6a, RUN-6): what it planned, did and changed, and whether the branch has that.
+
+    Of the reviewers only the last one has a use for it, and has the whole change anyway.
+    """
+    former, is_reviewer = call.former, call.role is Role.QA
+    if former is None or (is_reviewer and not call.is_at_the_end):
+        return
+    is_continued = call.continues == former.run_id
+    yield part("former.continued") if is_continued else part("former.left", reason=former.reason_code)
+    if call.continues and not is_continued:
+        yield part("former.left.also")
+    if is_continued and call.role is Role.PLANNER:
+        yield part("former.continued.planner")
+    if former.steps:
+        plan = "\n".join(_former_line(step) for step in former.steps)
+        yield f"{part('former.plan')}\n\n" + _data(call, "former-plan", plan)
+    if call.former_diff and not is_reviewer and (diff := call.former_diff()):
+        command = f"git diff {former.base[:12]} {former.tip[:12]}"
+        yield f"{part('former.diff', command=command)}\n\n" + _diff(call, diff, MOST_SHOWN)
+
+
+def _former_line(step: FormerStep) -> str:
+    """Write a step of the former plan."""
+    return _step_line(step.id, step.title, _done(step.commit) if step.is_done else "not done", step.summary)
+
+
 def _plan_line(call: AgentCall, step: PlanStep) -> str:
     """Write a step of the plan: how far it is, and what was said of it when it was done."""
     done = call.done.get(step.id)
     if done is None:
         state = "this step" if call.step is not None and step.id == call.step.id else "to do"
         return f"{step.id} {step.title} ({state})"
-    state = f"done, commit {done.commit[:12]}" if done.commit else "done, nothing was changed"
-    told = done.summary if len(done.summary) <= MAX_SUMMARY else f"{done.summary[:MAX_SUMMARY]}…"
-    return "\n   ".join([f"{step.id} {step.title} ({state})", *told.splitlines()])
+    return _step_line(step.id, step.title, _done(done.commit), done.summary)
+
+
+def _done(commit: str | None) -> str:
+    return f"done, commit {commit[:12]}" if commit else "done, nothing was changed"
+
+
+def _step_line(step_id: str, title: str, state: str, summary: str) -> str:
+    told = summary if len(summary) <= MAX_SUMMARY else f"{summary[:MAX_SUMMARY]}…"
+    return "\n   ".join([f"{step_id} {title} ({state})", *told.splitlines()])
 
 
 def _told(call: AgentCall) -> Iterator[str]:
