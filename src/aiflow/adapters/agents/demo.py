@@ -12,6 +12,8 @@ fenced blocks, so that a backlog can be written for it:
                                    `{answer!r}` the same as a literal in code
     ```reject                      the reviewer finds this
 
+Work that was sent back is continued with the blocks of the person's comment alone.
+
 `attempt=1` or `attempt=2` behind a path keeps a block to that attempt of the step. Without any block the step adds a
 line to `DEMO.md`. Told of a merge conflict, it keeps the lines of both sides.
 """
@@ -70,12 +72,24 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def parts_of(request: dict[str, Any]) -> list[DemoPart]:
-    """Cut a request's text into steps at its second-level headings that have something to do below them."""
+def parts_of(call: dict[str, Any]) -> list[DemoPart]:
+    """Cut a request's text into steps at its second-level headings that have something to do below them.
+
+    Of work that was sent back only what the person said is left to do.
+    """
+    request, said = call["request"], _said(call)
+    if said and (call.get("former") or {}).get("is_continued"):
+        return [_part(said.splitlines()[0], said)]
     body = request["body"]
     marks = [(match.start(), match[1]) for match in HEADING.finditer(_without_fences(body))]
     parts = [_part(title, body[start:end]) for (start, title), (end, _) in pairwise([*marks, (len(body), "")])]
     return [part for part in parts if part.blocks] or [_part(request["title"], body)]
+
+
+def _said(call: dict[str, Any]) -> str:
+    """Return what a person said who sent the work back."""
+    told = [each["summary"].strip() for each in call["feedback"] if each["reason_code"] == "SENT_BACK"]
+    return str(told[-1]) if told else ""
 
 
 def _without_fences(body: str) -> str:
@@ -94,7 +108,7 @@ def _part(title: str, text: str) -> DemoPart:
 
 def plan(call: dict[str, Any]) -> dict[str, Any]:
     """Make one step of every part."""
-    parts = parts_of(call["request"])
+    parts = parts_of(call)
     say(f"{len(parts)} step(s)")
     return {
         "steps": [
@@ -135,12 +149,15 @@ def implement(call: dict[str, Any]) -> dict[str, Any]:
 
 def _part_of_step(call: dict[str, Any]) -> DemoPart | None:
     """Return what the text says of a step; nothing of one that aiflow added, as for a merge."""
-    parts = parts_of(call["request"])
-    request = call["request"]
-    if call["planning"]["steps"][0]["title"] == request["title"] != parts[0].title:  # nobody planned
-        parts = [_part(request["title"], request["body"])]
-    number = int(call["step"]["id"][1:])
-    return parts[number - 1] if number <= len(parts) else None
+    parts, request, step = parts_of(call), call["request"], call["step"]
+    titles = [" ".join(each["title"].split()) for each in call["planning"]["steps"]]
+    first = " ".join(parts[0].title.split())
+    if first not in titles and request["title"] in titles:  # nobody planned
+        parts, first = [_part(request["title"], parts[0].text if _said(call) else request["body"])], request["title"]
+    begin = titles.index(first) if first in titles else 0
+    number = [each["id"] for each in call["planning"]["steps"]].index(step["id"]) - begin
+    is_merge = first not in titles and step["title"].startswith("Merge ")
+    return parts[number] if 0 <= number < len(parts) and not is_merge else None
 
 
 def _apply(block: DemoBlock, answer: str) -> None:
