@@ -61,6 +61,15 @@ def stage_of(run: Run) -> dict[str, Any]:
         "step_retries": run.step_retries,
         "quota": _quota_shape(run.quota),
         "stopped_in": run.stopped_in.value if run.stopped_in else None,
+        **_links_shape(run),
+        "lock": dict(run.lock),
+        "task": run.task._asdict() if run.task else None,
+    }
+
+
+def _links_shape(run: Run) -> dict[str, Any]:
+    """Write what a run has to do with others: those before and after it, where it began, and where its work went."""
+    return {
         "compare_url": run.compare_url,
         "pull_url": run.pull_url,
         "replaces": run.replaces,
@@ -73,8 +82,6 @@ def stage_of(run: Run) -> dict[str, Any]:
         "accepted_as": run.accepted_as,
         "merging_as": run.merging_as,
         "landing": asdict(run.landing) if run.landing else None,
-        "lock": dict(run.lock),
-        "task": run.task._asdict() if run.task else None,
     }
 
 
