@@ -89,9 +89,14 @@ def page_of(path: str, edition: Edition) -> str:
     parts: list[str] = []
     end, seen = 0, Counter[str]()
     for fence in FENCE.finditer(text):
-        parts += [_prose(text[end : fence.start()], path, edition, seen), "" if fence[2] == "mermaid" else fence[0]]
+        parts += [_prose(text[end : fence.start()], path, edition, seen), _shown(fence)]
         end = fence.end()
     return "".join([*parts, _prose(text[end:], path, edition, seen)])
+
+
+def _shown(fence: re.Match[str]) -> str:
+    """Return a block of code; a diagram as its text, for what draws it would have to come from another host."""
+    return fence[0].replace("mermaid", "text", 1) if fence[2] == "mermaid" else fence[0]
 
 
 def _prose(text: str, path: str, edition: Edition, seen: Counter[str]) -> str:
