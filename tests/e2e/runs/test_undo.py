@@ -165,3 +165,22 @@ def test_what_was_built_on_the_work_is_named(bench: Bench) -> None:
     assert "RQ-9" not in told
     built_on = bench.aiflow.json("undo", "RQ-1")["built_on"]
     assert built_on == {"done": ["RQ-7"], "running": [], "waits": ["RQ-8"]}
+
+
+@pytest.mark.spec("REQ-6", "REQ-6a", "GIT-3")
+def test_what_was_undone_is_sent_back_continued_and_accepted(bench: Bench) -> None:
+    accepted(bench)
+    commit_on_base(bench, "other.txt", "later\n")
+    bench.aiflow.json("undo", "RQ-1")
+    assert files(bench)[1] is False
+    bench.aiflow.json("send-back", "RQ-1", "-m", "Say more.")
+    bench.agent.does("implementer", "write('more.txt', 'more\\n'); done()")
+    again = bench.run()
+    assert (again["state"], len(bench.run_ids())) == ("DONE", 2)
+    bench.aiflow.json("accept", "RQ-1")
+    assert files(bench) == ("ours\n", True)
+    assert (bench.root / "more.txt").read_text() == "more\n"
+    assert (bench.root / "other.txt").read_text() == "later\n"
+    bench.aiflow.json("undo", "RQ-1")
+    assert files(bench)[1] is False
+    assert not (bench.root / "more.txt").exists()
