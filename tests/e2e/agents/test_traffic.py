@@ -314,3 +314,74 @@ def test_a_red_base(user: User) -> None:
 def said(user: User, role: str) -> Sequence[str]:
     """Everything that a role's model was told, but for the command that tests."""
     return [each.partition("unit: `")[0] for each in user.conversations(role)]
+
+
+RHYME = "The greeting must rhyme."
+
+
+@pytest.mark.spec("REQ-6a", "AGT-1")
+def test_a_run_that_was_sent_back(user: User) -> None:
+    """Its agents know what was done and why it came back, and begin where it ended; not the old conversations."""
+    user.configure()
+    user.run(writes("S01", "S02"))
+    before = user.bench.stage()
+    commits = {step["id"]: step["commit"][:12] for step in before["steps"]}
+    user.bench.aiflow("send-back", "RQ-1", "-m", RHYME)
+    user.models.asked.clear()
+
+    def implement(asked: Asked) -> Reply:
+        return done("It rhymes") if asked.results else Shell("cat S01.txt S02.txt && echo rhyme > S03.txt")
+
+    user.run(story(planner=[plan("S03")], implementer=implement, qa=[verdict()]))
+    stage = assert_over(user.bench, planning=1, steps={"S03": {"implementer": 1, "qa": 1}})
+    assert stage["state"] == "DONE"
+    assert_said_once(user)
+    assert {"S01.txt", "S02.txt", "S03.txt"} <= {*user.bench.files_at(stage["branch"])}
+    [planner], [implementer], [review] = map(user.told, ROLES)
+    former = "\n".join(
+        f"{step} Do {step} (done, commit {commits[step]})\n   Wrote {step} as a poem" for step in commits
+    )
+    for prompt in (planner, implementer):
+        assert data(prompt, "former-plan") == former
+        assert shown_files(data(prompt, "diff")) == ["S01.txt", "S02.txt"]
+        assert "build on it, and keep what nobody objects to" in prompt
+    assert "Plan only what is left to do" in planner
+    assert "Plan only what is left to do" not in implementer
+    for prompt in (planner, implementer, review):
+        assert prompt.count(RHYME) == 1, "the person's words, once"
+        assert "SENT_BACK: a person sent the work back" in data(prompt, "feedback")
+    assert "hi S01\nhi S02" in next(asked.results[0] for asked in user.models.turns if asked.results)
+    # The last review has the whole change, that of the run before included.
+    step, whole = re.findall(r'kind="diff">\n(.*?)\n</data', review, re.DOTALL)
+    assert (shown_files(step), shown_files(whole)) == (["S03.txt"], ["S01.txt", "S02.txt", "S03.txt"])
+    assert data(review, "criteria")
+    assert not any("hush S0" in conversation for role in ROLES for conversation in user.conversations(role))
+
+
+@pytest.mark.spec("REQ-10", "AGT-3")
+def test_a_follow_up(user: User) -> None:
+    """Who does the work may propose more, and who does that later is told of nothing else."""
+    user.configure()
+    offer = {"title": "Close the door", "body": "The door stays open behind everybody who comes in."}
+    finished = Answer({"status": "done", "summary": "Greets all", "follow_ups": [offer]})
+    user.run(story(planner=[plan()], implementer=[Shell("echo hi > S01.txt"), finished], qa=[verdict()]))
+    assert_over(user.bench, planning=1, steps=ONE_STEP)
+    assert_said_once(user)
+    [planner], [implementer], [review] = map(user.told, ROLES)
+    assert ["`follow_ups`" in prompt for prompt in (planner, implementer, review)] == [False, True, True]
+    assert offer["title"] not in review, "what is found is no concern of the reviewer"
+    [draft] = [path for path in (user.bench.root / "requests").glob("*.md") if path.stem != "RQ-1"]
+    assert "status: draft" in draft.read_text()
+    assert "found_in: RQ-1" in draft.read_text()
+
+    user.models.asked.clear()
+    user.bench.aiflow("set", draft.stem, "status=ready")
+    user.models.script = writes("S01")
+    user.bench.run(draft.stem)
+    for role in ROLES:
+        [conversation] = user.conversations(role)
+        assert conversation.count(offer["body"]) == 1
+        assert conversation.count(offer["title"]) == 1
+        assert WISH not in conversation
+        assert "Greets all" not in conversation
+        assert "follow-up" not in data(user.told(role)[0], "request")
