@@ -104,6 +104,11 @@ class Request(NamedTuple):
     is_overdue: bool = False
 
     @property
+    def is_follow_up(self) -> bool:
+        """Whether an agent proposed it, and no person has decided about it (REQ-10)."""
+        return self.found_in is not None and self.status is RequestStatus.DRAFT
+
+    @property
     def is_held_elsewhere(self) -> bool:
         """Whether a run that is not of this checkout works on it, as far as its source knows."""
         return self.kept is not None and self.kept.reason_code == "REQUEST_LOCKED"

@@ -53,6 +53,7 @@ _OPTIONS: Mapping[str, str] = {
     "no_baseline": "--no-baseline",
     "full": "--full",
     "all": "--all",
+    "found": "--found",
     "check": "--check",
     "once": "--once",
     "help": "--help",

@@ -74,6 +74,7 @@ def request_facts(call: CallContext, board: Board, stations: Sequence[Station]) 
         "runs": tuple(_runs(call, [run for _, run in runs], row)),
         "runs_total": total,
         "story": tuple(_story(engine.source.story(request.id), {run.run_id for _, run in runs})),
+        "found_here": board.found_in.get(request.id, ()),
         "needed_by": board.waited_for_by.get(request.id, ()),
         "is_runnable": any(each.id == request.id for each in board.selection.runnable),
         "is_waiting": row.mark in WAITING_MARKS,

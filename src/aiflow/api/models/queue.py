@@ -112,6 +112,13 @@ class AutoSessionAnswer(AnswerModel):
     results: list[SessionResultAnswer]
 
 
+class FoundAnswer(AnswerModel):
+    """A draft that an agent proposed."""
+
+    request_id: RequestName
+    title: str
+
+
 class AutoSummaryAnswer(AnswerModel):
     """How an auto-run ended, and what a person finds then."""
 
@@ -129,6 +136,7 @@ class AutoSummaryAnswer(AnswerModel):
     results: list[SessionResultAnswer]
     waiting: list[WaitingAnswer]
     unreached: list[UnreachedAnswer]
+    follow_ups: list[FoundAnswer] = Field(description="The drafts that its agents proposed.")
     checks: list[CheckAnswer]
 
 

@@ -52,12 +52,21 @@ class ContinuedAnswer(AnswerModel):
     title: str
 
 
+class FollowUpDraftAnswer(AnswerModel):
+    """A draft that an agent proposed while it worked on another request."""
+
+    request_id: RequestName
+    title: str
+    found_in: RequestName
+
+
 class StatusAnswer(AnswerModel):
     """What runs, what waits for a person, what is next, and how auto-run stands."""
 
     running: list[AtWorkAnswer]
     waiting: list[WaitingAnswer]
     turn: TurnAnswer | None = Field(description="Whoever is about to start a run in this checkout.")
+    follow_ups: list[FollowUpDraftAnswer] = Field(description="The drafts that agents proposed.")
     continued: list[ContinuedAnswer] = Field(description="Whose runs the next auto-run goes on with before `next`.")
     next: NextRequestAnswer | None
     stats: StatsAnswer

@@ -33,14 +33,15 @@ if TYPE_CHECKING:
 )
 @option("--all", "-a", "is_all", is_flag=True, help="option.list.all")
 @option("--label", "-l", "labels", multiple=True, metavar="TEXT", help="option.list.label")
-def command(session: CliSession, as_json: bool, is_all: bool, **given: tuple[str, ...]) -> None:  # noqa: FBT001
+@option("--found", "is_found", is_flag=True, help="option.list.found")
+def command(session: CliSession, as_json: bool, is_all: bool, is_found: bool, **given: tuple[str, ...]) -> None:  # noqa: FBT001
     """List the backlog in selection order; what is done or archived only if it is asked for."""
     statuses = open_unless(given["statuses"], is_all=is_all)
-    only = RequestFilter(statuses, given["priorities"], given["labels"])
+    only = RequestFilter(statuses, given["priorities"], given["labels"], is_found)
     found = list_requests(session.project.sources, session.locks, only)
     if as_json:
         print_json(request_list(found))
         return
     from aiflow.cli.views.request_list import show_requests
 
-    show_requests(session, found, is_filtered=any(given.values()))
+    show_requests(session, found, is_filtered=is_found or any(given.values()))

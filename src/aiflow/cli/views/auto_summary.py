@@ -53,6 +53,9 @@ def listed_lines(summary: Summary, texts: Texts, now: datetime, columns: int | N
     if summary.unreached:
         lines += [EMPTY, _heading("auto.summary.unreached", summary.unreached, texts)]
         lines += _unreached(summary.unreached, columns)
+    if summary.follow_ups:
+        lines += [EMPTY, _heading("auto.summary.found", summary.follow_ups, texts)]
+        lines += _list(summary.follow_ups, columns)
     return lines
 
 

@@ -21,6 +21,7 @@ from aiflow.domain.runs.stopped import outcome_code, way_out
 from aiflow.domain.runs.warned import SETTINGS_CHANGED
 from aiflow.messages.commands import command_line
 from aiflow.usecases.runs.report import message_of, words_of
+from aiflow.usecases.shapes.report_words import found_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -173,6 +174,8 @@ def show_end(run: Run, texts: Texts) -> None:
     if why is not None:
         _show_why(why, message.summary, texts)
     _show_branch(run, texts)
+    for found in found_lines(run.follow_ups, texts):
+        say(found.removeprefix("- "), f"  {texts('report.found')}: ")
     _show_hidden(run, texts)
     if code != SETTINGS_CHANGED:
         _show_settings(run, texts)

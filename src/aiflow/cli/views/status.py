@@ -11,6 +11,7 @@ from aiflow.cli.terminal.lines import GREY, Line, LinePart, duration_text, fitte
 from aiflow.cli.terminal.render import ago, is_terminal, terminal_width
 from aiflow.cli.views.auto_lines import runs_text, worked
 from aiflow.domain.backlog.selection import describe_holder
+from aiflow.domain.next_action import ActionKind, NextAction
 from aiflow.messages.commands import said
 from aiflow.usecases.shapes.usage_words import spent_text, usage_text
 
@@ -48,6 +49,10 @@ def _lines(session: CliSession, standing: Standing) -> Iterator[Line]:
     yield ()
     yield _title(texts("overview.next"))
     yield from _next(standing, texts)
+    if standing.follow_ups:
+        found = NextAction(ActionKind.LIST).having(found="")
+        told = texts("overview.found", count=len(standing.follow_ups))
+        yield (INDENT, LinePart(told, GREY), LinePart(" → "), LinePart(said(found, texts), "cyan"))
     yield ()
     yield _title(texts("overview.last"))
     yield from _last(session, standing)

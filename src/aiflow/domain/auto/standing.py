@@ -69,6 +69,7 @@ class Standing(NamedTuple):
     """Everything that one screen shows.
 
     `continued` is what the next auto-run goes on with before it selects, `turn` is of whoever is about to start a run.
+    `follow_ups` are the drafts that agents proposed.
     """
 
     running: tuple[AtWork, ...]
@@ -78,3 +79,4 @@ class Standing(NamedTuple):
     spent: SpentLately
     continued: tuple[Request, ...] = ()
     turn: Lock | None = None
+    follow_ups: tuple[Request, ...] = ()

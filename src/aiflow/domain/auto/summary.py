@@ -50,6 +50,7 @@ class Summary:
     interrupted: tuple[Upcoming, ...] = ()
     findings: tuple[Finding, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
+    follow_ups: tuple[Upcoming, ...] = ()
 
 
 class Beginning(NamedTuple):

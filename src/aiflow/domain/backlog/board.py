@@ -34,6 +34,7 @@ class Shelf(StrEnum):
     READY = "ready"
     WAITING = "waiting"
     DRAFT = "draft"
+    FOUND = "found"
     DONE = "done"
     ALL = "all"
 
@@ -132,6 +133,20 @@ class Board:
                     found.setdefault(wanted, []).append(request.id)
         return found
 
+    @cached_property
+    def found_in(self) -> Mapping[RequestId, Sequence[RequestId]]:
+        """What was found in whose runs: of each request those that agents proposed while they worked on it (REQ-10)."""
+        found: dict[RequestId, list[RequestId]] = {}
+        for request in self.ordered:
+            if request.found_in is not None:
+                found.setdefault(request.found_in, []).append(request.id)
+        return found
+
+    @cached_property
+    def follow_ups(self) -> int:
+        """How many drafts that agents proposed wait for a person's decision."""
+        return sum(request.is_follow_up for request in self.backlog.requests)
+
     def page(self, wish: BoardWish, number: int = 1) -> BoardPage:
         """Return a page; one that is behind the end is the last."""
         found = self._find(wish)
@@ -207,6 +222,7 @@ class Board:
             Shelf.READY: by_status[RequestStatus.READY],
             Shelf.WAITING: sum(request.id in self.waiting for request in requests) if self.waiting else 0,
             Shelf.DRAFT: by_status[RequestStatus.DRAFT],
+            Shelf.FOUND: sum(request.is_follow_up for request in requests) if self.follow_ups else 0,
             Shelf.DONE: by_status[RequestStatus.DONE],
             Shelf.ALL: len(requests) + broken,
         }
@@ -216,6 +232,8 @@ class Board:
             return True
         if shelf is Shelf.OPEN:
             return request.status not in _CLOSED
+        if shelf is Shelf.FOUND:
+            return request.is_follow_up
         return request.id in self.waiting if shelf is Shelf.WAITING else request.status.value == shelf.value
 
 

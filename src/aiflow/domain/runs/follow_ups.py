@@ -100,8 +100,3 @@ def find_known(each: FollowUp, requests: Iterable[Request], earlier: Iterable[Ru
             if other.request_id is not None and same_title(other.title) == title:
                 return other.request_id
     return next((one.id for one in requests if one.status not in _OVER and same_title(one.title) == title), None)
-
-
-def waiting_drafts(requests: Iterable[Request]) -> tuple[Request, ...]:
-    """Return the drafts that agents proposed and no person has decided about."""
-    return tuple(each for each in requests if each.found_in is not None and each.status is RequestStatus.DRAFT)

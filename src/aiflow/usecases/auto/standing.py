@@ -44,6 +44,7 @@ def look_around(engine: Engine, records: AutoRecords, texts: Texts) -> Standing:
         _spent(engine, engine.time.now() - timedelta(days=COST_DAYS)),
         seen.continued,
         backlog.turn,
+        tuple(request for request in backlog.requests if request.is_follow_up),
     )
 
 

@@ -48,6 +48,7 @@ def summarize(engine: Engine, session: AutoSession, texts: Texts) -> Summary:
         tuple(Upcoming(each, titles.get(RequestId(each), "")) for each in done),
         waiting,
         tuple(unreached),
+        follow_ups=tuple(_found(engine, session)),
     )
 
 
@@ -75,6 +76,15 @@ def _lost(session: AutoSession, backlog: Backlog, texts: Texts) -> Iterator[Wait
         if each.reason_code == LOST and request is not None and request.status is RequestStatus.BLOCKED:
             title = texts.message(LOST, {"request_id": request.id}).title
             yield Waiting(request.id, request.title, LOST, title, way_to_mend(LOST, request.id))
+
+
+def _found(engine: Engine, session: AutoSession) -> Iterator[Upcoming]:
+    """Yield the drafts that agents of this session proposed (REQ-10)."""
+    for request_id, run_id in dict.fromkeys((each.request_id, each.run_id) for each in session.results):
+        run = engine.runs.load(request_id, run_id) if run_id is not None else None
+        for each in run.follow_ups.kept if run is not None else ():
+            if each.request_id is not None and not each.is_known:
+                yield Upcoming(each.request_id, each.title)
 
 
 def _is_done(backlog: Backlog, result: Result) -> bool:

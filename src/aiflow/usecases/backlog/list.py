@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 
 class RequestFilter(NamedTuple):
-    """Which requests are wanted; what is empty does not matter, of labels one is enough."""
+    """Which requests are wanted; what is empty does not matter, of labels one is enough.
+
+    `is_found` wants only what agents proposed and no person has decided about.
+    """
 
     statuses: Collection[str] = ()
     priorities: Collection[str] = ()
     labels: Collection[str] = ()
+    is_found: bool = False
 
     def takes(self, request: Request) -> bool:
         """Tell whether a request is wanted."""
@@ -31,6 +35,7 @@ class RequestFilter(NamedTuple):
             (not self.statuses or request.status in self.statuses)
             and (not self.priorities or request.priority in self.priorities)
             and (not self.labels or not set(self.labels).isdisjoint(request.labels))
+            and (not self.is_found or request.is_follow_up)
         )
 
 

@@ -14,7 +14,7 @@ from aiflow.domain.issues.prose import quoted
 from aiflow.domain.lifecycle import RunOutcome, RunState
 from aiflow.domain.runs.run import PUSH_FAILED
 from aiflow.usecases.runs.report import message_of, words_of
-from aiflow.usecases.shapes.report_words import Quoting, report_words
+from aiflow.usecases.shapes.report_words import Quoting, found_lines, found_section, report_words
 from aiflow.usecases.shapes.usage_words import use_of
 
 if TYPE_CHECKING:
@@ -223,7 +223,9 @@ def _result(facts: Mapping[str, object], run: Run | None, texts: Texts) -> list[
     how = texts(f"issue.result.{key}", request_id=run.request_id)
     told = _shortened(report_words(run, texts, Quoting(_cell, quoted)), MOST_DONE)
     done = _folded("issue.result.done", [told], texts)
-    return [title, "\n".join(f"- {line}" for line in where if line), steps_table(run, texts), done, how]
+    found = list(found_lines(run.follow_ups, texts, Quoting(_cell, quoted)))
+    proposed = "\n".join(found_section(found, texts)) if found else ""
+    return [title, "\n".join(f"- {line}" for line in where if line), steps_table(run, texts), proposed, done, how]
 
 
 def _on_github(run: Run, texts: Texts) -> Iterator[str]:

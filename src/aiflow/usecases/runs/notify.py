@@ -57,6 +57,8 @@ def tell_auto_ended(engine: Engine, summary: Summary) -> None:
     texts, code = engine.voice.texts, summary.session.reason_code or "AUTO_NOTHING_RUNNABLE"
     counts = {name: len(getattr(summary, name)) for name in ("done", "waiting", "unreached")}
     lines = [texts.message(code, {}).title, *(f"{each.request_id}: {each.text}" for each in summary.waiting)]
+    if summary.follow_ups:
+        lines.append(texts("overview.found", count=len(summary.follow_ups)))
     title = texts("notify.auto_ended", **counts)
     _send(engine, Note(NoteKind.AUTO_ENDED, code, title, "\n".join(lines), NextAction(ActionKind.LIST)))
 

@@ -154,7 +154,11 @@ def _refused(_data: Fields, fields: Fields, texts: Texts) -> str:
 
 _SAYS: Mapping[str, Callable[[Fields, Fields, Texts], str]] = {
     ActivityKind.PROJECT_INITIALISED: lambda _data, _fields, texts: texts("activity.set_up"),
-    ActivityKind.REQUEST_CREATED: lambda data, _fields, texts: texts("activity.created", title=data.get("title", "")),
+    ActivityKind.REQUEST_CREATED: lambda data, _fields, texts: texts(
+        f"activity.created{'.found' if data.get('found_in') else ''}",
+        title=data.get("title", ""),
+        found_in=data.get("found_in", ""),
+    ),
     ActivityKind.REQUEST_EDITED: _changed,
     ActivityKind.STATUS_CHANGED: _changed,
     ActivityKind.DECISION: _decided,

@@ -50,6 +50,7 @@ def summary_shape(summary: Summary) -> dict[str, Any]:
         "results": [asdict(result) for result in session.results],
         "waiting": [waiting_shape(each) for each in summary.waiting],
         "unreached": [asdict(each) for each in summary.unreached],
+        "follow_ups": [{"request_id": each.request_id, "title": each.title} for each in summary.follow_ups],
         "checks": [finding_shape(finding, ENGLISH) for finding in summary.findings],
     }
 

@@ -38,8 +38,7 @@ def report_words(run: Run, texts: Texts, quoting: Quoting = PLAIN) -> str:
     """Write what was done in each step of a run, and what each role used."""
     told = report_of(run)
     steps = (line for step in told.steps for line in step_words(step, texts, quoting))
-    found = list(found_lines(told.follow_ups, texts, quoting))
-    return "\n".join([*steps, *([*found_section(found, texts), ""] if found else []), *roles_table(told, texts)])
+    return "\n".join([*steps, *roles_table(told, texts)])
 
 
 def step_words(step: StepReport, texts: Texts, quoting: Quoting = PLAIN) -> list[str]:

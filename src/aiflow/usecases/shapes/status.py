@@ -21,6 +21,9 @@ def standing_shape(standing: Standing) -> dict[str, Any]:
         "waiting": [waiting_shape(each) for each in standing.waiting],
         "turn": _turn_shape(standing.turn) if standing.turn else None,
         "continued": [{"request_id": each.id, "title": each.title} for each in standing.continued],
+        "follow_ups": [
+            {"request_id": each.id, "title": each.title, "found_in": each.found_in} for each in standing.follow_ups
+        ],
         "next": chosen["next"],
         "stats": chosen["stats"],
         "auto": auto_report_shape(standing.auto),

@@ -64,6 +64,7 @@ def routes(server: Server) -> APIRouter:
             "excluded": tuple(_in_words(call, backlog, excluded[:EXCLUDED_SHOWN])),
             "excluded_count": len(excluded),
             "depends_of": partial(_depends_of, backlog, board.waiting),
+            "follow_ups": board.follow_ups,
             "auto": frame.seen.auto,
             "is_first_use": not backlog.requests and not backlog.invalid,
         }
