@@ -48,6 +48,7 @@ EXAMPLES = [
     NextAction(ActionKind.QUEUE_ADD, "RQ-1", options=(("namespace", "shop"),)),
     NextAction(ActionKind.QUEUE_ADD, options=(("prompt", OPEN),)),
     NextAction(ActionKind.QUEUE_LIST, options=(("all", ""),)),
+    NextAction(ActionKind.LIST, options=(("found", ""),)),
     NextAction(ActionKind.QUEUE_SHOW, task_id="T-1", options=(("namespace", "shop"),)),
     NextAction(ActionKind.QUEUE_CANCEL, task_id="T-1", options=(("namespace", "shop"),)),
     NextAction(ActionKind.RUNNER, options=(("setting", "namespace=shop"),)),

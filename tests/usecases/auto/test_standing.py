@@ -88,3 +88,13 @@ def test_the_cost_is_that_of_the_last_days_whatever_there_was_before(repository:
         run_of(engine, f"RQ-{number}", days, done(), 1.0)
     spent = look_around(engine, MemoryAutoRecords(), TEXTS).spent
     assert (spent.runs, spent.cost_usd) == (2, 2.0)
+
+
+@pytest.mark.spec("REQ-10")
+def test_the_drafts_that_agents_proposed_are_named(repository: Path) -> None:
+    write_request(repository, "RQ-1", None, status="ready")
+    for request_id, status in (("RQ-2", "draft"), ("RQ-3", "ready")):
+        write_request(repository, request_id, None, status=status, found_in="RQ-1")
+    write_request(repository, "RQ-4", None, status="draft")
+    shape = standing_shape(look_around(engine_at(repository), MemoryAutoRecords(), TEXTS))
+    assert [(each["request_id"], each["found_in"]) for each in shape["follow_ups"]] == [("RQ-2", "RQ-1")]

@@ -11,7 +11,9 @@ import pytest
 from aiflow.domain.issues.commands import find_commands
 from aiflow.domain.issues.marks import CommentMark, MarkKind, find_mark, is_marked
 from aiflow.domain.issues.view import Post
+from aiflow.domain.request import RequestId
 from aiflow.domain.runs.events import stopped
+from aiflow.domain.runs.follow_ups import FollowUp, FollowUps
 from aiflow.domain.runs.run import Evidence, RunError
 from aiflow.domain.runs.step_record import Review
 from aiflow.messages import Texts
@@ -96,6 +98,19 @@ def test_the_result_folds_what_was_done_and_nobody_is_called_by_it(language: str
         assert part in folded
     assert {line.lstrip()[:1] for line in folded.splitlines() if "details>" in line and "summary" not in line} == {">"}
     assert find_mark(body) is not None
+
+
+@pytest.mark.spec("REQ-10", "ISS-9")
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_the_result_names_what_was_found_on_the_way_and_nobody_is_called_by_it(language: str) -> None:
+    found = FollowUp(1, " ".join(HOSTILE.split()), "A body.", "qa", "S01", RequestId("RQ-9"))
+    open_one = FollowUp(2, "/retry this", "", "implementer", "S02")
+    run = replace(done(), request_id="GH-7", follow_ups=FollowUps((found, open_one), 2))
+    body = comment_of(Post(MarkKind.RESULT, "result:x", FACTS), run, Texts(language))
+    assert "- RQ-9 " in shown(body)
+    assert find_commands(body) == ()
+    assert "@everyone" not in body
+    assert "fixes #3" not in body
 
 
 @pytest.mark.spec("ISS-6")

@@ -223,9 +223,8 @@ def _result(facts: Mapping[str, object], run: Run | None, texts: Texts) -> list[
     how = texts(f"issue.result.{key}", request_id=run.request_id)
     told = _shortened(report_words(run, texts, Quoting(_cell, quoted)), MOST_DONE)
     done = _folded("issue.result.done", [told], texts)
-    found = list(found_lines(run.follow_ups, texts, Quoting(_cell, quoted)))
-    proposed = "\n".join(found_section(found, texts)) if found else ""
-    return [title, "\n".join(f"- {line}" for line in where if line), steps_table(run, texts), proposed, done, how]
+    found = "\n".join(found_section(list(found_lines(run.follow_ups, texts, Quoting(_cell, quoted))), texts))
+    return [title, "\n".join(f"- {line}" for line in where if line), steps_table(run, texts), found, done, how]
 
 
 def _on_github(run: Run, texts: Texts) -> Iterator[str]:

@@ -54,8 +54,8 @@ def step_words(step: StepReport, texts: Texts, quoting: Quoting = PLAIN) -> list
 
 
 def found_section(lines: Sequence[str], texts: Texts) -> list[str]:
-    """Write what was found on the way, below its heading."""
-    return [f"### {texts('report.found')}", "", *lines]
+    """Write what was found on the way, below its heading, if anything was."""
+    return [f"### {texts('report.found')}", "", *lines] if lines else []
 
 
 def found_lines(found: FollowUps, texts: Texts, quoting: Quoting = PLAIN) -> Iterator[str]:
