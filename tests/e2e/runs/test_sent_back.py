@@ -169,3 +169,20 @@ def test_a_branch_that_the_next_run_continues_is_not_cleaned_away(bench: Bench) 
     assert first["branch"] not in [item["name"] for item in cleaned["removed"]]
     bench.agent.does("implementer", MORE)
     assert bench.run()["continues"] == first["run_id"]
+
+
+def test_after_an_undo_the_work_is_continued_though_git_takes_it_for_merged(bench: Bench) -> None:
+    bench.agent.does("implementer", WRITE)
+    first = bench.run()
+    bench.aiflow.json("accept", "RQ-1")
+    bench.aiflow.json("undo", "RQ-1", "--yes")
+    assert "new.txt" not in bench.files_at("main")
+    bench.aiflow.json("send-back", "RQ-1", "-m", WORDS)
+    bench.agent.forget()
+    bench.agent.does("implementer", MORE)
+    second = bench.run()
+    assert (second["state"], second["continues"]) == ("DONE", first["run_id"])
+    assert {"new.txt", "more.txt"} <= set(bench.files_at(second["branch"]))
+    bench.aiflow.json("accept", "RQ-1")
+    assert {"new.txt", "more.txt"} <= set(bench.files_at("main"))
+    assert bench.git("show", "main:app.txt") == "ours"
