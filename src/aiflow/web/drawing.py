@@ -42,6 +42,7 @@ def templates() -> Environment:
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
+        auto_reload=False,  # a template that an upgrade brought may ask for what this process has not
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -225,6 +225,16 @@ def test_first_use_says_what_to_do(web: WebBench, bench: Bench) -> None:
     assert "Write down what should change." in web.page("/")
 
 
+@pytest.mark.spec("WEB-1")
+def test_a_page_stays_as_it_is_while_an_upgrade_replaces_its_template(
+    web: WebBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = web.page("/keys")
+    monkeypatch.setattr("os.path.getmtime", lambda path: 0.0)
+    monkeypatch.setattr(drawing.templates().loader, "get_source", lambda *asked: ("{{ newer }}", None, lambda: True))
+    assert web.page("/keys") == before
+
+
 @pytest.mark.spec("WEB-3")
 def test_where_npm_was_missing_the_page_says_so_and_searches_as_a_form(
     web: WebBench, monkeypatch: pytest.MonkeyPatch
