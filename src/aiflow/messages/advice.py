@@ -174,10 +174,12 @@ def issue_of(facts: Mapping[str, object]) -> str:
 def taken_for_issue(advices: Iterable[Advice], issue: str, texts: Texts) -> Iterator[Advice]:
     """Yield what of some advice works for an issue: what cannot be typed for one is said as what is done on it.
 
-    However a run of a file may go on, that of an issue is tried again, so that is said once.
+    However a run of a file may go on, that of an issue is tried again, so that is said once. An issue is not undone.
     """
     url, is_retried = issue if ":" in issue else "", False
     for advice in advices:
+        if any(step.kind is ActionKind.UNDO for step in advice.steps):
+            continue
         steps = [for_issue(step, url) for step in advice.steps]
         by_hand = [step for step in steps if step.kind is ActionKind.AT_GITHUB]
         is_retry = any(step.kind is ActionKind.ANSWER for step in steps)
