@@ -13,7 +13,8 @@ from pathlib import Path
 
 import click
 
-from aiflow.cli.main import COMMANDS, cli
+from aiflow.cli.main import COMMANDS, GROUPS, cli
+from aiflow.cli.manual import manual_page
 from aiflow.cli.session import current_texts, use_texts
 from aiflow.domain.reasons import ExitCode
 from aiflow.messages import Texts
@@ -45,6 +46,7 @@ def pages() -> dict[str, str]:
                 f"{edition.folder}/lifecycle.md": lifecycle_page(edition),
             }
     with _speaking(ENGLISH.texts):
+        made["reference/aiflow.1"] = manual_page(cli, GROUPS)
         made["reference/json.md"] = page("JSON", JSON_INTRO, *json_sections())
         made["reference/api.md"] = page("HTTP API", API_INTRO, *api_sections())
     return made
@@ -91,21 +93,21 @@ table below. `list`, `show`, `next`, `why`, `forecast`, `runs`, `logs`, `report`
 they never write anything. Nor do `doctor` without `--full`, `locks` without `break` and `clean --dry-run`; nor `queue
 list`, `queue show`, `queue counts`, `queue runners` and `queue namespaces`, except that they start this machine's store
 if it is the one used. Commands about a run take a run id, or a request id for its latest run. Options of `aiflow`
-itself stand before the command: `aiflow -C ../shop next`.
+itself come before the command: `aiflow -C ../shop next`.
 """
 EXIT_MEANINGS = {
     "OK": "Done. Also when nothing is runnable: that is an answer, not an error. `run`, `resume`, `retry-step` and "
-    "`replan` only if the run is DONE, `accept` only if it is merged; else they leave with the code of the reason, or "
-    "of that reason's cause. `auto` also when it stopped at a limit or was stopped.",
+    "`replan` only if the run is DONE, `accept` only if it is merged; otherwise they exit with the code of the reason, "
+    "or of that reason's cause. `auto` also when it stopped at a limit or was stopped.",
     "BAD_INPUT": "Bad input: an unknown command, id, key or value, a mistake in the settings or in a request file.",
     "ENVIRONMENT": "The environment: no project here, no `requests/`, no agent or login, a used-up quota, an "
     "unreadable file, a full disk.",
     "CONFLICT": "A lock or a conflict: somebody else holds it, changed it, or has that id already; a request that "
-    "cannot run now; a cancelled run; a ceiling that is reached.",
+    "cannot run now; a cancelled run; a limit that is reached.",
     "AGENT": "The agent: an answer that cannot be used, an error, a time limit, a question, a failed review.",
     "GIT": "Git: not a repository, no commits, uncommitted changes.",
     "TESTS": "Tests failed.",
-    "INTERNAL": "A defect of aiflow. `AIFLOW_DEBUG=1` shows where.",
+    "INTERNAL": "A bug in aiflow. `AIFLOW_DEBUG=1` shows where.",
 }
 
 

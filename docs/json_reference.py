@@ -33,8 +33,8 @@ CALLS: tuple[tuple[str, str], ...] = (
         "person does not see and no agent gets: `field`, `kind`, `line` (of that text), `amount` and `shown`.",
     ),
     ("show RQ-5", "A file that cannot be used, with everything that is wrong with it."),
-    ("why RQ-4", "The request itself, then everything it waits for, depth first. `command` mends it, if one does."),
-    ("forecast", "`running` is under way, `order` follows if every run succeeds, `never` is not reached."),
+    ("why RQ-4", "The request itself, then everything it waits for, depth first. `command` fixes it, if one does."),
+    ("forecast", "`running` is in progress, `order` follows if every run succeeds, `never` is not reached."),
     ("new Refunds --id RQ-6 --ready", "The new request."),
     ("set RQ-3 priority=P0", "`changed` is `false` if it said so already."),
     ("edit RQ-3 -F requests/RQ-3.md", "`changed` is `true` if the text is another one now."),
@@ -60,7 +60,7 @@ RUN_CALLS: tuple[tuple[str, str], ...] = (
     (
         "run GREET",
         "Printed at the run's end, as by `resume`, `retry-step`, `replan` and `cancel`. `suggested_next` is the "
-        "recommended way on. The exit code is 0 only at DONE.",
+        "recommended next step. The exit code is 0 only at DONE.",
     ),
     ("run WORDS", "A run that stopped: `reason_code` says why, `cause` what a limit was reached by."),
     ("show RUN-2", "A run, in the same shape as `run` prints it."),
@@ -143,9 +143,9 @@ start it. `logs`: `{log}`, the text.
 RUNNER = """\
 One line per event, as it happens: `{event, at, namespace, runner_id, reason_code}`. `event` is `started`, `waiting`,
 `held_up` (why no task is taken, or why one waits: `holder`, and the doctor's first reason: `cause`), `recovering`,
-`claimed`, `ended`, `lost` (the task is no longer this runner's; nothing was written to it), `reaped` (another is dead:
+`claimed`, `ended`, `lost` (the task is no longer this runner's; nothing was written to it), `reaped` (another is gone:
 `lost_runner`), `store_away` (`problem`, and `command`: what may help), `store_back`, `cut_off` (the store was away for
-`seconds`: the agent is ended), `unwritten` (the store is still away: the next runner sees to the task) or `stopped`
+`seconds`: the agent is ended), `unwritten` (the store is still away: the next runner handles the task) or `stopped`
 (`tasks`: how many were worked on). What is about a task has `task_id, action, request_id, run_id, status,
 error_message, successor` too. The exit code is 0 when it was asked to stop, or had nothing more to do with `--once`.
 With `--once` and a doctor that fails the last line is the `error`, and the exit code that of its reason. It is 3 behind

@@ -45,7 +45,7 @@ def queue_sections() -> Iterator[str]:
         "`tasks` is what was queued; `is_new` is `false` for an id that was there already, for the same work. Of "
         "several requests those that could not be queued are in `refused`, each as the `error` of a call for it alone. "
         "`warnings` is what `aiflow doctor` fails at, as in its `checks`, if a task needs a runner of this "
-        "checkout and none is alive: it would take nothing. "
+        "checkout and none is running: it would take nothing. "
         "`standing` says why a queued task is not taken, or who works on a running one; `null` when it is over; "
         "`next_command` is then what a person types next, if anything. Its "
         "`code` is `no_runner_here`, `no_runner_there`, `no_runner_anywhere`, `held_up`, `run_active`, "
@@ -72,7 +72,7 @@ def queue_sections() -> Iterator[str]:
     )
     yield _section(
         "queue runners",
-        "Who lives first. `state` is `working`, `idle`, `held_up` (it takes nothing, for the reason in `held_up`), "
+        "Running ones first. `state` is `working`, `idle`, `held_up` (it takes nothing, for the reason in `held_up`), "
         "`stopping`, `stopped`, `dead` (its process is gone; only its own machine knows) or `silent` (no heartbeat for "
         "too long).",
         {"runners": [runner_shape(RUNNER, AT, TIMEOUT_SECONDS)]},

@@ -14,12 +14,21 @@ REASONS_INTRO = """
 Every stop, refusal and exclusion has a reason code. The code is the same everywhere and in both languages: on the
 terminal and in `--json`. A name in angle brackets stands for a fact that is filled in when the message is shown.
 """
-WAYS_INTRO = "What aiflow recommends after a stop, and the command that takes that way, where there is one.\n"
+WAYS_INTRO = "What aiflow recommends after a stop, and the command for it, if there is one.\n"
 
 
 def reasons_page(edition: Edition) -> str:
     """Return the catalogue of reason codes."""
-    english = ("code", "category", "HTTP", "exit", "stops a run as", "way on", "retryable", "blocked reason (issues)")
+    english = (
+        "code",
+        "category",
+        "HTTP",
+        "exit",
+        "stops a run as",
+        "next step",
+        "retryable",
+        "blocked reason (issues)",
+    )
     rows = (_reason_row(reason, edition) for reason in reasons.CATALOGUE.values())
     commands = {way: command_line(action) for way, action in reasons.WAYS.items()}
     ways = ([code(way), code(commands.get(way))] for way in reasons.WayOn)
@@ -29,9 +38,9 @@ def reasons_page(edition: Edition) -> str:
         edition.say("reasons.intro", REASONS_INTRO + _missing_commands(edition.texts)),
         f"## {edition.say('reasons.overview', 'Overview')}\n",
         table(edition.headers("reasons.headers", *english), rows),
-        f"## {edition.say('ways', 'Ways on')}\n",
+        f"## {edition.say('ways', 'Next steps')}\n",
         edition.say("ways.intro", WAYS_INTRO),
-        table(edition.headers("ways.headers", "way on", "command"), ways),
+        table(edition.headers("ways.headers", "next step", "command"), ways),
         f"## {edition.say('reasons.details', 'What each one says')}\n",
         *details,
     )
@@ -55,7 +64,7 @@ def _reason_row(reason: reasons.Reason, edition: Edition) -> list[str]:
         str(reason.http_status),
         str(int(reason.exit_code)),
         reason.stops_as or NONE,
-        reason.way_on if reason.way_on is not reasons.WayOn.NONE else NONE,
+        code(reason.way_on) if reason.way_on is not reasons.WayOn.NONE else NONE,
         edition.say("yes", "yes") if reason.is_retryable else edition.say("no", "no"),
         reason.blocked_reason or NONE,
     ]

@@ -18,7 +18,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def request(request_id: str, status: str = "ready", priority: str = "P2", **fields: Any) -> Request:
-    """Make a request; `depends_on` may be a list of texts."""
+    """Make a request; `depends_on` may be a list of strings."""
     depends_on = tuple(RequestId(wanted) for wanted in fields.pop("depends_on", ()))
     return Request(
         id=RequestId(request_id),

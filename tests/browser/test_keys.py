@@ -103,7 +103,7 @@ def test_the_palette_finds_pages_requests_and_actions(page: Page, up: Up) -> Non
     page.keyboard.press("Control+a")
     page.keyboard.type("zzz")
     expect(dialog.get_by_role("option")).to_have_count(0)
-    expect(dialog.get_by_text("Nothing is called that.")).to_be_visible()
+    expect(dialog.get_by_text("Nothing matches.")).to_be_visible()
     page.keyboard.press("Control+a")
     page.keyboard.type("keyb")
     page.keyboard.press("Enter")

@@ -219,7 +219,7 @@ def test_a_signal_while_the_command_runs_ends_it(place: Place) -> None:
     wait_until((place.root / "started").exists)
     came.set()
     thread.join(60)
-    assert said == ["it was ended"]
+    assert said == ["it was stopped"]
 
 
 def test_a_signal_that_came_before_does_not_keep_the_note_back(place: Place) -> None:

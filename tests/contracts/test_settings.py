@@ -64,7 +64,7 @@ def test_a_role_has_its_own_value_or_the_general_one(tmp_path: Path) -> None:
         ("[limits]\nrole_attempts = 0\n", "aiflow.toml:2: limits.role_attempts: 0 is not in the range 1 … 1000000000"),
         ("[queue]\npoll_ms = 1\n", "aiflow.toml:2: queue.poll_ms: 1 is not in the range 50 … 1000000000"),
         ("[server]\nport = 99999\n", "aiflow.toml:2: server.port: 99999 is not in the range 0 … 65535"),
-        ("[worktree]\n\ncopy = [\n  1,\n]\n", "aiflow.toml:3: worktree.copy: has to be a list of texts, not [1]"),
+        ("[worktree]\n\ncopy = [\n  1,\n]\n", "aiflow.toml:3: worktree.copy: has to be a list of strings, not [1]"),
         ("agent = 'codex'\n", "aiflow.toml:1: agent: is a section: write [agent]"),
         ("commit_requests = 1\n", "aiflow.toml:1: commit_requests: has to be true or false, not 1"),
         ("[limits]\nstep_lines = true\n", "aiflow.toml:2: limits.step_lines: has to be a whole number, not True"),
@@ -73,7 +73,7 @@ def test_a_role_has_its_own_value_or_the_general_one(tmp_path: Path) -> None:
         ("[agent.roles.boss]\nmodel = ''\n", "aiflow.toml:1: agent.roles.boss: there is no such setting"),
         (
             "[github]\nlanguage = 'ja'\n",
-            "aiflow.toml:2: github.language: language belongs above the first [section]; here it stands under [github]",
+            "aiflow.toml:2: github.language: language belongs above the first [section]; here it is under [github]",
         ),
         (
             "[limits]\nrun_cost_usd = nan\n",
@@ -156,7 +156,7 @@ def test_a_list_in_a_flag_or_variable_is_written_as_in_a_shell_or_as_in_the_file
 
 @pytest.mark.parametrize("text", ["[WebFetch,Read]", '["a"', "[1, 2]", '["a"]\nkind = "demo"', "[" * 5_000])
 def test_a_list_that_begins_as_in_the_file_and_is_none_is_refused(tmp_path: Path, text: str) -> None:
-    assert "agent.tools: has to be a list of texts" in mistakes(tmp_path, flags=(f"agent.tools={text}",))
+    assert "agent.tools: has to be a list of strings" in mistakes(tmp_path, flags=(f"agent.tools={text}",))
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])

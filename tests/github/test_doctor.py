@@ -110,7 +110,7 @@ def test_a_clock_that_is_off_and_calls_that_run_out_are_told(place: IssuePlace) 
 
 
 def test_a_webhook_is_looked_at_where_we_are_shown_it(place: IssuePlace, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "may not see webhooks" in examined(place)["webhook"]["message"]
+    assert "cannot see webhooks" in examined(place)["webhook"]["message"]
     place.hub.person(RUNNER, "admin")
     assert examined(place)["webhook"]["result"] == "PASS"
     monkeypatch.setenv("GITHUB_WEBHOOK_SECRET", "s")
@@ -127,7 +127,7 @@ def test_accounts_that_nobody_has_and_pull_requests_without_a_push_are_told(plac
     place.hub.person("dependabot[bot]", "none", is_bot=True)
     checks = place.here.json("issues", "doctor")["checks"]
     told = [each["message"] for each in checks if each["result"] == "WARN" and each["id"] != "labels"]
-    assert ["gone" in told[0], "no such account" in told[1], "rita" in told[2], "git.push" in told[3]] == [True] * 4
+    assert ["gone" in told[0], "does not exist" in told[1], "rita" in told[2], "git.push" in told[3]] == [True] * 4
     assert any("dependabot[bot] is there" in each["message"] for each in checks)
 
 
@@ -169,4 +169,4 @@ def test_an_account_that_may_not_make_labels_is_warned_of_and_tries_no_more(plac
     assert looked_at_labels(place) == []
     found = examined(place)
     assert (found["result"], found["labels"]["result"]) == ("WARN", "WARN")
-    assert "may not make them" in found["labels"]["message"]
+    assert "may not create them" in found["labels"]["message"]

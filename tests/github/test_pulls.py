@@ -154,7 +154,10 @@ def test_whatever_is_lost_there_is_one_open_pull_request_in_the_end(shop: Shop, 
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        ("rights", "No pull request: The token may not do this on GitHub (Resource not accessible) · `GITHUB_RIGHTS`"),
+        (
+            "rights",
+            "No pull request: The token does not allow this on GitHub (Resource not accessible) · `GITHUB_RIGHTS`",
+        ),
         ("empty", "No pull request: GitHub refused the call (Validation Failed: No commits between main and"),
         ("base", "No pull request: GitHub refused the call (Validation Failed: head invalid) · `GITHUB_REFUSED`"),
     ],

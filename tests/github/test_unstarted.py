@@ -96,7 +96,7 @@ def test_a_start_that_the_checkout_refuses_is_told_once_for_each_cause(place: Is
     for _ in range(2):
         assert place.here.json("run", f"GH-{number}", code=6)["error"]["reason_code"] == "WORKTREE_DIRTY"
         [body] = place.said(number)
-        assert "**Not started yet: There are changes that are not committed.**" in body
+        assert "**Not started yet: There are uncommitted changes.**" in body
         assert "loose.py" not in body
         place.api.calls.clear()
     place.here("run", f"GH-{number}", code=6)

@@ -163,7 +163,7 @@ def test_a_log_has_one_line_with_its_time_for_everything_that_happened(capsys: p
     lines, _, _ = shown.out.partition("\n\n")
     third = "Tidy \ufffd[2J\ufffd]0;mine\ufffd the\ufffd\ufffdsettings\ufffd page"
     assert lines.splitlines() == [
-        stamped(5, "Auto-run began.  limits: 10 runs, 480 min, $5.00"),
+        stamped(5, "Auto-run started.  limits: 10 runs, 480 min, $5.00"),
         stamped(5, f"Interrupted when auto-run last ended: RQ-3  {third}"),
         stamped(5, f"▶ RQ-20251214-008  {FIRST.title}"),
         stamped(2, "  Steps planned: 3"),
@@ -174,7 +174,7 @@ def test_a_log_has_one_line_with_its_time_for_everything_that_happened(capsys: p
         stamped(5, "✓ RQ-20251214-008  done, waits for acceptance (0 s)"),
         stamped(5, f"▶ RQ-20251214-009  {SECOND.title}"),
         stamped(5, "! RQ-20251214-009  waits for you (0 s)  NEEDS_CLARIFICATION: The agent has a question"),
-        stamped(5, "✗ RQ-3  could not be started  WORKTREE_DIRTY: There are changes that are not committed"),
+        stamped(5, "✗ RQ-3  could not be started  WORKTREE_DIRTY: There are uncommitted changes"),
     ]
 
 
@@ -188,7 +188,7 @@ def test_waiting_and_stopping_are_told_once_and_an_earlier_process_s_results_not
         view.observe_auto(replace(AREAS[name], session=session))
     view.observe_auto(replace(AREAS["stopping"], running=None))
     assert [line[21:] for line in capsys.readouterr().out.splitlines()] == [
-        "Auto-run goes on. So far: 2 of its runs have ended, in 1 h 30 min.",
+        "Auto-run continues. Its runs so far: 2, in 1 h 30 min.",
         "Waiting for new requests …",
         f"▶ {FIRST.request_id}  {FIRST.title}",
         "Waiting: The agent's usage limit is reached",
@@ -265,11 +265,10 @@ def test_what_the_doctor_found_is_said_with_what_mends_it() -> None:
     fix = shell("git config …")
     found = Finding("identity", Health.FAIL, "GIT_IDENTITY_MISSING", "identity.fail", (), ("detail",), fix)
     session = replace(BEGUN, state=AutoRunState.STOPPED, reason_code="DOCTOR_FAILED")
-    assert morning(Summary(session, findings=(found,)), columns=80)[1:7] == [
+    assert morning(Summary(session, findings=(found,)), columns=80)[1:6] == [
         "DOCTOR_FAILED: The doctor found a problem",
-        "  The check that comes before every run ended with FAIL, so nothing was started",
-        "  or resumed.",
-        "  FAIL  GIT_IDENTITY_MISSING: Git knows no name and e-mail address for commits",
+        "  The check before every run ended with FAIL, so nothing was started or resumed.",
+        "  FAIL  GIT_IDENTITY_MISSING: Git has no name and e-mail address for commits",
         "        detail",
         "        git config …",
     ]

@@ -137,7 +137,7 @@ def test_whoever_is_about_to_start_something_is_named_by_all_who_say_what_is_nex
     assert not isinstance(turn, Lock)
     try:
         holder = describe_holder(turn.lock)
-        told = f"a runner ({holder}) is about to start a run; until it has ended, no other one is started"
+        told = f"a runner ({holder}) is about to start a run; no other run starts until that one has ended"
         for command in (("next",), ("why", "RQ-1")):
             assert f"RUN_IN_PROGRESS  {told}" in " ".join(aiflow(*command).stdout.split("\n    ")), command
         assert {"reason_code": "RUN_IN_PROGRESS", "detail": told} in aiflow.json("why", "RQ-1")["warnings"]
@@ -163,11 +163,11 @@ def test_mistyped_commands_are_explained_in_japanese(aiflow: Program, args: tupl
 @pytest.mark.parametrize(
     ("metadata", "english", "japanese"),
     [
-        ("title: a: b", "a value with ': ' in it needs quotes", "コロンと空白を含む値は引用符で囲み"),
+        ("title: a: b", "a value that contains ': ' needs quotes", "コロンと空白を含む値は引用符で囲み"),
         ("title: 'abc", "a quotation mark is not closed", "引用符が閉じられていません"),
         ("labels: [a, b", "a bracket is not closed", "かっこが閉じられていません"),
         ("title: @x", "begins with @", "「@」「`」「%」やタブで始まる値"),
-        ("title: x\n\tpriority: P1", "not tabs, to indent", "タブではなく空白"),
+        ("title: x\n\tpriority: P1", "with spaces, not tabs", "タブではなく空白"),
         ("title: [a] b", "did not find expected key", "did not find expected key"),
     ],
 )
@@ -185,7 +185,7 @@ def test_next_tells_what_was_interrupted_from_what_runs(project: Path, aiflow: P
     folder = project / "runs/RQ-9/RUN-20251214-000000-abcdef"
     folder.mkdir(parents=True)
     (folder / "stage.json").write_text('{"state": "TESTING"}')
-    assert "RQ-9 was interrupted, and nobody works on it:  aiflow run RQ-9" in aiflow("next").stdout
+    assert "RQ-9 was interrupted, and nothing is working on it:  aiflow run RQ-9" in aiflow("next").stdout
     shutil.rmtree(folder)
     lost = "RQ-9 was running, but its run can no longer be found:  aiflow set RQ-9 status=ready"
     assert lost in aiflow("next").stdout
@@ -422,7 +422,7 @@ def test_init_says_what_it_chose_what_to_commit_and_which_root_it_takes(reposito
     assert (repository / ".gitignore").read_text() == "/ignored/\n"
     assert "You are in" not in aiflow("init").stdout
     again = aiflow("init", "--tests", "make test")
-    assert 'aiflow.toml was there already and is kept. Set tests.unit = "make test" there yourself.' in again.stderr
+    assert 'aiflow.toml already exists and was kept. Set tests.unit = "make test" there yourself.' in again.stderr
     (repository / "aiflow.toml").unlink()
     answer = inside.json("init", "--base", "dev", "--setup", "", "-c", "accept=auto")
     assert answer["settings"] == {
@@ -731,8 +731,8 @@ def test_every_kind_of_broken_file_is_listed_and_the_rest_goes_on(project: Path,
         "x",
     }
     assert found["RQ-8"] == ("DUPLICATE_ID", "requests/copy.md: the same id is used by requests/RQ-8.md")
-    assert found["self"] == ("DEPENDS_CYCLE", "depends_on leads in a circle: self -> self")
-    assert found["c2"] == ("DEPENDS_CYCLE", "depends_on leads in a circle: c2 -> c3 -> c1 -> c2")
+    assert found["self"] == ("DEPENDS_CYCLE", "depends_on forms a cycle: self -> self")
+    assert found["c2"] == ("DEPENDS_CYCLE", "depends_on forms a cycle: c2 -> c3 -> c1 -> c2")
     assert found["tab"][1].startswith("requests/tab.md: line 3: ")
     assert found["string"][1] == "requests/string.md: line 2: depends_on has to be a list: write [RQ-1]"
     for language in ("en", "ja"):
@@ -1014,7 +1014,7 @@ def test_without_a_command_the_help_is_shown(aiflow: Program) -> None:
 
 
 def test_a_command_of_a_later_version_is_told_as_such(aiflow: Program) -> None:
-    assert "'mcp' comes with a later version" in aiflow("mcp", code=2).stderr
+    assert "'mcp' comes in a later version" in aiflow("mcp", code=2).stderr
     assert "今後のバージョン" in aiflow("--lang", "ja", "mcp", code=2).stderr
 
 
@@ -1041,7 +1041,7 @@ def test_a_key_that_was_most_likely_misspelt_is_named(project: Path, aiflow: Pro
 
 def test_a_dependency_that_can_never_be_met_is_told_at_once(project: Path, aiflow: Program) -> None:
     assert "Note: depends_on: NOPE does not exist" in aiflow("set", "RQ-1", "depends_on=NOPE").stdout
-    assert "Note: depends_on leads in a circle" in aiflow("set", "RQ-1", "depends_on=RQ-1").stdout
+    assert "Note: depends_on forms a cycle" in aiflow("set", "RQ-1", "depends_on=RQ-1").stdout
     assert "Note" in aiflow("new", "T", "-b", "x", "-d", "NOPE").stdout
     assert "Note" not in aiflow("set", "RQ-1", "depends_on=RQ-8").stdout
 

@@ -74,7 +74,7 @@ def test_secrets_are_taken_out_of_what_words_say() -> None:
 def test_a_fact_as_a_text() -> None:
     assert as_text(NEWER) is NEWER
     assert as_text(NextAction(ActionKind.STORE_START)) == "aiflow queue store start"
-    assert (as_text(7), as_text(detail("prompt.not_text"))) == ("7", "a prompt is text in UTF-8")
+    assert (as_text(7), as_text(detail("prompt.not_text"))) == ("7", "a prompt must be UTF-8 text")
 
 
 @pytest.mark.spec("ERR-2")
@@ -84,7 +84,7 @@ def test_an_errors_context_is_for_programs_and_what_it_says_is_for_people() -> N
     assert error_shape(error, JAPANESE)["error"]["context"]["detail"] == "RUN-2 is newer than RUN-1"
     told = error_shape(BadInputError(detail=detail("prompt.not_text")), JAPANESE)["error"]
     assert told["detail"].endswith(JAPANESE("prompt.not_text"))
-    assert told["context"]["detail"] == "a prompt is text in UTF-8"
+    assert told["context"]["detail"] == "a prompt must be UTF-8 text"
 
 
 # --- the house -------------------------------------------------------------------------------------------------------

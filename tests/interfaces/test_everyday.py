@@ -107,7 +107,7 @@ def test_an_edit_in_the_editor_keeps_what_was_changed_meanwhile(shop: Shop, aifl
     text = b"---\r\nid: RQ-1\r\nstatus: blocked # mine\r\nowner: bob\r\n---\r\n# Title\r\n\r\nBetter body.\r\n"
     assert path.read_bytes() == text
     assert list((shop.root / ".aiflow/drafts").iterdir()) == []
-    assert "nothing was changed" in aiflow("edit", "RQ-1", env=edited_by(shop, "true")).stdout
+    assert "is unchanged" in aiflow("edit", "RQ-1", env=edited_by(shop, "true")).stdout
     last = aiflow.json("activity", "-n", "1")["activity"][0]
     assert (last["kind"], last["data"]) == ("request_edited", {"key": "text"})
 
@@ -164,7 +164,7 @@ def finished(shop: Shop, aiflow: Program, *numbers: int) -> None:
 def test_everything_that_waits_is_accepted_and_what_cannot_be_stops_no_other(shop: Shop, aiflow: Program) -> None:
     assert aiflow("accept", "--all").stdout == "Nothing waits for acceptance.\n"
     for arguments in (["accept"], ["accept", "RQ-1", "--all"]):
-        assert "Name one request or run, or say --all." in aiflow(*arguments, code=2).stderr
+        assert "Name one request or run, or use --all." in aiflow(*arguments, code=2).stderr
     finished(shop, aiflow, 1, 3, 2)
     shown = aiflow("accept", "--all", code=6).stdout
     lines = shown[shown.index("Accepted 2 of 3") :].splitlines()

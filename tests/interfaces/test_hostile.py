@@ -53,7 +53,7 @@ def test_a_link_that_leads_out_is_never_written_through(project: Path, aiflow: P
     (project / "requests/X.md").symlink_to(victim)
     assert aiflow.json("set", "X", "status=done", code=2)["error"]["reason_code"] == "REQUEST_NOT_FOUND"
     assert victim.read_text() == READY
-    assert aiflow.json("list")["invalid"][0]["problems"][0]["message"] == "the link leads out of the repository"
+    assert aiflow.json("list")["invalid"][0]["problems"][0]["message"] == "the link points outside the repository"
 
 
 def test_init_does_not_follow_links_out_of_the_repository(repository: Path, aiflow: Program) -> None:

@@ -132,7 +132,7 @@ def test_a_second_failure_in_a_row_advises_no_mere_repetition(shop: Path, aiflow
 def test_a_link_that_is_no_request_is_named_as_a_link(shop: Path, aiflow: Program) -> None:
     (shop / "requests/OUT.md").symlink_to("/etc/hostname")
     told = aiflow("why", "OUT").stdout
-    assert "put the file itself in the place of the link requests/OUT.md" in told
+    assert "replace the link requests/OUT.md with the file itself" in told
     assert "editor" not in told
 
 
@@ -141,7 +141,7 @@ def test_a_mistake_in_a_call_is_named_as_it_was_made(shop: Path, aiflow: Program
     assert "No run was found for RUN-nope" in aiflow("logs", "RUN-nope", code=2).stderr
     empty = aiflow("show", "", code=2).stderr
     assert "INPUT_INVALID" in empty
-    assert "An id is needed, and this is empty." in empty
+    assert "The id is empty." in empty
     missing = aiflow("locks", "break", "RQ-1", code=2)
     assert missing.stderr.startswith("LOCK_NOT_FOUND")
     assert missing.stdout == ""

@@ -193,7 +193,7 @@ def test_no_action_of_a_message_is_shell_text_and_each_names_what_exists(languag
 def test_what_a_message_advises_has_words_for_the_terminal_and_actions_for_a_page() -> None:
     first, second = Texts("en").message("NOT_READY", FACTS).actions
     assert first.steps == (NextAction(ActionKind.WHY, "RQ-1"),)
-    assert first.typed == "See its status and what it is waiting for: `aiflow why RQ-1`"
+    assert first.typed == "See its status and what it waits for: `aiflow why RQ-1`"
     assert second.steps == (set_status("RQ-1", "ready"),)
     between = Texts("ja").message("RUN_IN_PROGRESS", FACTS).actions[-1]
     assert [step.kind for step in between.steps] == [ActionKind.LOCKS, ActionKind.DOCTOR]

@@ -141,7 +141,7 @@ def test_looking_at_an_empty_store_makes_no_table_and_says_what_to_do(shop: Shop
     assert shop("queue", "list", "--namespace", "dev").out.endswith(": aiflow queue add REQUEST --namespace dev\n")
     assert shop("queue", "list", "--all").out == "No namespace has a task.\n"
     assert shop("queue", "list", "-s", "error").out == "No task matches.\n"
-    assert shop("runners").out == "No runner is alive in shop. Start one: aiflow runner\n"
+    assert shop("runners").out == "No runner is running in shop. Start one: aiflow runner\n"
     assert shop.json("runners", "--all") == {"runners": []}
     (only,) = shop.json("namespaces")["namespaces"]
     assert (only["namespace"], only["total"], only["is_current"]) == ("shop", 0, True)
@@ -159,7 +159,7 @@ def test_looking_at_an_empty_store_makes_no_table_and_says_what_to_do(shop: Shop
 def test_a_request_is_queued_with_its_priority_and_it_is_said_who_takes_it(shop: Shop) -> None:
     said = shop("queue", "add", "RQ-1")
     assert said.out.startswith("Queued: start RQ-1 (P1) as TASK-")
-    assert "No runner is alive here. Start one: aiflow runner" in said.out
+    assert "No runner is running here. Start one: aiflow runner" in said.out
     shop.runner()
     (task,) = shop.json("queue", "add", "requests/RQ-2.md", "-p", "P3")["tasks"]
     assert (task["status"], task["action"], task["request_id"], task["priority"]) == ("QUEUED", "start", "RQ-2", "P3")
@@ -219,7 +219,7 @@ def test_a_request_has_one_live_task_and_an_id_one_meaning(shop: Shop) -> None:
     assert (error["reason_code"], error["context"]["task_id"]) == ("REQUEST_QUEUED", task_id)
     assert any("aiflow queue cancel MINE" in action for action in error["actions"])
     again = shop("queue", "add", "RQ-1", "--task-id", "MINE").out
-    assert again.startswith("In the queue already: start RQ-1 (P1) as MINE, QUEUED")
+    assert again.startswith("Already in the queue: start RQ-1 (P1) as MINE, QUEUED")
     assert shop.json("queue", "add", "RQ-2", "--task-id", "MINE", code=4)["error"]["reason_code"] == "TASK_EXISTS"
 
 
@@ -229,7 +229,7 @@ def test_an_order_under_an_id_can_be_repeated_whatever_became_of_it(shop: Shop) 
     shop.store.queue("shop").finish(shop.claim("MINE"), TaskEnd(TaskEvent.COMPLETED, run_id=RUN_ID), datetime.now(UTC))
     write_request(shop.root, "RQ-1", status="blocked")
     again = ("queue", "add", "RQ-1", "--task-id", "MINE")
-    assert shop(*again).out.startswith("In the queue already: start RQ-1 (P1) as MINE, COMPLETE")
+    assert shop(*again).out.startswith("Already in the queue: start RQ-1 (P1) as MINE, COMPLETE")
     (shop.root / "requests/RQ-1.md").unlink()
     (task,) = shop.json(*again)["tasks"]
     assert (task["is_new"], task["status"]) == (False, "COMPLETE")
@@ -261,7 +261,7 @@ def test_what_would_keep_every_runner_here_is_warned_of_until_one_lives(shop: Sh
     """The checkout has no commit yet, and the agent is not there."""
     sick = ("-c", "agent.kind=command", "-c", 'agent.argv=["no-such-agent"]')
     said = shop(*sick, "queue", "add", "RQ-1", "RQ-2").out
-    warning = "  No runner here takes a task until this is mended: "
+    warning = "  No runner here takes a task until this is fixed: "
     assert said.count(f"{warning}NO_COMMITS: ") == 1
     assert said.count(f"{warning}AGENT_NOT_FOUND: ") == 1
     assert '    → git add -A && git commit -m "First commit"\n' in said
@@ -340,7 +340,7 @@ def test_an_interrupted_run_can_be_queued_to_go_on_and_a_lost_one_cannot(shop: S
 def test_a_sentence_is_a_prompt_that_anybody_may_take(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     said = shop("queue", "add", "Fix the typo in the README")
     assert said.out.startswith("Queued: “Fix the typo in the README” (P2) as TASK-")
-    assert "No runner of this namespace is alive" in said.out
+    assert "No runner of this namespace is running" in said.out
     assert shop.json("queue", "show", shop.add("READMEの誤字を直してください"))["action"] == "prompt"
     large = "Sort the list.\n" + "More. " * 1000
     monkeypatch.setattr(sys, "stdin", io.StringIO(large))
@@ -350,7 +350,7 @@ def test_a_sentence_is_a_prompt_that_anybody_may_take(shop: Shop, monkeypatch: p
     assert (shown["prompt"], shown["prompt_bytes"]) == (large, len(large))
     assert shown["request_id"] == prompt_request_id(task_id)
     text = shop("queue", "show", task_id).out
-    assert "any of this namespace" in text
+    assert "any runner of this namespace" in text
     assert text.rstrip().endswith("More.")
 
 
@@ -427,12 +427,12 @@ def test_each_task_says_how_it_stands_with_it(shop: Shop) -> None:
     assert _note(shop, working) == "Runner R-1 was asked to stop and finishes it first"
     shop.runner(task_id=working, age=600)
     assert _note(shop, working) == (
-        "Runner R-1 shows no heartbeat (the last one: 10 min ago); another runner sees to its task: aiflow runner"
+        "Runner R-1 sends no heartbeat (the last one: 10 min ago); another runner takes over its task: aiflow runner"
     )
-    assert _note(shop, waiting) == "No runner is alive here. Start one: aiflow runner"
+    assert _note(shop, waiting) == "No runner is running here. Start one: aiflow runner"
     ended = TaskEnd(TaskEvent.FAILED, "UNIT_TEST_FAILED: 2 failed", RUN_ID, f"{working}.2")
     shop.store.queue("shop").finish(shop.task(working), ended, datetime.now(UTC))
-    assert _note(shop, working) == f"UNIT_TEST_FAILED: 2 failed · goes on as {working}.2"
+    assert _note(shop, working) == f"UNIT_TEST_FAILED: 2 failed · continues as {working}.2"
     text = shop("queue", "show", working).out
     for fact in ("ERROR", RUN_ID, "R-1", f"{working}.2", shop.checkout.id, "P0"):
         assert fact in text
@@ -505,7 +505,7 @@ def test_the_tasks_of_all_namespaces_are_listed_in_parts_that_join(shop: Shop) -
 def test_a_task_of_another_checkout_says_where_its_runner_is_missing(shop: Shop) -> None:
     elsewhere = replace(shop.task(shop.add("RQ-1")), task_id="ELSEWHERE", request_id="RQ-8")
     shop.store.queue("shop").enqueue(replace(elsewhere, checkout=Checkout("far", "/away")))
-    assert _note(shop, "ELSEWHERE") == "No runner is alive in /away on far. Start one there: aiflow runner"
+    assert _note(shop, "ELSEWHERE") == "No runner is running in /away on far. Start one there: aiflow runner"
 
 
 @pytest.mark.spec("QUE-9")
@@ -596,7 +596,7 @@ def test_a_running_task_is_waited_for_until_its_runner_let_go(shop: Shop) -> Non
     assert time.monotonic() - began >= 0.5
     assert said == [
         f"{second} is cancelled. Waiting until runner R-1 has ended the agent …",
-        "Runner R-1 works on it no more.",
+        "Runner R-1 no longer works on it.",
     ]
 
 
@@ -635,10 +635,10 @@ def test_a_runner_that_died_on_this_machine_shows_as_dead_at_once(shop: Shop) ->
     shop.claim(task_id)
     shop.runner(task_id=task_id, pid=over.pid)
     shop.runner("ELSEWHERE", checkout=Checkout("far", "/away"), pid=over.pid)
-    words = "Runner R-1 is dead; another runner sees to its task: aiflow runner"
+    words = "Runner R-1 is gone; another runner takes over its task: aiflow runner"
     assert _note(shop, task_id) == words
     assert words in shop("queue", "show", task_id).out
-    assert "No runner is alive here" in shop("queue", "add", "RQ-2").out
+    assert "No runner is running here" in shop("queue", "add", "RQ-2").out
     assert [line.split()[:3] for line in shop("runners").out.splitlines()[1:]] == [
         ["●", "ELSEWHERE", "idle"],
         ["○", "R-1", "dead"],
@@ -651,7 +651,7 @@ def test_a_runner_that_died_on_this_machine_shows_as_dead_at_once(shop: Shop) ->
 @pytest.mark.spec("QUE-9", "RUN-7")
 def test_a_runner_that_takes_nothing_says_why_wherever_one_looks(shop: Shop) -> None:
     shop.runner(held_up="AGENT_NOT_FOUND: no claude")
-    words = "Runner R-1 takes nothing until this is mended: AGENT_NOT_FOUND: no claude"
+    words = "Runner R-1 takes nothing until this is fixed: AGENT_NOT_FOUND: no claude"
     assert shop("queue", "add", "RQ-1").out.endswith(f"  {words}\n")
     [task] = shop.json("queue", "list")["tasks"]
     assert (task["standing"]["code"], task["standing"]["detail"]) == ("held_up", words)

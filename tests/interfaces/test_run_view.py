@@ -44,7 +44,7 @@ def test_the_live_area_says_what_is_done_for_how_long_and_how_to_stop() -> None:
     assert area(4) == [
         "",
         "   00:00  S01 1/3  implementer  attempt 2  First",
-        "          Ctrl-C: stop; it can go on later",
+        "          Ctrl-C: stop; you can resume it later",
     ]
     assert area(66)[1] == " 1:02:00  S01 1/3  implementer  attempt 2  First  no output for 1:02:00"
     assert area(66, heard=at(66))[1] == " 1:02:00  S01 1/3  implementer  attempt 2  First"

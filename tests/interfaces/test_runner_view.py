@@ -66,7 +66,7 @@ def test_everything_that_happens_is_one_line(capsys: pytest.CaptureFixture[str])
     assert lines[0] == "Runner of app in /app  (host-1-ab)  Base branch: main"
     assert lines[2:5] == [
         "Tasks wait: another run is active in this checkout: RUN-7",
-        "No task is taken until this is mended: no git  → aiflow doctor",
+        "No task is taken until this is fixed: no git  → aiflow doctor",
         "The task waits: another auto-run is active in this checkout: pid 7",
     ]
     assert lines[5:7] == ["▶ start RQ-1  TASK-1", "▶ resume RQ-1  TASK-1"]
@@ -74,9 +74,9 @@ def test_everything_that_happens_is_one_line(capsys: pytest.CaptureFixture[str])
     assert lines[11:14] == [
         "✓ start RQ-1  complete  → aiflow accept RQ-1",
         "– start RQ-1  cancelled  → aiflow queue add RQ-1",
-        "! start RQ-1  ended with an error  RUNNER_LOST: The runner no longer responds  goes on as TASK-1.2",
+        "! start RQ-1  ended with an error  RUNNER_LOST: The runner no longer responds  continues as TASK-1.2",
     ]
-    assert lines[16] == "Runner other is dead: its task TASK-1 ended with RUNNER_LOST.  goes on as TASK-1.2"
+    assert lines[16] == "Runner other is gone: its task TASK-1 ended with RUNNER_LOST.  continues as TASK-1.2"
     assert lines[-1] == "Runner stopped. Tasks worked on: 3"
 
 
@@ -139,7 +139,7 @@ def test_only_a_runner_with_a_task_says_what_becomes_of_it(capfd: pytest.Capture
         view.hear(RunnerNews(NewsKind.CLAIMED, task()))
         view.hear(RunnerNews(NewsKind.HELD_UP, task(), "QUEUE_IN_PROGRESS", {"holder": "pid 7"}))
         assert said(is_now=False) == "Stops after this task. Ctrl-C again ends it.\n"
-        assert said(is_now=True) == "Stopping; the task at work is handed on …\n"
+        assert said(is_now=True) == "Stopping; the current task is handed on …\n"
         view.hear(RunnerNews(end, task(status=TaskStatus.COMPLETE), "LOCK_MISMATCH"))
         assert said(is_now=True) == "Stopping …\n"
 

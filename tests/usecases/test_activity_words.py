@@ -28,7 +28,7 @@ SENTENCES: list[tuple[dict[str, Any], str, str]] = [
     (
         {"kind": "transition", "actor": "engine"}
         | {"data": {"event": "STEP_DONE", **STEP, "next_step_id": "S02", "next_title": "Read the columns"}},
-        "S01: done (1/4). S02 begins: Read the columns",
+        "S01: done (1/4). Starting S02: Read the columns",
         "S01 完了（1/4）。S02 開始: Read the columns",
     ),
     ({"kind": "transition", "data": {"event": "STEP_DONE", **STEP}}, "S01: done (1/4)", "S01 完了（1/4）"),
@@ -50,12 +50,12 @@ SENTENCES: list[tuple[dict[str, Any], str, str]] = [
     ),
     (
         {"kind": "recovery", "reason_code": "LOCK_STALE_RECOVERED", "data": {"pid": 1}},
-        "A left-over lock was reclaimed",
+        "A stale lock was reclaimed",
         "残っていたロックを回収しました",
     ),
     (
         {"kind": "transition", "actor": "auto_run", "data": {"event": "started", "base_branch": "main"}},
-        "Auto-run began on main",
+        "Auto-run started on main",
         "main で Auto-run を開始しました",
     ),
     (

@@ -32,7 +32,7 @@ IfMatch = Annotated[
     str | None, Header(description="The ETag of the request that the change is meant for: EDIT_CONFLICT if it is not.")
 ]
 
-_ETAG = {"ETag": {"schema": {"type": "string"}, "description": "What this answer is told from another one by."}}
+_ETAG = {"ETag": {"schema": {"type": "string"}, "description": "What tells this answer from another one."}}
 _IF_NONE_MATCH = {
     "name": "If-None-Match",
     "in": "header",

@@ -79,7 +79,8 @@ class LazyGroup(WordedGroup):
         name = args[0]
         if name in ALIASES:
             first, last = ALIASES[name]
-            args = [*first, *args[1:], *last]
+            is_whole = not ctx.resilient_parsing  # while a shell completes, more is typed
+            args = [*first, *args[1:], *(last if is_whole else ())]
         elif name not in COMMANDS and not name.startswith("-"):
             import difflib
 
@@ -93,6 +94,10 @@ class LazyGroup(WordedGroup):
                 hint = " " + current_texts()(f"cli.later_command.{name}")
             raise click.UsageError(text + hint, ctx)
         return super().resolve_command(ctx, args)
+
+    def meanings(self) -> Mapping[str, str]:
+        """Return what each command does, by its name."""
+        return {name: current_texts()(f"cli.{name}.short") for name in COMMANDS}
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""

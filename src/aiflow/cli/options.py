@@ -15,12 +15,16 @@ from aiflow.errors import NotFoundError
 from aiflow.settings.table import STANDS_FOR
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from click.shell_completion import CompletionItem
 
 STATUS_CHOICE = click.Choice([status.value for status in RequestStatus])
 PRIORITY_CHOICE = click.Choice([priority.value for priority in Priority])
+
+# A shell that completes the id of a run offers so many.
+COMPLETED_RUNS = 100
 
 # Commands whose `-c` counts for the way on that they advise, too.
 LET_WORK = frozenset({"run", "resume", "retry-step", "replan", "auto"})
@@ -95,11 +99,14 @@ class Subcommands(WordedGroup):
             raise click.UsageError(texts("cli.no_such_command", name=f"{self.name} {name}") + hint, ctx)
         return super().resolve_command(ctx, args)
 
+    def meanings(self) -> Mapping[str, str]:
+        """Return what each command does, by its name."""
+        return {name: current_texts()(f"cli.{self.name}.{name}") for name in self.subcommands}
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
-        texts = current_texts()
-        with formatter.section(texts("cli.commands")):
-            formatter.write_dl([(name, texts(f"cli.{self.name}.{name}")) for name in self.subcommands])
+        with formatter.section(current_texts()("cli.commands")):
+            formatter.write_dl(list(self.meanings().items()))
 
 
 def _suggest(session: CliSession, error: NotFoundError) -> None:
@@ -171,7 +178,7 @@ def target_argument(*, is_required: bool = True) -> Callable[[F], F]:
         type=RequestIdType(),
         metavar="REQUEST|RUN" if is_required else "[REQUEST|RUN]",
         required=is_required,
-        shell_complete=complete_request,
+        shell_complete=complete_target,
     )
 
 
@@ -219,3 +226,21 @@ def complete_request(ctx: click.Context, _param: click.Parameter, incomplete: st
     except AiflowError:
         return []
     return [CompletionItem(r.id, help=r.title) for r in sorted(valid) if r.id.startswith(incomplete)]
+
+
+def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer the ids of this project's requests, and those of its newest runs once an id of a run is begun."""
+    from click.shell_completion import CompletionItem
+
+    from aiflow.errors import AiflowError
+    from aiflow.usecases.runs.list import list_runs
+
+    requests = complete_request(ctx, param, incomplete)
+    if not incomplete.startswith("RUN-"):
+        return requests
+    try:
+        runs = list_runs(session_of(ctx).project.sources, limit=COMPLETED_RUNS).runs
+    except AiflowError:
+        return requests
+    found = [CompletionItem(run.run_id, help=request_id) for request_id, run in runs]
+    return requests + [item for item in found if item.value.startswith(incomplete)]

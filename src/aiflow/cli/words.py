@@ -12,7 +12,9 @@ import click
 from aiflow.cli.session import current_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+    from click.shell_completion import CompletionItem
 
 
 class WordedOption(click.Option):
@@ -104,6 +106,15 @@ class _Worded:
                 for line in texts(f"cli.{self.words or self.name}.examples").splitlines():
                     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the command's options, each with its words."""
+        assert isinstance(self, click.Command)
+        items = click.Command.shell_complete(self, ctx, incomplete)
+        for item in items:
+            if item.help is not None and current_texts().has(item.help):
+                item.help = current_texts()(item.help)
+        return items
+
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """Return `--help` with its own words."""
         option: click.Option | None = super().get_help_option(ctx)  # type: ignore[misc]
@@ -117,7 +128,18 @@ class WordedCommand(_Worded, click.Command):
 
 
 class WordedGroup(_Worded, click.Group):
-    """A group of commands in two languages."""
+    """A group of commands in two languages, listed and completed without importing them."""
+
+    def meanings(self) -> Mapping[str, str]:
+        """Return what each command does, by its name."""
+        return {}
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Offer the commands and the options."""
+        from click.shell_completion import CompletionItem
+
+        offered = [CompletionItem(name, help=text) for name, text in self.meanings().items()]
+        return [item for item in offered if item.value.startswith(incomplete)] + super().shell_complete(ctx, incomplete)
 
 
 _CLICK_MODULES = ("_termui_impl", "core", "decorators", "exceptions", "formatting", "parser", "termui", "types")

@@ -152,8 +152,8 @@ def test_a_recording_that_is_cut_short_is_never_a_success(name: str) -> None:
 @pytest.mark.parametrize(
     ("reason", "code", "words"),
     [
-        ("max_tokens", "AGENT_FAILED", "limit of tokens"),
-        ("max_turn_requests", "AGENT_FAILED", "most requests"),
+        ("max_tokens", "AGENT_FAILED", "token limit"),
+        ("max_turn_requests", "AGENT_FAILED", "limit of requests"),
         ("refusal", "AGENT_FAILED", "refused"),
         ("cancelled", "AGENT_FAILED", "cancelled"),
         ("something_new", "AGENT_FAILED", "something_new"),

@@ -236,7 +236,7 @@ def test_the_words_inside_an_error_are_told() -> None:
     assert words_of('{"error": {"message": "inner"}}', {}) == "inner"
     assert words_of("Internal error", {"details": "more"}) == "Internal error: more"
     assert words_of("Internal error: boom", {"service": "x"}) == "boom"
-    assert words_of("", {}) == "an error without a word"
+    assert words_of("", {}) == "an error without a message"
     assert words_of("{nonsense", {"details": 3}) == "{nonsense"
 
 

@@ -146,7 +146,7 @@ def test_a_success_whose_turn_did_not_come_to_its_own_end_is_none(ending: dict[s
     assert (told.is_closed, told.answer) == (True, None)
     assert told.trouble is not None
     assert told.trouble.reason_code == "AGENT_FAILED"
-    assert told.trouble.detail.startswith("its turn did not come to its end: ")
+    assert told.trouble.detail.startswith("its turn did not finish: ")
     assert read([end(terminal_reason="completed")])[0].trouble is None
     assert read([end(terminal_reason=None)])[0].trouble is None
 

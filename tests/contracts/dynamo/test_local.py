@@ -173,7 +173,7 @@ def test_what_cannot_be_fetched_leaves_nothing_and_says_why(tmp_path: Path, trou
     assert caught.value.reason_code == "STORE_NOT_FETCHED"
     told = error_facts(caught.value, Texts("en"))["problem"]
     words = {
-        "other content": f"what came for {package.name} is not what was published under that name",
+        "other content": f"the download of {package.name} is not what was published under that name",
         "no registry": f"request to {url}/{NAME} failed, reason: connect ECONNREFUSED {url.removeprefix('http://')}",
     }
     assert told == words[trouble]
@@ -200,7 +200,7 @@ def test_of_what_npm_says_the_line_that_matters_is_told(tmp_path: Path, said: st
     with pytest.raises(EnvironmentProblemError) as caught:
         fetch(tmp_path / "cache", environ, lambda *_: None)
     told = error_facts(caught.value, Texts("en"))["problem"]
-    assert told == (NPM_SAYS[said] or "npm left with exit code 7 and said nothing")
+    assert told == (NPM_SAYS[said] or "npm exited with code 7 and no message")
 
 
 @pytest.mark.spec("QUE-2a")
@@ -281,8 +281,8 @@ def test_a_process_counts_only_if_it_is_the_very_one(tmp_path: Path) -> None:
     ("answer", "told"),
     [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "something that is not DynamoDB answers there"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "it answers with 200, and not as DynamoDB does"),
-        (b"HTTP/1.1 400 No\r\nContent-Length: 2\r\n\r\n[]", "it answers with 400, and not as DynamoDB does"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}", "it answers with 200, unlike DynamoDB"),
+        (b"HTTP/1.1 400 No\r\nContent-Length: 2\r\n\r\n[]", "it answers with 400, unlike DynamoDB"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "something that is not DynamoDB answers there"),
         (b"", "Remote end closed connection without response"),
     ],

@@ -55,13 +55,13 @@ def refusal(start: Callable[[], object]) -> tuple[str, str]:
     [
         (
             "echo Hello; echo 'Out of {luck}'; echo; exit 5",
-            ("it left with exit code 5: Out of {luck}", "終了コード 5 で終了しました: Out of {luck}"),
+            ("it exited with code 5: Out of {luck}", "終了コード 5 で終了しました: Out of {luck}"),
         ),
-        ("exit 6", ("it left with exit code 6 and said nothing", "何も出力せずに終了コード 6 で終了しました")),
+        ("exit 6", ("it exited with code 6 and no message", "何も出力せずに終了コード 6 で終了しました")),
         (
             "echo 'Address already in use'; exit 1",
             (
-                "every port that was tried was taken by somebody else",
+                "every port that was tried is in use",
                 "試したポートは、すべてほかのプログラムが使用中でした",
             ),
         ),
@@ -94,7 +94,7 @@ def test_of_java(
         (
             "exit 7",
             (
-                "`docker run` left with exit code 7 and said nothing",
+                "`docker run` exited with code 7 and no message",
                 "`docker run` が何も出力せずに終了コード 7 で終了しました",
             ),
         ),

@@ -1229,7 +1229,7 @@ def test_a_fast_forward_that_only_lacks_its_last_step_is_left_and_told(scene: Sc
     _filter(scene, "new.txt", f"touch {lock}")
     with pytest.raises(AiflowError) as caught:
         scene.git.move_base(scene.place, merge)
-    assert "accepting again ends it" in str(caught.value.context)
+    assert "accepting again completes it" in str(caught.value.context)
     lock.unlink()
     (scene.root / ".git/info/attributes").unlink()
     assert scene.git.move_base(scene.place, merge)

@@ -266,7 +266,7 @@ def test_a_provider_whose_variable_no_run_gets_leads_to_the_setting(
     env = {"MY_KEY": "set, and not given on"}
     listed, checked = aiflow("agents", env=env).stdout, aiflow("agents", "--check", code=3, env=env).stdout
     for shown in (listed, checked):
-        assert "→ set MY_KEY, and name it in agent.env" in shown
+        assert "→ set MY_KEY, and list it in agent.env" in shown
         assert "codex login" not in shown
     warning = next(each for each in aiflow.json("doctor", code=6, env=env)["checks"] if each["id"] == "agent")
     assert "needs MY_KEY" in warning["message"]
@@ -465,5 +465,5 @@ def test_init_says_that_only_a_part_of_aiflow_is_missing(
     without = {"PYTHONPATH": without_extra(tmp_path)}
     shown = aiflow("init", "--agent", "opencode", env=without).stdout
     assert "Agent: acp (opencode)" in shown
-    assert "A part of aiflow that kind acp needs is not installed yet:  pip install" in shown
+    assert "Kind acp needs a part of aiflow that is not installed yet:  pip install" in shown
     assert "It is not installed yet" not in shown

@@ -122,8 +122,8 @@ def test_the_doctor_says_which_roles_are_confined_by_what(bench: Bench, tmp_path
     checks = bench.aiflow.json(*flags, "doctor")["checks"]
     assert [(each["result"], each["message"]) for each in checks if each["id"] == "sandbox"] == [
         ("PASS", "Sandbox: landlock (qa)"),
-        ("PASS", "Sandbox: the one that codex brings (planner)"),
-        ("WARN", "Sandbox: off by agent.sandbox (implementer): these agents can write wherever you can"),
+        ("PASS", "Sandbox: the one built into codex (planner)"),
+        ("WARN", "Sandbox: turned off by agent.sandbox (implementer): these agents can write wherever you can"),
     ]
     off = bench.aiflow.json("-c", "agent.kind=codex", "-c", "agent.sandbox=off", "doctor")
     assert "codex brings" not in json.dumps(off), "it has none then"

@@ -381,7 +381,7 @@ def test_the_last_summary_can_be_seen_again_and_looking_changes_nothing(bench: B
     assert "was interrupted" in bench.aiflow("auto", "--last").stdout
     # Nobody says that a dead auto-run will come to anything.
     bench.add_request("RQ-3")
-    assert "auto-run is on" not in bench.aiflow("list").stdout
+    assert "auto-run is running" not in bench.aiflow("list").stdout
 
 
 @pytest.mark.spec("AUT-3", "CLI")

@@ -336,7 +336,7 @@ def test_a_request_that_is_never_to_be_had_counts_as_a_start_that_failed(night: 
     assert [request_id for request_id, _ in night.decisions()] == ["RQ-1"] * 3 + ["RQ-2", "RQ-3", "RQ-4", None]
 
 
-RAN_ALREADY = "already ran in this auto-run, but is ready again: the next one would run it once more"
+RAN_ALREADY = "already ran in this auto-run, but is ready again: the next auto-run runs it once more"
 
 
 @pytest.mark.spec("AUT-2", "RUN-14")

@@ -111,7 +111,7 @@ def test_a_closed_terminal_stops_a_night_in_order_and_the_next_one_finishes_it(
     assert (last["state"], last["reason_code"]) == ("stopped", "AUTO_CUT_OFF")
     assert "the next auto-run continues it" in bench.report()
     # Nobody says that it waits for a person.
-    assert "the next auto-run or `aiflow up` continues it by itself" in bench.aiflow("why", "RQ-1").stdout
+    assert "the next auto-run or `aiflow up` continues it automatically" in bench.aiflow("why", "RQ-1").stdout
     assert "the next auto-run continues it" in bench.aiflow("list").stdout
     assert (bench.aiflow.json("status")["waiting"], bench.aiflow.json("status")["continued"][0]["request_id"]) == (
         [],

@@ -77,7 +77,7 @@ def test_a_night_s_work_is_cleaned_away_and_a_dry_run_says_so_before(bench: Benc
     assert (
         f"  branch  aiflow/RQ-2/{second['run_id']}\n    Not merged. `aiflow clean --unmerged` removes it too.\n" in told
     )
-    assert f"  worktree  {third['worktree']}\n    It has changes that no commit has.\n" in told
+    assert f"  worktree  {third['worktree']}\n    It has uncommitted changes.\n" in told
     done = clean(bench, "--now")
     assert {**done, "is_dry_run": True} == dry
     assert kinds(done) == [("branch", "accepted"), ("worktree", "accepted"), ("worktree", "request_closed")]
@@ -127,7 +127,7 @@ def test_a_person_is_asked_before_unmerged_work_goes_and_told_what_brings_it_bac
     )
     code, shown = type_into(bench, "n\n", "clean", "--now", "--unmerged")
     assert (code, ours(bench)) == (130, before)
-    assert "This removes work that is in no base branch: 1. Go on?" in shown
+    assert "This removes work that is not in any base branch: 1. Continue?" in shown
     code, shown = type_into(bench, "y\n", "clean", "--now", "--unmerged")
     assert (code, ours(bench)) == (0, [])
     back = f"git branch {run['branch']} {commit}"

@@ -94,7 +94,7 @@ def shown(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Shown]:
 @pytest.mark.spec("CLI", "WEB-1")
 def test_the_demo_is_worked_through_here_and_on_the_page_and_stays_until_ctrl_c(shown: Shown) -> None:
     text = shown.until("The page stays up at http://127.0.0.1:")
-    assert text.index("/sign-in#code=") < text.index("Auto-run began.") < text.index("Done (4)")
+    assert text.index("/sign-in#code=") < text.index("Auto-run started.") < text.index("Done (4)")
     assert "Question: Which word shall mark what is overdue in the list?" in text
     assert "rm -rf" in text
     assert shown.ask("/api/health")[0] == 200
@@ -123,7 +123,7 @@ def test_a_demo_that_is_ended_in_the_middle_leaves_nothing_at_work(
 def test_a_demo_that_runs_nothing_leaves_the_start_to_the_page(shown: Shown) -> None:
     text = shown.until("The page stays up at http://127.0.0.1:")
     assert "Nothing runs yet." in text
-    assert "Auto-run began." not in text
+    assert "Auto-run started." not in text
     shown.signalled(signal.SIGTERM, is_from_terminal=False)
 
 

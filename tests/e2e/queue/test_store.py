@@ -152,7 +152,7 @@ def test_eight_starts_at_once_give_one_store_that_is_the_users_alone(home: Store
     assert "Runners at work on this machine: 1." in stopped
     assert stores_of(home) == []
     assert home.aiflow.json("store", "status", code=3)["store"]["running"] is False
-    assert "did not run" in home.aiflow("store", "stop").stdout
+    assert "was not running" in home.aiflow("store", "stop").stdout
     assert "store" not in checks(bench, "doctor", "--full")
 
 
@@ -221,7 +221,7 @@ def test_it_says_exactly_what_is_missing(home: StoreHome, tmp_path: Path) -> Non
     nothing = home.aiflow("store", "start", code=3, env=home.without("java", "npm") | {"XDG_CACHE_HOME": str(tmp_path)})
     assert "STORE_NOT_INSTALLED" in nothing.stderr
     assert "Java 17 or newer was not found" in nothing.stderr
-    assert "npm was not found" in nothing.stderr
+    assert "npm, which downloads DynamoDB Local, was not found" in nothing.stderr
     assert "Docker was not found" in nothing.stderr
 
     old = program(tmp_path / "old/bin", "java", "echo 'openjdk version \"11.0.2\"' >&2")
@@ -253,7 +253,7 @@ def test_once_it_ran_the_advice_is_to_get_that_back(home: StoreHome, how: str) -
         assert ("Start Docker again" in told) is (how == "docker")
         assert "start Docker" not in told
         assert f"delete {home.store}" in told
-    assert "started by itself" not in status.stdout
+    assert "starts automatically" not in status.stdout
     lack = home.aiflow.json("store", "status", code=3, env=env)["store"]["lack"]
     assert ("Java 17 or newer was not found" if how == "java" else "Docker was not found") in lack
     [warning] = check_store(settle({}), store_look(settle({}), home.environ | env), Texts("en"))
@@ -291,7 +291,7 @@ def test_the_full_check_warns_where_nothing_can_run_it_and_only_there(home: Stor
     told = Texts("en")(f"check.{warning.message}", **dict(warning.facts))
     assert "only the queue and runners need" in told
     assert "Java 17 or newer was not found" in told
-    assert "npm was not found" in told
+    assert "npm, which downloads DynamoDB Local, was not found" in told
     assert "Docker was not found" in told
     # It never ran, and could.
     assert found(home.environ) == []
@@ -386,7 +386,7 @@ def test_the_full_check_asks_a_shared_store_and_makes_nothing_there(bench: Bench
     fresh = checks(bench, "doctor", "--full", env=dynamo.environ)["store"]
     assert (fresh["result"], fresh["message"]) == (
         "PASS",
-        f"The queue store answers, and its tables are made at first use: {dynamo.endpoint}",
+        f"The queue store answers; its tables are created on first use: {dynamo.endpoint}",
     )
     assert dynamo.client().list_tables()["TableNames"] == []
     _of_another_shape(dynamo)
@@ -480,7 +480,7 @@ def test_a_starter_that_is_killed_leaves_no_store_that_nobody_knows_of(home: Sto
     # Nor is its data opened twice if what was written down is lost.
     (home.store / "state.json").unlink()
     lost = home.aiflow("store", "start", code=3)
-    assert "works on its data already" in lost.stderr
+    assert "is already using its data" in lost.stderr
     [pid] = stores_of(home)
     os.kill(pid, signal.SIGTERM)
 

@@ -235,7 +235,7 @@ def test_a_cancel_from_another_checkout_of_the_machine_stops_the_run_too(yard: Y
     git(other, "init", "-q")
     (other / "aiflow.toml").write_text('namespace = "other"\n')
     said = yard.bench.aiflow("-C", str(other), "queue", "cancel", task_id, "--namespace", NAMESPACE).stdout
-    assert f"{yard.bench.run_ids()[0]}, on which nobody was at work any more" in said
+    assert f"{yard.bench.run_ids()[0]}, which nothing was working on" in said
     assert (yard.bench.errors()["reason_code"], yard.bench.status()) == ("CANCELLED", "blocked")
     assert not (other / "runs").exists()
     assert yard.bench.aiflow.json("auto", env={"AIFLOW_QUEUE_STORE": "local"})["runs"] == 0

@@ -28,7 +28,7 @@ def test_asking_says_that_the_work_is_in_the_base_already(cut_off: Bench) -> Non
     assert "merged already, not recorded: aiflow accept RQ-1" in listed
     assert "AWAITING_ACCEPTANCE" not in listed
     why = " ".join(cut_off.aiflow("why", "RQ-1").stdout.split())
-    assert f"Its work is in the base branch already, as {base[:12]}" in why
+    assert f"Its work is already in the base branch, as {base[:12]}" in why
     assert "→ aiflow accept RQ-1" in why
     assert "すでにベースブランチにあります" in cut_off.aiflow("--lang", "ja", "why", "RQ-1").stdout
     assert (cut_off.folder() / "stage.json").read_bytes() == stage

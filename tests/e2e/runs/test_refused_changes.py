@@ -85,10 +85,10 @@ def test_a_run_stops_where_what_git_obeys_was_changed_while_its_agent_worked(ben
     bench.agent.does("implementer", f"{run}{PLANTED[what]}; write('a', 'a'); done()", attempt=1)
     stopped = bench.run(code=5)
     assert (stopped["state"], stopped["reason_code"]) == ("NEEDS_INPUT", "CHANGES_REFUSED")
-    assert stopped["summary"] == f"no run may change what git obeys: {what}"
+    assert stopped["summary"] == f"no run may change git's configuration: {what}"
     shown = bench.aiflow("show", stopped["run_id"]).stdout
     assert what in shown
-    assert "Nothing of it was undone" in " ".join(shown.split())
+    assert "It was not undone" in " ".join(shown.split())
     # A person has judged it.
     bench.agent.forget()
     assert bench.aiflow.json("retry-step", "RQ-1")["state"] == "DONE"
@@ -109,7 +109,7 @@ def test_nor_may_a_test_change_it_that_the_agent_wrote(bench: Bench, is_merge: b
     bench.git("commit", "--quiet", "-m", "another")
     refused = bench.aiflow.json("accept", "RQ-1", code=7)
     assert (refused["reason_code"], refused["accepted_as"]) == ("MERGE_TESTS_FAILED", None)
-    assert refused["summary"] == "no run may change what git obeys: core.attributesfile"
+    assert refused["summary"] == "no run may change git's configuration: core.attributesfile"
     assert bench.aiflow.json("accept", "RQ-1")["accepted_as"]  # a person has judged it
 
 

@@ -237,7 +237,7 @@ def test_a_body_that_cannot_be_read_is_said_in_words(api: ApiBench, body: str) -
     told = api.client.post("/api/runs", content=body, headers={"Content-Type": "application/json"})
     assert (told.status_code, told.json()["error"]["context"]) == (
         422,
-        {"detail": "the body is not JSON that can be read"},
+        {"detail": "the body is not valid JSON"},
     )
 
 

@@ -15,12 +15,12 @@ from web_yard import WebBench
 def test_what_happened_is_told_in_sentences_with_the_facts_behind_them(web: WebBench, bench: Bench) -> None:
     bench.run()
     text = web.page("/activity")
-    assert "Planned. S01 of 1 begins: " in text
-    assert "S01: implemented, tests begin" in text
+    assert "Planned. Starting S01 of 1: " in text
+    assert "S01: implemented, testing" in text
     assert 'title="moved  IMPLEMENTED  IMPLEMENTING → TESTING  step_id=S01"' in text
     assert "S01 実装済み、テストを開始" in web.page("/activity", language="ja")
     told = bench.aiflow("activity", "RQ-1").stdout
-    assert "S01: implemented, tests begin" in told
+    assert "S01: implemented, testing" in told
     assert "IMPLEMENTED" not in told
 
 
@@ -32,9 +32,9 @@ def test_who_pressed_is_named_and_the_engine_stays_the_engine(web: WebBench) -> 
     web.until_idle()
     name = web.server.sign_in.user
     rows = re.findall(r"<li>.*?</li>", web.page("/activity"), re.DOTALL)
-    [asked] = [row for row in rows if "Accepting was asked for" in row]
+    [asked] = [row for row in rows if "Acceptance requested" in row]
     assert f'<span class="who">{name}</span>' in asked
-    [planned] = [row for row in rows if "Planning begins" in row]
+    [planned] = [row for row in rows if "Planning started" in row]
     assert '<span class="who">engine</span>' in planned
 
 

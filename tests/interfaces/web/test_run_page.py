@@ -508,7 +508,7 @@ def test_a_run_that_has_a_pull_request_links_to_it(up: Served, url: str, is_show
     [
         ("settings", "Correct the key named above", "Resume</a>"),
         ("retried_out", 'href="/doctor">Check that the agent is installed and works<', "See the agent's last output"),
-        ("too_large", "narrow it or split it up", "Make a new plan with smaller steps<"),
+        ("too_large", "narrow it or split it", "Make a new plan with smaller steps<"),
     ],
 )
 def test_what_is_advised_and_has_no_button_is_said_too(up: Served, name: str, advised: str, not_again: str) -> None:

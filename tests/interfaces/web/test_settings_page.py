@@ -27,7 +27,7 @@ def test_every_setting_is_shown_with_its_value_where_it_is_from_and_what_it_mean
     text = web.page("/settings")
     for row in TABLE:
         assert row.name.startswith("agent.roles.") or f'id="of-{row.name}"' in text
-    assert of(text, "limits.session_runs") == "limits.session_runs 7 (file) Runs in one auto-run; 0: no limit"
+    assert of(text, "limits.session_runs") == "limits.session_runs 7 (file) Maximum runs of one auto-run; 0: no limit"
     assert "(default)" in of(text, "limits.session_minutes")
     assert "<b>me" not in text
     short = web.page("/settings?show=changed")

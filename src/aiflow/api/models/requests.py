@@ -164,7 +164,7 @@ NO_BASELINE = "Leave out the tests of the base before the first agent call."
 
 
 class ResumeBody(BodyModel):
-    """How a run goes on (D34 §4.2), with an answer to its question and what else a person may want."""
+    """How a run continues (D34 §4.2), with an answer to its question and what else a person may want."""
 
     model_config = body_config(mode="retry_step", target_step_id="S03", force=False)
 

@@ -69,7 +69,7 @@ class UsageAnswer(AnswerModel):
 
 
 class SuggestionAnswer(AnswerModel):
-    """The recommended way on, and the command that takes it."""
+    """The recommended next step, and the command for it."""
 
     way_on: WayOn | None
     command: str | None
@@ -230,7 +230,7 @@ class UndoneAnswer(RunResultAnswer):
 
 
 class LogPartAnswer(AnswerModel):
-    """A part of a log, and from which byte it goes on."""
+    """A part of a log, and the byte from which it continues."""
 
     request_id: RequestName
     run_id: RunName

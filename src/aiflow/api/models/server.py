@@ -141,7 +141,7 @@ class SignInBody(BodyModel):
 
 
 class HealthAnswer(AnswerModel):
-    """Which server this is; what is degraded is told only to who is signed in."""
+    """Which server this is; what is degraded is shown only to those who are signed in."""
 
     instance_id: str
     version: str

@@ -108,7 +108,7 @@ class RunnerAnswer(AnswerModel):
 
 
 class RunnersAnswer(AnswerModel):
-    """Runners: who is alive first."""
+    """Runners: running ones first."""
 
     runners: list[RunnerAnswer]
     total: int
@@ -132,7 +132,7 @@ class NamespacesAnswer(AnswerModel):
 
 
 class TaskBody(BodyModel):
-    """Work for a runner: a request, a run that goes on, a bare prompt, or an auto-run."""
+    """Work for a runner: a request, a run to continue, a bare prompt, or an auto-run."""
 
     model_config = body_config(request_id="RQ-20251214-008")
 
@@ -142,7 +142,7 @@ class TaskBody(BodyModel):
     auto: bool = False
     watch: bool = False
     mode: Literal["resume", "retry_step", "replan"] | None = Field(
-        default=None, description="How the run, or the latest one of the request, goes on; without it a run is started."
+        default=None, description="How the run, or the request's latest run, continues; without it a run is started."
     )
     target_step_id: str | None = Field(default=None, min_length=1, max_length=20)
     answer: str | None = Field(default=None, max_length=100_000)

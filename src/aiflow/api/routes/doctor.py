@@ -26,7 +26,7 @@ def routes(server: Server) -> APIRouter:
 
     @router.post("", **changes(DoctorAnswer))
     def check(http: HttpRequest, mode: Annotated[Literal["quick", "full"], Query()] = "quick") -> Response:
-        """Check everything that a run needs; `full` also reclaims what dead processes left behind."""
+        """Check everything that a run needs; `full` also reclaims what processes that are gone left behind."""
         is_full = mode == "full"
         call, settings = server.call(http), server.live.settings()
         look = store_look(settings, os.environ) if is_full else None

@@ -134,7 +134,7 @@ def _working(router: APIRouter, server: Server) -> None:
 
     @router.post(f"{RUN}/resume", **changes(StartedAnswer, *RESUMING, status=202))
     def resume(http: HttpRequest, request_id: RequestPath, run_id: RunPath, body: ResumeBody | None = None) -> Response:
-        """Let a run go on (D34 §4); answered once that is in its history. A new plan is a new run."""
+        """Continue a run (D34 §4); answered once that is in its history. A new plan is a new run."""
         call = server.call(http)
         how = Resumption(**{**body.model_dump(), "mode": ResumeMode(body.mode)}) if body else Resumption()
         return started(server.work.start(resume_order(call.engine, request_id, run_id, how, call.person)))

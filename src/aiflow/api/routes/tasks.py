@@ -89,7 +89,7 @@ def _looking(router: APIRouter, server: Server) -> None:
         limit: Limit = PAGE,
         after: Place = 0,
     ) -> Response:
-        """List the runners: who is alive first."""
+        """List the runners, running ones first."""
         view = _view(server.call(http), namespace, is_all=all)
         found = list_runners(view, is_all=all, limit=limit, after=after)
         return answer(http, with_page(runner_list(found.runners, found.now, found.timeout_seconds), found))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aiflow.cli.options import RequestIdType, complete_request, option
+from aiflow.cli.options import RequestIdType, complete_target, option
 from aiflow.cli.options import command as make_command
 from aiflow.cli.running import catching_signals, telling_once
 from aiflow.cli.terminal.print_json import print_json
@@ -27,7 +27,7 @@ MOST_DAYS = 100_000
 
 
 @make_command("clean")
-@click.argument("names", type=RequestIdType(), metavar="[REQUEST|RUN]...", nargs=-1, shell_complete=complete_request)
+@click.argument("names", type=RequestIdType(), metavar="[REQUEST|RUN]...", nargs=-1, shell_complete=complete_target)
 @option("--days", type=click.IntRange(0, MOST_DAYS), metavar="N", help="option.clean.days")
 @option("--now", is_flag=True, help="option.clean.now")
 @option("--unmerged", is_flag=True, help="option.clean.unmerged")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aiflow.cli.editor import kept_draft
-from aiflow.cli.options import PRIORITY_CHOICE, option
+from aiflow.cli.options import PRIORITY_CHOICE, complete_request, option
 from aiflow.cli.options import command as make_command
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.warnings import warn_of_dependencies
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 @option("--id", "request_id", help="option.new.id", metavar="ID")
 @option("--priority", "-p", type=PRIORITY_CHOICE, default="P2", show_default=True, help="option.priority")
 @option("--ready", "is_ready", is_flag=True, help="option.new.ready")
-@option("--depends-on", "-d", multiple=True, metavar="ID", help="option.new.depends_on")
+@option(
+    "--depends-on", "-d", multiple=True, metavar="ID", shell_complete=complete_request, help="option.new.depends_on"
+)
 @option("--label", "-l", "labels", multiple=True, metavar="TEXT", help="option.new.label")
 @option("--body", "-b", metavar="TEXT", help="option.new.body")
 @option("--body-file", "-F", metavar="FILE", help="option.new.body_file")

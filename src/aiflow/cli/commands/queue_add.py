@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from aiflow.cli.failure import show
-from aiflow.cli.options import PRIORITY_CHOICE, baseline_option, complete_request, option, quick_option, read_id
+from aiflow.cli.options import PRIORITY_CHOICE, baseline_option, complete_target, option, quick_option, read_id
 from aiflow.cli.options import command as make_command
 from aiflow.cli.queue_session import namespace_option, open_view
 from aiflow.cli.terminal.print_json import print_json
@@ -35,7 +35,7 @@ MOST_CHARACTERS = 16_000_000
 
 
 @make_command("add", below="queue")
-@click.argument("names", metavar="[REQUEST|RUN]...", nargs=-1, shell_complete=complete_request)
+@click.argument("names", metavar="[REQUEST|RUN]...", nargs=-1, shell_complete=complete_target)
 @option("--prompt", metavar="TEXT", help="option.queue.prompt")
 @option("--auto", is_flag=True, help="option.queue.auto")
 @option("--watch", is_flag=True, help="option.auto.watch")

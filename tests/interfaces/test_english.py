@@ -1,0 +1,164 @@
+"""The English (ERR-1): plain and idiomatic, one word for a thing, wherever a person reads it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aiflow.settings import TABLE
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src/aiflow"
+# Written once and left as they were: what a clause says, and what old versions brought.
+LEFT_ALONE = ("README.ja.md", "docs/spec.md", "CHANGELOG.md")
+
+# Words that read as translated, or as nobody's manual writes them, and what to write instead.
+NOT_ENGLISH = {
+    "continues, resumes": r"\b(?:go(?:es)?|going|went|gone) on\b(?! to\b)",
+    "the next step": r"\bway on\b",
+    "gets, shows": r"\b(?:is|are|was|were|been|gets?) told\b|\btells? of\b",
+    "shows, reports": r"\b(?:says?|said) of\b",
+    "is free": r"\bnobody (?:holds|works)\b",
+    "is running, is gone": r"\b(?:is|are|stays?|still) alive\b|\b(?:is|are) dead\b",
+    "automatically": r"(?<!update )\bby (?:itself|themselves)\b",
+    "fix": r"\bmend(?:s|ed|ing)?\b",
+    "handle, check": r"\bsees? to (?:it|its|the|this|them)\b",
+    "release": r"\blets? (?:it )?go\b",
+    "again": r"\banew\b",
+    "in progress": r"\bunder way\b",
+    "anyway": r"\ball the same\b",
+    "nothing: it is a machine": r"\bplease\b|\bsuccessfully\b|\boops\b|\bsorry\b",
+}
+# In texts that we show, not only on pages that explain.
+NOT_ON_SCREEN = {
+    "your": r"\bof (?:yours|ours)\b",
+    "its own": r"\bof (?:its|their|your) own\b",
+    "is": r"\bstands? (?:in|at|under|there|twice)\b",
+    "spaces": r"(?<=[a-z.,;]) {2}(?=[A-Za-z])",
+    "one period": r"(?<![.'])\.\.(?![.'])",
+    "runs: 1": r"\{(?:count|n|runs|number)\} (?:request|run|task|step|file|session)s? (?:is|was|has)\b",
+}
+NAMES = (
+    r"AWS|Amazon|API|CI|CSV|DynamoDB|Docker|English|GitHub|Git|HTTP|ID|JSON|Java|Japanese|Landlock|Linux|Local|P[0-3]|"
+    r"README|TOML|URL|US|WSL2|Windows|FAILED|Ctrl-C|Auto-run|Enter|I"
+)
+
+
+def strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from strings(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key not in ("do", "for"):
+                yield from strings(each)
+
+
+def shown() -> Iterator[tuple[str, str]]:
+    """Every English text of the program: where it is, and what it says."""
+    for name in ("messages/ui.v1.en.json", "messages/messages.v1.en.json"):
+        for key, value in json.loads((SOURCE / name).read_text(encoding="utf-8")).items():
+            yield from ((key, re.sub(r"`[^`]*`", "`x`", text)) for text in strings(value))
+
+
+def prose(page: Path) -> Iterator[tuple[str, str]]:
+    """The lines of a page, without what is code."""
+    text = re.sub(
+        r"^ *```.*?^ *```", lambda block: "\n" * block[0].count("\n"), page.read_text("utf-8"), flags=re.S | re.M
+    )
+    for number, line in enumerate(text.splitlines(), 1):
+        yield f"{page.relative_to(ROOT)}:{number}", re.sub(r"`[^`]*`|\]\([^)]*\)", "x", line)
+
+
+def explained() -> Iterator[tuple[str, str]]:
+    """Every line of our pages and of the demo's requests."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(SOURCE / "demo/en").rglob("*.md")]
+    for page in sorted(pages):
+        name = str(page.relative_to(ROOT))
+        if name not in LEFT_ALONE and not name.startswith(("docs/decisions/", "docs/ja/")):
+            yield from prose(page)
+
+
+def found(what: str, texts: Iterator[tuple[str, str]]) -> list[tuple[str, str]]:
+    wanted = re.compile(what, re.IGNORECASE)
+    return [(where, text) for where, text in texts if wanted.search(text)]
+
+
+@pytest.mark.spec("ERR-1")
+@pytest.mark.parametrize("instead", NOT_ENGLISH)
+def test_what_is_shown_and_explained_is_plain_english(instead: str) -> None:
+    assert found(NOT_ENGLISH[instead], shown()) == []
+    rule = ("CONTRIBUTING.md:", "docs/glossary.md:")  # where it stands what not to write
+    assert [hit for hit in found(NOT_ENGLISH[instead], explained()) if not hit[0].startswith(rule)] == []
+
+
+@pytest.mark.spec("ERR-1")
+@pytest.mark.parametrize("instead", NOT_ON_SCREEN)
+def test_what_is_shown_is_written_with_care(instead: str) -> None:
+    layout = ("why.", "forecast.hint", "init.", "new.next", "runner.", "auto.", "next.", "list.empty", "show.", "set.")
+    examples = (".examples", "init.example", "completion.man")
+    kept = [(where, text) for where, text in shown() if not where.endswith(".examples")]
+    if instead == "spaces":  # columns that a view lines up
+        kept = [(where, text) for where, text in kept if not where.startswith((*layout, "standing.", "edit."))]
+    assert found(NOT_ON_SCREEN[instead], iter(each for each in kept if not each[0].startswith(examples))) == []
+
+
+def glossary() -> dict[str, str]:
+    """The words that the glossary's English table tells us not to use, and those that we use."""
+    page = (
+        (ROOT / "docs/glossary.md").read_text(encoding="utf-8").partition("\n## In English\n")[2].partition("\n## ")[0]
+    )
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")][1:]
+    return {word.strip(): use for use, other, *_ in rows for word in other.split(",") if word.strip()}
+
+
+@pytest.mark.spec("ERR-1")
+def test_there_is_one_english_word_for_each_thing() -> None:
+    words = glossary()
+    assert {"working tree", "approve", "ticket"} <= set(words)
+    every = r"\b(?:" + "|".join(sorted(words, key=len, reverse=True)) + r")s?\b"
+    assert found(every, shown()) == []
+
+
+@pytest.mark.spec("ERR-1")
+def test_titles_and_buttons_are_in_sentence_case() -> None:
+    messages = json.loads((SOURCE / "messages/messages.v1.en.json").read_text(encoding="utf-8"))
+    titles = {code: entry["title"] for code, entry in messages.items()}
+    titles |= {
+        key: text for key, text in shown() if key.startswith(("web.", "cli.", "init.", "report.")) and "." not in text
+    }
+    inner = re.compile(rf"(?<=[a-z,] )(?!(?:{NAMES})\b)[A-Z][a-z]+")
+    spoken = ("web.weekday", "web.month", "web.taken", "web.keys")
+    assert {
+        key: hit[0] for key, text in titles.items() if not key.startswith(spoken) and (hit := inner.search(text))
+    } == {}
+    assert [
+        code
+        for code, entry in messages.items()
+        if entry["title"][:1].islower() and not entry["title"].startswith("aiflow")
+    ] == []
+
+
+@pytest.mark.spec("ERR-1")
+def test_summaries_end_as_sentences_and_titles_and_actions_do_not() -> None:
+    messages = json.loads((SOURCE / "messages/messages.v1.en.json").read_text(encoding="utf-8"))
+    for code, entry in messages.items():
+        assert re.search(r"[.:]$|\{\w+\}'?$", entry["summary"]), code
+        assert not [text for text in (entry["title"], *strings(entry["actions"])) if text.endswith(".")], code
+        assert not [
+            text for text in strings(entry["actions"]) if text[:1].islower() and not text.startswith("aiflow")
+        ], code
+
+
+@pytest.mark.spec("ERR-1", "CFG")
+def test_the_meaning_of_a_setting_is_a_phrase() -> None:
+    said = dict(shown())
+    meanings = [said[f"setting.{setting.name}"] for setting in TABLE if f"setting.{setting.name}" in said]
+    assert len(meanings) > 50
+    assert [text for text in meanings if text.endswith(".") or text[:1].islower()] == []
