@@ -58,7 +58,8 @@ class WideFormatter(click.HelpFormatter):
         for term, meaning in pairs:
             lines = wrap(meaning, max(self.width - first - self.current_indent, 20))
             if display_width(term) > first - col_spacing:
-                self.write(f"{indent}{term}\n")
+                cut = wrap(term.replace("|", "| "), max(self.width - self.current_indent - 4, 20))
+                self.write(f"\n{indent}    ".join([f"{indent}{cut[0]}", *cut[1:]]).replace("| ", "|") + "\n")
                 term = ""  # noqa: PLW2901
             for number, line in enumerate(lines):
                 self.write(f"{indent}{pad(term if number == 0 else '', first)}{line}".rstrip() + "\n")
