@@ -238,7 +238,7 @@ def test_an_action_that_is_a_fact_is_said_as_its_command() -> None:
     start = NextAction(ActionKind.STORE_START)
     for fact in (start, "aiflow queue store start"):  # what a run recorded is words
         advice = Texts("en").message("STORE_UNREACHABLE", {"start": fact}).actions[0]
-        assert advice.typed.startswith("Start the store of this machine: `aiflow queue store start` (")
+        assert advice.typed.startswith("Start this machine's store: `aiflow queue store start` (")
     assert Texts("en").message("STORE_UNREACHABLE", {}).actions[0].steps == ()
     assert Texts("en")("task.next", command=start).endswith("aiflow queue store start")
     assert as_plain([start, (shell("ls"),), 7]) == ["aiflow queue store start", ["ls"], 7]

@@ -641,7 +641,7 @@ def test_a_runner_that_died_on_this_machine_shows_as_dead_at_once(shop: Shop) ->
     assert "No runner is running here" in shop("queue", "add", "RQ-2").out
     assert [line.split()[:3] for line in shop("runners").out.splitlines()[1:]] == [
         ["●", "ELSEWHERE", "idle"],
-        ["○", "R-1", "dead"],
+        ["○", "R-1", "gone"],
     ]
     shapes = shop.json("runners")["runners"]
     assert [(each["is_alive"], each["state"]) for each in shapes] == [(True, "idle"), (False, "dead")]
