@@ -132,7 +132,7 @@ def test_what_somebody_else_did_becomes_a_receipt_and_the_draft_stays(page: Page
     theirs.get_by_label("late", exact=True).check(force=True)
     theirs.locator(".btn--go").click()
     expect(theirs.locator(".receipt")).to_be_visible()
-    expect(mine.locator(".receipt")).to_contain_text("Ann has taken care of RQ-1")
+    expect(mine.locator(".receipt")).to_contain_text("Ann handled RQ-1 at")
     expect(mine.locator(".kept textarea")).to_have_value("my long thought")
     morph(page, up, times=2)
     expect(mine.locator(".kept textarea")).to_have_value("my long thought")

@@ -71,10 +71,8 @@ def test_both_languages_ask_for_the_same(name: str) -> None:
         assert getattr(english, field) == getattr(japanese, field), field
     assert KANA.search(japanese.title)
     assert not KANA.search(english.title)
-    parts = [
-        parts_of({"title": "", "body": re.sub(r"\A---.*?^---$", "", files(language)[name], flags=re.M | re.S)})
-        for language in LANGUAGES
-    ]
+    bodies = (re.sub(r"\A---.*?^---$", "", files(language)[name], flags=re.M | re.S) for language in LANGUAGES)
+    parts = [parts_of({"request": {"title": "", "body": body}, "feedback": []}) for body in bodies]
     told = [[[(each.kind, each.path, each.attempt) for each in part.blocks] for part in half] for half in parts]
     assert told[0] == told[1]
     assert all(part.blocks for part in parts[0]), "it works without a person, too"

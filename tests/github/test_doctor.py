@@ -128,7 +128,7 @@ def test_accounts_that_nobody_has_and_pull_requests_without_a_push_are_told(plac
     checks = place.here.json("issues", "doctor")["checks"]
     told = [each["message"] for each in checks if each["result"] == "WARN" and each["id"] != "labels"]
     assert ["gone" in told[0], "does not exist" in told[1], "rita" in told[2], "git.push" in told[3]] == [True] * 4
-    assert any("dependabot[bot] is there" in each["message"] for each in checks)
+    assert any("The account dependabot[bot] exists" in each["message"] for each in checks)
 
 
 def test_the_doctor_of_a_checkout_asks_github_only_if_it_is_asked_for_everything(place: IssuePlace) -> None:

@@ -233,7 +233,7 @@ def _look(stage: Stage, request_id: str) -> None:
 
 
 def accepting(stage: Stage) -> None:
-    """Finished runs: accepted, sent back, in the way of each other, and what is left of them."""
+    """Finished runs: accepted, undone, sent back, in the way of each other, and what is left of them."""
     stage.configure('[tests]\nunit = "test -e app.txt"\n')
     stage.write("app.txt", "app\n")
     stage.git("remote", "add", "origin", "https://github.com/ada/shop.git")
@@ -260,6 +260,9 @@ def accepting(stage: Stage) -> None:
     stage.request("RQ-5")
     stage.agent.does("implementer", "done('It was there already.')")
     stage.says("-c accept=auto run RQ-5", "why RQ-5", "report RQ-5", "accept RQ-5")
+    stage.request("RQ-6")
+    stage.agent.does("implementer", "write('more.txt', 'more'); done('Added more.')")
+    stage.says("undo RQ-6", "-c accept=auto run RQ-6", "undo RQ-6", "why RQ-6", "undo RQ-6")
 
 
 def in_progress(stage: Stage) -> None:

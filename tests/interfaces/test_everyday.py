@@ -80,7 +80,7 @@ def test_a_diff_names_what_it_cannot_show(shop: Shop, aiflow: Program) -> None:
     missing = aiflow("diff", code=2)
     assert "RUN_NOT_FOUND" in missing.stderr
     aiflow("run", "RQ-1")
-    aiflow("send-back", "RQ-1", "-m", "No")
+    aiflow("send-back", "RQ-1", "-m", "No", "--fresh")
     aiflow("clean", "--now", "--unmerged", "-y")
     git(shop.root, "reflog", "expire", "--expire=now", "--all")
     git(shop.root, "gc", "-q", "--prune=now")

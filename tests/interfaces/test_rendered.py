@@ -116,15 +116,15 @@ def test_the_first_help_is_short() -> None:
 
 
 @pytest.fixture
-def shop(repository: Path, aiflow: Program) -> Path:
-    """A repository with a finished run, one that waits, and what can never run."""
+def shop(repository: Path, aiflow: Program, language: str) -> Path:
+    """A repository with a finished run, whose report is in this language, one that waits, and what can never run."""
     (repository / "aiflow.toml").write_text('[agent]\nkind = "demo"\n')
     write_request(repository, "RQ-1", "---\nstatus: ready\npriority: P1\n---\n# 見出し\n")
     write_request(repository, "RQ-2", "---\nstatus: ready\ndepends_on: [RQ-1, RQ-2, GONE]\n---\n# 二番目\n")
     write_request(repository, "RQ-3", "---\nstatus: nonsense\n---\n# 三番目\n")
     for line in ("config user.name Ada", "config user.email ada@example.org", "add .", "commit -q -m Work"):
         subprocess.run(["git", *line.split()], cwd=repository, check=True)
-    aiflow("run", "RQ-1")
+    aiflow("--lang", language, "run", "RQ-1")
     return repository
 
 

@@ -48,7 +48,7 @@ ADVISED: Mapping[str, NextAction] = {
     "cancel.any": _plain(ActionKind.CANCEL),
     "accept": _of_request(ActionKind.ACCEPT),
     "undo": _of_request(ActionKind.UNDO),
-    "undo.any": NextAction(ActionKind.UNDO, request_id="REQUEST"),
+    "undo.any": NextAction(ActionKind.UNDO, request_id=f"<{_REQUEST}>"),
     "send_back": _of_request(ActionKind.SEND_BACK, message=OPEN),
     "why": _of_request(ActionKind.WHY),
     "show": _of_request(ActionKind.SHOW),

@@ -152,8 +152,8 @@ def test_model_and_mode_are_those_of_the_settings(scene: Scene, offer: str) -> N
 @pytest.mark.parametrize(
     ("offer", "wanted", "words"),
     [
-        (MODELS, {"model": "huge"}, "does not offer huge, but: small, large"),
-        (OLDER, {"mode": "yolo"}, "does not offer yolo, but: default, plan"),
+        (MODELS, {"model": "huge"}, "does not offer huge, only: small, large"),
+        (OLDER, {"mode": "yolo"}, "does not offer yolo, only: default, plan"),
         ('reply(sessionId="s")', {"model": "large"}, "does not let its model be chosen"),
     ],
 )

@@ -271,7 +271,7 @@ def test_the_second_attempt_goes_on_with_the_first_one(opencode: Opencode) -> No
 def test_a_model_that_opencode_does_not_offer_is_a_mistake_in_the_settings(opencode: Opencode) -> None:
     opencode.configure('model = "stub/none"\n')
     error = opencode.stops_with("SETTINGS_INVALID", work)
-    assert "agent.model: the agent does not offer stub/none, but:" in error["summary"]
+    assert "agent.model: the agent does not offer stub/none, only:" in error["summary"]
 
 
 def _pids_of(name: str) -> list[int]:

@@ -60,7 +60,7 @@ def test_no_role_gets_what_is_hidden_the_run_keeps_the_original_and_says_so(host
     assert [(line["reason_code"], line["note"]) for line in lines] == [("HIDDEN_TEXT", NOTE)]
     for number in (0, 1):
         assert f"[aiflow] hidden text kept from the agent: {HIDDEN}" in hostile.log(number)
-    assert f"RQ-1 has parts that a person who reads it does not see: {HIDDEN}." in hostile.report()
+    assert f"RQ-1 has parts that a reader does not see: {HIDDEN}." in hostile.report()
     assert [entry.get("reason_code") for entry in hostile.journal()].count("HIDDEN_TEXT") == 1
 
 

@@ -27,7 +27,7 @@ FIELDS = [
         "tokens",
         "agent_calls",
     ),
-    *("interrupted", "results", "waiting", "unreached", "checks"),
+    *("interrupted", "results", "waiting", "unreached", "follow_ups", "checks"),
 ]
 # The implementer says that it is at work and waits until it is let go.
 HELD = (
@@ -375,7 +375,7 @@ def test_the_last_summary_can_be_seen_again_and_looking_changes_nothing(bench: B
     process = bench.start("auto", "--json")
     bench.agent.does("implementer", HELD)
     wait_until(lambda: (bench.agent.folder / "at.RQ-2").exists() or process.poll() is not None)
-    assert "still on" in bench.aiflow("auto", "--last").stdout
+    assert "still running" in bench.aiflow("auto", "--last").stdout
     process.kill()
     process.wait()
     assert "was interrupted" in bench.aiflow("auto", "--last").stdout

@@ -149,7 +149,7 @@ def test_eight_starts_at_once_give_one_store_that_is_the_users_alone(home: Store
     stopped = home.aiflow("store", "stop").stdout
     runner.close()
     assert "tasks are kept" in stopped
-    assert "Runners at work on this machine: 1." in stopped
+    assert "Runners on this machine: 1." in stopped
     assert stores_of(home) == []
     assert home.aiflow.json("store", "status", code=3)["store"]["running"] is False
     assert "was not running" in home.aiflow("store", "stop").stdout
@@ -248,7 +248,7 @@ def test_once_it_ran_the_advice_is_to_get_that_back(home: StoreHome, how: str) -
         program(home.folder / "bin", "docker", "exit 0")  # it works, and does not help: the tasks are not there
     failed, status = (home.aiflow("store", action, code=3, env=env) for action in ("start", "status"))
     for told in (" ".join(failed.stderr.split()), " ".join(status.stdout.split())):
-        assert f"it ran {'by Java' if how == 'java' else 'in Docker'} before" in told
+        assert f"it ran {'with Java' if how == 'java' else 'in Docker'} before" in told
         assert ("Install Java 17" in told) is (how == "java")
         assert ("Start Docker again" in told) is (how == "docker")
         assert "start Docker" not in told
@@ -320,7 +320,7 @@ def test_a_java_that_leaves_is_reported_with_what_it_said(home: StoreHome) -> No
     java = program(home.folder / "bad", "java", script)
     error = home.aiflow.json("store", "start", code=3, env={"PATH": f"{java.parent}:{os.environ['PATH']}"})["error"]
     assert error["reason_code"] == "STORE_NOT_STARTED"
-    assert "exit code 5: Out of luck" in error["detail"]
+    assert "exited with code 5: Out of luck" in error["detail"]
     assert "Out of luck" in home.aiflow("store", "logs").stdout
 
 

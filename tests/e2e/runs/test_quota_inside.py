@@ -283,7 +283,7 @@ def test_a_request_that_waits_for_its_quota_says_so(night: Night) -> None:
     thread = threading.Thread(target=lambda: start_run(engine, RequestId("RQ-1")))
     thread.start()
     run_id = wait_for_stage(night, lambda stage: stage["quota"] is not None)["run_id"]
-    assert "waiting for the agent's quota until" in night.bench.aiflow("show", "RQ-1").stdout
+    assert "waits for the agent's quota until" in night.bench.aiflow("show", "RQ-1").stdout
     engine.control.ask_cancel(run_id)
     thread.join(60)
 

@@ -283,7 +283,7 @@ def test_an_agent_gets_its_document_and_variables_exactly(bench: Bench) -> None:
         "priority": "P0",
         "labels": ["api", "ui"],
     }
-    common = {"version": "1.0", "request": request, "run_id": run_id, "answers": []}
+    common = {"version": "1.0", "request": request, "run_id": run_id, "answers": [], "former": None}
     assert planner == {**common, "role": "planner", "step": None, "planning": None, "attempt": 1, "feedback": []}
     in_step = {**common, "step": plan["steps"][0], "planning": plan}
     assert first == {**in_step, "role": "implementer", "attempt": 1, "feedback": []}

@@ -64,7 +64,7 @@ def test_the_chain_leads_to_each_root_with_its_button_and_command(web: WebBench,
     bench.run(code=5)
     [run_id] = bench.run_ids()
     text = web.page("/requests/RQ-3")
-    assert "RQ-3 does not run now" in text
+    assert "RQ-3 cannot run now" in text
     assert "DEPENDS_NOT_FOUND" in text
     assert "aiflow set RQ-3 depends_on=RQ-2" in text
     [chain] = re.findall(r'<ol class="chain".*?</section>', text, re.DOTALL)

@@ -33,7 +33,7 @@ def test_who_took_care_of_it_is_named(web: WebBench, bench: Bench) -> None:
     told = web.client.get(path, headers=PART)
     assert told.status_code == 200
     [entry] = [each for each in bench.journal() if each.get("data", {}).get("event") == "RESUMED_AT_STEP"]
-    assert f"{entry['by']} has taken care of RQ-1" in told.text
+    assert f"{entry['by']} handled RQ-1 at" in told.text
     assert f'href="/requests/RQ-1/runs/{run_id}"' in told.text
     assert entry["by"] in web.page("/activity")
 

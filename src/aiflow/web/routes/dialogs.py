@@ -50,6 +50,11 @@ def routes(server: Server) -> APIRouter:
         built_on = tuple(find_built_on(call.engine, run).named())
         return dialog(http, call, "undo", run=run, size=finished and finished.size, built_on=built_on)
 
+    _add_dialogs_of_runs(router, server)
+    return router
+
+
+def _add_dialogs_of_runs(router: APIRouter, server: Server) -> None:
     @router.get(f"{RUN}/replan")
     def replan(http: HttpRequest, request_id: str, run_id: str) -> Response:
         call = server.call(http)
@@ -74,8 +79,6 @@ def routes(server: Server) -> APIRouter:
     def cancel(http: HttpRequest, request_id: str, run_id: str) -> Response:
         call = server.call(http)
         return dialog(http, call, "cancel", run=find_run_of(call.engine, request_id, run_id))
-
-    return router
 
 
 def dialog(http: HttpRequest, call: CallContext, name: str, **facts: object) -> Response:
