@@ -139,7 +139,9 @@ def test_the_base_is_named_at_the_start_at_each_run_and_at_each_acceptance(bench
     bench.commit()
     bench.agent.does("implementer", "write(call['request']['id'] + '.txt', 'x'); done()")
     told = bench.aiflow("auto").stdout
-    began, started, ended = (next(line for line in told.splitlines() if mark in line) for mark in ("started.", "▶", "✓"))
+    began, started, ended = (
+        next(line for line in told.splitlines() if mark in line) for mark in ("started.", "▶", "✓")
+    )
     assert "Base branch: main" in began
     assert "(base: main)" in started
     assert "accepted into main" in ended
