@@ -167,7 +167,7 @@ def test_power_gone_at_two_and_the_night_goes_on_within_its_ceilings(bench: Benc
     assert (ended["began_at"], ended["runs"], ended["reason_code"]) == (began, 2, "AUTO_RUNS_LIMIT")
     assert bench.run_ids("RQ-3") == [], "its ceiling was two runs"
     told = up.end()
-    assert "cut off" in told
+    assert "was interrupted" in told
     assert "Continuing" in told
     # It has stopped, and nothing is continued that has.
     again = Up(bench)
