@@ -27,6 +27,7 @@ from json_reference import sections as json_sections
 from lifecycle_reference import lifecycle_page
 from page_parts import Edition, code, page, prose, table
 from reason_reference import reasons_page
+from written_parts import written_pages
 
 DOCS = Path(__file__).resolve().parent
 ENGLISH = Edition(Texts("en"), "reference")
@@ -35,8 +36,8 @@ JAPANESE = Edition(Texts("ja"), "ja/reference", json.loads((DOCS / "words.ja.jso
 
 
 def pages() -> dict[str, str]:
-    """Return every generated page: path below docs/ -> text. The same on every machine, whatever its locale."""
-    made: dict[str, str] = {}
+    """Return every page with something generated: path below docs/ -> text. The same on every machine and in every locale."""
+    made = written_pages(DOCS, (ENGLISH, JAPANESE))
     for edition in (ENGLISH, JAPANESE):
         with _speaking(edition.texts):
             made |= {

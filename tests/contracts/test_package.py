@@ -30,8 +30,9 @@ def clone(tmp_path: Path) -> Path:
     """Give a copy of the sources as git has them: without the page's libraries."""
     root = tmp_path / "clone"
     root.mkdir()
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"):
-        shutil.copy(ROOT / name, root)
+    (root / "release").mkdir()
+    for name in ("pyproject.toml", "hatch_build.py", "release/pypi.md", "LICENSE", ".gitignore"):
+        shutil.copy(ROOT / name, root / name)
     shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__", "vendor"))
     return root
 
