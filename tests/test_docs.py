@@ -43,6 +43,7 @@ RUN_PAGES = (
     "docs/concepts/locks.md",
     "docs/concepts/auto-run.md",
     "docs/concepts/queue.md",
+    "docs/concepts/untrusted-text.md",
     "docs/guides/agents.md",
     "docs/guides/answer-a-question.md",
     "docs/guides/after-a-crash.md",
