@@ -36,7 +36,7 @@ JAPANESE = Edition(Texts("ja"), "ja/reference", json.loads((DOCS / "words.ja.jso
 
 
 def pages() -> dict[str, str]:
-    """Return every page with something generated: path below docs/ -> text. The same on every machine and in every locale."""
+    """Return every page with something generated: path below docs/ -> text. The same in every locale."""
     made = written_pages(DOCS, (ENGLISH, JAPANESE))
     for edition in (ENGLISH, JAPANESE):
         with _speaking(edition.texts):

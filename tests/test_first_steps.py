@@ -29,8 +29,13 @@ def nothing_to_fetch(folder: Path) -> dict[str, str]:
     left_out = folder / "left-out.txt"
     left_out.write_text("".join(f'{name} ; python_version < "3"\n' for name in names))
     return {
-        **{"UV_OFFLINE": "1", "UV_OVERRIDE": str(left_out), "UV_NO_BUILD_ISOLATION": "1", "UV_PYTHON": sys.executable},
-        **{"UV_NO_CONFIG": "1", "PYTHONPATH": sysconfig.get_path("purelib"), "AIFLOW_BUILD_WITHOUT_NPM": "1"},
+        "UV_OFFLINE": "1",
+        "UV_NO_CONFIG": "1",
+        "UV_OVERRIDE": str(left_out),
+        "UV_NO_BUILD_ISOLATION": "1",
+        "UV_PYTHON": sys.executable,
+        "PYTHONPATH": sysconfig.get_path("purelib"),
+        "AIFLOW_BUILD_WITHOUT_NPM": "1",
     }
 
 
