@@ -65,14 +65,14 @@ def _ways(edition: Edition) -> str:
 
 def _ends(edition: Edition) -> str:
     """Write why an auto-run ends, and what to do then."""
-    return table(edition.headers("ends.headers", "reason", "what it shows", "what to do"), _rows(ENDS, edition))
+    return table(edition.headers("ends.headers", "reason", "what it shows", "first", "then"), _rows(ENDS, edition))
 
 
 def _rows(codes: Iterable[str], edition: Edition) -> Iterable[list[str]]:
     for each in codes:
         title, _, actions = edition.texts.message(each, {})
-        first = "<br>".join(prose(advice.typed).replace("<request_id>", "REQUEST") for advice in actions[:2])
-        yield [_linked(each), prose(title), first or NONE]
+        todo = [prose(advice.typed).replace("<request_id>", "REQUEST") for advice in actions]
+        yield [_linked(each), prose(title), *[*todo, NONE, NONE][:2]]
 
 
 def _linked(reason: str) -> str:
