@@ -19,7 +19,9 @@ from aiflow.domain.runs.resume import Goal, ResumeMode
 from aiflow.domain.runs.run import Run
 from aiflow.domain.runs.timeline import timeline
 from aiflow.domain.runs.worktree import Place
+from aiflow.errors import AiflowError
 from aiflow.settings import Source, settle
+from aiflow.usecases.clean.clean_up import CleanWish, clean_up, plan_clean_up, rules_for
 from aiflow.usecases.engine import Engine
 from aiflow.usecases.runs.accept import accept_run, send_back
 from aiflow.usecases.runs.diff import diff_run
@@ -68,6 +70,11 @@ class Bench:
         found = self.engine.runs.load(run.request_id, run.run_id)
         assert found is not None
         return found
+
+    def set_status(self, status: str) -> None:
+        """Let the request have a status that nobody at work gave it."""
+        text, now = self.checkout.requests.texts[ONE], self.checkout.status(ONE)
+        self.checkout.requests.texts[ONE] = text.replace(f"status: {now}", f"status: {status}")
 
     def commit(self, **files: bytes) -> str:
         """Commit to the base branch."""
@@ -240,12 +247,15 @@ def test_a_dropped_run_is_not_continued_and_its_comment_is_told(bench: Bench) ->
     assert bench.of(Role.PLANNER)[0].feedback == (Feedback("SENT_BACK", WORDS),)
 
 
-def test_a_branch_that_is_gone_is_said_and_the_run_starts_from_the_base(bench: Bench) -> None:
+@pytest.mark.parametrize("is_there", [False, True], ids=["gone", "moved to the base"])
+def test_a_branch_that_is_gone_is_said_and_the_run_starts_from_the_base(bench: Bench, is_there: bool) -> None:
     first = bench.start({"hello.txt": b"hello\n"})
     bench.back(first)
     repository = bench.checkout.repository
     repository.worktrees.pop(first.place.path)
-    del repository.refs[f"{HEADS}{first.place.branch}"]
+    repository.refs[f"{HEADS}{first.place.branch}"] = bench.checkout.base
+    if not is_there:
+        del repository.refs[f"{HEADS}{first.place.branch}"]
     second = bench.start({"world.txt": b"world\n"})
     assert second.state is RunState.DONE
     assert second.continues is None
@@ -253,6 +263,24 @@ def test_a_branch_that_is_gone_is_said_and_the_run_starts_from_the_base(bench: B
     assert events(second)[0] == "FORMER_BRANCH_GONE"
     assert bench.of(Role.PLANNER)[0].former is not None
     assert "hello.txt" not in bench.files(second.tip)
+
+
+def test_a_run_lost_after_a_send_back_takes_neither_the_words_nor_the_work_along(bench: Bench) -> None:
+    """Its process slept when it lost its lock, say, and left the request `running` when it woke."""
+    first = bench.start({"hello.txt": b"hello\n"})
+    bench.back(first)
+    bench.set_status("running")
+    with pytest.raises(AiflowError) as refused:
+        bench.start()
+    assert refused.value.reason_code == "RUN_LOST"
+    bench.set_status("ready")
+    rules = rules_for(bench.engine, wish := CleanWish(after_days=0, takes_unmerged=True))
+    clean_up(bench.engine, plan_clean_up(bench.engine, wish, rules), rules)
+    second = bench.start({"world.txt": b"world\n"})
+    assert second.state is RunState.DONE
+    assert (second.continues, bench.load(first).continued_by) == ((first.run_id, first.tip), second.run_id)
+    assert bench.of(Role.PLANNER)[0].feedback == (Feedback("SENT_BACK", WORDS),)
+    assert {"hello.txt", "world.txt"} <= set(bench.files(second.tip))
 
 
 def test_a_run_that_changes_nothing_of_it_waits_for_a_person(bench: Bench) -> None:
@@ -295,6 +323,31 @@ def test_a_step_is_done_again_from_the_branch_and_a_new_plan_begins_there_too(be
     assert planner.former_diff is not None
     assert "+red" in planner.former_diff()
     assert {"hello.txt", "other.txt", "world.txt"} <= set(bench.files(third.tip))
+
+
+@pytest.mark.spec("RUN-6")
+def test_a_new_plan_is_told_of_the_one_before_though_nothing_is_continued(bench: Bench) -> None:
+    bench.steps = ("S01", "S02")
+    bench.configure(**{"limits.role_attempts": 1})
+    first = bench.start({"hello.txt": b"hello\n"}, {"half.txt": b"half\n", "red": b"red\n"})
+    assert (first.state, first.current_step_id) == (RunState.NEEDS_INPUT, "S02")
+    bench.writes, bench.calls[:] = [{"world.txt": b"world\n"}, {}], []
+    second = resume_run(bench.engine, first, ResumeWish(Goal(ResumeMode.REPLAN)))
+    assert (second.state, second.replaces, second.continues) == (RunState.DONE, first.run_id, None)
+    for call in (*bench.of(Role.PLANNER), bench.of(Role.IMPLEMENTER)[0]):
+        former = call.former
+        assert former is not None
+        assert (former.run_id, former.reason_code, call.continues) == (first.run_id, "UNIT_TEST_FAILED", None)
+        assert [(step.id, step.title, step.is_done) for step in former.steps] == [
+            ("S01", "Do S01", True),
+            ("S02", "Do S02", False),
+        ]
+        assert former.steps[0].summary == "Greeted the world"
+        assert former.steps[0].commit == first.steps["S01"].commit
+        assert call.former_diff is not None
+        assert {"+hello", "+half"} <= set(call.former_diff().splitlines())
+    assert [told.reason_code for told in bench.of(Role.PLANNER)[0].feedback] == ["UNIT_TEST_FAILED"]
+    assert "hello.txt" not in bench.files(second.tip)
 
 
 def test_what_is_sent_back_twice_is_continued_twice(bench: Bench) -> None:

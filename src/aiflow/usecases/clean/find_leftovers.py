@@ -13,7 +13,7 @@ from aiflow.domain.clean.cleaning import is_old, why_untouched
 from aiflow.domain.clean.leftovers import Found, Remains, RunStanding, TreeState, standing_of
 from aiflow.domain.lifecycle import RunOutcome, RunState
 from aiflow.domain.request import RequestId, RequestStatus
-from aiflow.domain.run_summary import made_at
+from aiflow.domain.run_summary import LOST, made_at
 from aiflow.domain.runs.worktree import Place, branch_name
 from aiflow.errors import AiflowError, NotFoundError
 from aiflow.usecases.read_backlog import is_known
@@ -184,7 +184,8 @@ def _names(run: Run) -> tuple[str, ...]:
 
 def _is_wanted(engine: Engine, history: History, run: Run) -> bool:
     """Tell whether the next run continues a run's branch, or the newest one has not come to that yet (REQ-6a)."""
-    newest = history.runs[0].run_id
+    # Nothing is left of one that was lost: whatever follows it goes on from the one before.
+    newest = next((each.run_id for each in history.runs if each.reason_code != LOST), "")
     if run.run_id == newest:
         return run.outcome is RunOutcome.SENT_BACK and run.is_continued_next
     if run.continued_by != newest:

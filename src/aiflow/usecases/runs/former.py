@@ -8,13 +8,14 @@ from aiflow.domain.agents.call import Feedback
 from aiflow.domain.agents.former import Continued, Former, FormerStep
 from aiflow.domain.issue_ways import is_issue
 from aiflow.domain.lifecycle import RunState
+from aiflow.domain.request import RequestId
+from aiflow.domain.run_summary import LOST
 from aiflow.domain.runs.resume_events import feedback_of
 from aiflow.domain.runs.step_work import StepWork
 from aiflow.domain.runs.undoing import undone_of
 from aiflow.usecases.runs.diff import ends_of
 
 if TYPE_CHECKING:
-    from aiflow.domain.request import RequestId
     from aiflow.domain.runs.run import Run
     from aiflow.usecases.engine import Engine
 
@@ -56,6 +57,8 @@ def what_came_before(engine: Engine, request_id: RequestId, base_branch: str) ->
         return Before(feedback=said)
     if old.error.reason_code == SENT_BACK:
         return _of_sent_back(engine, old, said, base_branch)
+    if old.error.reason_code == LOST and (earlier := _sent_back_before(engine, old)):
+        return _of_sent_back(engine, earlier, said, base_branch)._replace(replaces=old.run_id)
     work = _inherited(engine, old)
     if work.continues is None:
         return Before(replaces=old.run_id, feedback=said, gone=work.gone)
@@ -87,6 +90,15 @@ def _of_sent_back(engine: Engine, old: Run, said: tuple[Feedback, ...], base_bra
     return Before(None, told, old.answers, former=former, **work._asdict())
 
 
+def _sent_back_before(engine: Engine, lost: Run) -> Run | None:
+    """Find the run that was sent back before one of which nothing is left: what was said of it holds still."""
+    request_id = RequestId(lost.request_id)
+    earlier = (each for each in engine.runs.all_of(request_id) if each.run_id < lost.run_id)
+    newest = next((each for each in earlier if each.reason_code != LOST), None)
+    is_sent_back = newest is not None and newest.reason_code == SENT_BACK
+    return engine.runs.load(request_id, newest.run_id) if newest and is_sent_back else None
+
+
 def _work_of(engine: Engine, old: Run, base_branch: str) -> _Work:
     """Find the branch of a run that was sent back; one that the base has already needs no continuing."""
     if old.has_to_continue:  # it stopped before it had begun with what it was to continue itself
@@ -97,7 +109,11 @@ def _work_of(engine: Engine, old: Run, base_branch: str) -> _Work:
         return _Work(gone=old.run_id if old.has_commits else None)
     # What was accepted and undone is not in the base, though git takes its commits for merged.
     is_in_base = undone_of(old) is None and git.is_ancestor(old.place, tip, f"refs/heads/{base_branch}")
-    return _Work(None if is_in_base else Continued(old.run_id, tip))
+    if not is_in_base:
+        return _Work(Continued(old.run_id, tip))
+    # The branch was put elsewhere, by whoever: what it had is neither there nor in the base.
+    is_moved = old.has_commits and not git.is_ancestor(old.place, old.tip, tip)
+    return _Work(gone=old.run_id if is_moved else None)
 
 
 def _inherited(engine: Engine, old: Run) -> _Work:
