@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 from aiflow.domain.auto.stopping import StopRequest
@@ -27,6 +28,7 @@ from aiflow.usecases.runs.recover import mark_crashed
 from aiflow.usecases.runs.resume import ResumeWish, resume_run
 from aiflow.usecases.runs.start import start_run
 from aiflow.usecases.runs.turn import Patience, in_turn
+from aiflow.usecases.runs.undo import undo_acceptance
 from aiflow.usecases.runs.update import update_run
 from memory_engine import MemoryCheckout
 from simulation.scene import Scene
@@ -68,9 +70,26 @@ def _accept(engine: Engine, _desk: Desk, request_id: RequestId) -> object:
     return run and accept_run(engine, run)
 
 
-def _send_back(engine: Engine, _desk: Desk, request_id: RequestId) -> object:
+def _undo(engine: Engine, _desk: Desk, request_id: RequestId) -> object:
     run = newest_run(engine, request_id)
-    return run and send_back(engine, run, "Not like this.")
+    return run and undo_acceptance(engine, run)
+
+
+def _send_back(*, is_dropped: bool = False) -> Typed:
+    def typed(engine: Engine, _desk: Desk, request_id: RequestId) -> object:
+        run = newest_run(engine, request_id)
+        return run and send_back(engine, run, "Not like this.", is_dropped=is_dropped)
+
+    return typed
+
+
+def _one_by_one(*commands: Typed) -> Typed:
+    """Type several commands, each if the one before was not refused."""
+
+    def typed(engine: Engine, desk: Desk, request_id: RequestId) -> object:
+        return [command(engine, desk, request_id) for command in commands]
+
+    return typed
 
 
 def _cancel(engine: Engine, _desk: Desk, request_id: RequestId) -> object:
@@ -134,7 +153,11 @@ COMMANDS: dict[str, tuple[Typed, int]] = {
     "replan": (_resume(ResumeMode.REPLAN), 2),
     "update": (_update, 2),
     "accept": (_accept, 6),
-    "send-back": (_send_back, 2),
+    "undo": (_undo, 3),
+    "undo, send-back, run": (_one_by_one(_undo, _send_back(), _run), 4),
+    "send-back": (_send_back(), 2),
+    "send-back, run": (_one_by_one(_send_back(), _run_in_turn), 8),
+    "send-back --fresh, run": (_one_by_one(_send_back(is_dropped=True), _run), 2),
     "cancel": (_cancel, 2),
     "q-start": (_add(TaskAction.START), 10),
     "q-resume": (_add(TaskAction.RESUME), 4),
@@ -199,8 +222,8 @@ def _person(scene: Scene, checkout: MemoryCheckout) -> Callable[[Proc], None]:
             [name] = chance.choices(names, weights)
             request_id = chance.choice(checkout.request_ids)
             scene.terminal(checkout, name, _typed(COMMANDS[name][0], request_id))
-            if chance.random() < 0.05:
-                _commit(checkout, chance.random())
+            if chance.random() < 0.12:
+                _commit(checkout, chance)
                 scene.watcher.look_at_base(checkout)
 
     return act
@@ -210,10 +233,11 @@ def _typed(typed: Typed, request_id: RequestId) -> Callable[[Engine, Desk], Any]
     return lambda engine, desk: typed(engine, desk, request_id)
 
 
-def _commit(checkout: MemoryCheckout, content: float) -> None:
-    """Commit something to the base branch, by hand."""
+def _commit(checkout: MemoryCheckout, chance: Random) -> None:
+    """Commit something to the base branch, by hand: often to a file that runs change, too."""
     repository, base = checkout.repository, checkout.base
-    tree = repository.keep_tree({**repository.files_of(base), "by-hand.txt": str(content).encode()})
+    name = chance.choice(("by-hand.txt", "shared.txt", *(f"{each}.txt" for each in checkout.request_ids)))
+    tree = repository.keep_tree({**repository.files_of(base), name: f"{chance.random()}".encode()})
     repository.refs["refs/heads/main"] = repository.make_commit(tree, (base,), "By hand\n")
 
 

@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from aiflow.adapters.memory.leases import TURN
 from aiflow.adapters.memory.queue import MemoryStore
+from aiflow.adapters.memory.repository import HEADS
 from aiflow.domain.agents.call import AgentCall
 from aiflow.domain.backlog.explanation import explain
-from aiflow.domain.lifecycle import TaskStatus
+from aiflow.domain.issue_ways import is_issue
+from aiflow.domain.lifecycle import RunEvent, RunOutcome, RunState, TaskStatus
 from aiflow.domain.lock import LockType
 from aiflow.domain.next_action import ActionKind
 from aiflow.domain.queue.task import Task
 from aiflow.domain.request import Request, RequestId, RequestStatus
 from aiflow.domain.runs.run import Run
+from aiflow.domain.runs.undoing import is_undone
+from aiflow.domain.runs.warned import FORMER_BRANCH_GONE
 from memory_engine import MemoryCheckout
 from simulation.world import Proc, World
 
 # Behind a lost lock an agent has this long to end: the lease looks twice a second, the agent hears of it once.
 GRACE_SECONDS = 3.0
+# One run of so many forgets something until its last review.
+FORGETFUL = 4
 WRITES = frozenset({"enqueue", "claim", "note_run", "finish", "cancel", "end_lost"})
+
+
+def own_file(run_id: str) -> str:
+    """Name the file that only this run's agents write."""
+    return f"by-{run_id}.txt"
+
+
+def late_file(run_id: str) -> str | None:
+    """Name the file that this run's plan forgets, if it does: the last review misses it (RUN-18)."""
+    return f"late-{run_id}.txt" if int(run_id.rpartition("-")[2], 16) % FORGETFUL == 0 else None
 
 
 @dataclass(eq=False)
@@ -101,9 +118,19 @@ class Watcher:
 
     def _look_at_run(self, checkout: MemoryCheckout, process: Proc, run: Run) -> None:
         """A run's stage is written by who holds its request's lock, and by nobody else."""
-        self.world.tell(process, f"{run.run_id} is {run.state} {run.error.reason_code if run.error else ''}")
+        event = run.history[-1].event if run.history else ""
+        self.world.tell(process, f"{run.run_id} {event} is {run.state} {run.error.reason_code if run.error else ''}")
+        self._look_at_end(checkout, run, event)
         if not self._holds(checkout, process, run.request_id):
             self.world.violate(f"{process.name} wrote {run.run_id} without the lock of {run.request_id}")
+
+    def _look_at_end(self, checkout: MemoryCheckout, run: Run, event: str) -> None:
+        """What the last review missed is in whatever is done; what is undone is blocked, or as a person set it since."""
+        late, files = late_file(run.run_id), checkout.repository.files_of(run.tip)
+        if run.state is RunState.DONE and own_file(run.run_id) in files and late and late not in files:
+            self.world.violate(f"{run.run_id} is done without what its last review missed")
+        if event == RunEvent.UNDONE and checkout.status(run.request_id) == "done":
+            self.world.violate(f"{run.run_id} is undone, and {run.request_id} is done")
 
     def _holds(self, checkout: MemoryCheckout, process: Proc, request_id: str) -> bool:
         lock = checkout.locks.locks.get(request_id)
@@ -196,18 +223,44 @@ class Watcher:
         merged = checkout.repository.history(checkout.base)
         for run in filter(None, checkout.runs.runs.values()):
             self._check_run(checkout, run, merged)
+            self._check_followed(checkout, run)
+        # Nothing is left of one that was lost, and whatever follows it goes on from the one before.
+        runs = [run for _, run in sorted(checkout.runs.runs.items()) if run and run.tip]
+        for old, new in pairwise(runs):
+            if old.request_id == new.request_id and old.outcome is RunOutcome.SENT_BACK:
+                self._check_sent_back(checkout, old, new)
         self._check_found(checkout)
         for request_id in checkout.request_ids:
             self._check_request(checkout, request_id, backlog)
         messages = [checkout.repository.commits[commit].message for commit in merged]
         for run in filter(None, checkout.runs.runs.values()):
             own = [each for each in messages if f"Aiflow-Run: {run.run_id}" in each]
-            merges = [each for each in own if each.startswith("Merge ")]
-            # A kill behind the merge leaves work that is in and not recorded: one that a person lets go on all the
-            # same is done, and merged, once more. So is what was taken out again.
-            undone = sum(each.startswith("Revert ") for each in own)
-            if len(merges) > undone + max(1, sum(line.event == "REPORTED" for line in run.history)):
-                self.world.violate(f"{run.run_id} was merged {len(merges)} times")
+            self._check_merges(checkout, run, own)
+
+    def _check_merges(self, checkout: MemoryCheckout, run: Run, own: list[str]) -> None:
+        """A run is merged once, and once more for each time that it is undone; its work is on the base if it is in."""
+        merges = sum(each.startswith(f"Merge {run.request_id}:") for each in own)
+        undone = sum(each.startswith("Revert ") for each in own)
+        # A kill behind the merge leaves work that is in and not recorded: one that a person lets go on all the same is
+        # done, and merged, once more. So is what was taken out again.
+        if merges > undone + max(1, sum(line.event == "REPORTED" for line in run.history)):
+            self.world.violate(f"{run.run_id} was merged {merges} times")
+        if undone > merges:
+            self.world.violate(f"{run.run_id} was undone {undone} times, and merged {merges} times")
+        if checkout.repository.resolve(run.tip):  # nothing is left of a run that was lost
+            self._check_work(checkout, run)
+
+    def _check_work(self, checkout: MemoryCheckout, run: Run) -> None:
+        """What is accepted is on the base, and what is undone is not."""
+        repository, name = checkout.repository, own_file(run.run_id)
+        is_in = name in repository.files_of(checkout.base)
+        # A kill behind the move to what undoes it leaves that unrecorded: undoing it again sets it right.
+        undone_as = run.landing.undone_as if run.landing else None
+        is_out = undone_as is not None and repository.leads_to(undone_as, checkout.base)
+        if run.accepted_as and name in repository.files_of(run.tip) and not (is_in or is_out):
+            self.world.violate(f"{run.run_id} is accepted, and the base is without its work")
+        if is_undone(run) and is_in:
+            self.world.violate(f"{run.run_id} is undone, and the base has its work")
 
     def _check_run(self, checkout: MemoryCheckout, run: Run, merged: dict[str, None]) -> None:
         old = checkout.runs.runs.get((run.request_id, run.replaces or ""))
@@ -220,11 +273,40 @@ class Watcher:
         if run.has_commits and not run.accepted_as and refs and not is_kept and run.run_id not in self.taken:
             self.world.violate(f"no branch and no ref of {run.run_id} has its work")
 
+    def _check_followed(self, checkout: MemoryCheckout, run: Run) -> None:
+        """A run that was sent back is continued, unless it is to be dropped; both say so (REQ-6a)."""
+        runs = checkout.runs.runs
+        if run.continues is not None:
+            old = runs.get((run.request_id, run.continues.run_id))
+            heir = runs.get((run.request_id, old.continued_by or "")) if old else None
+            if old is not None and (heir is None or heir.continues is None or heir.continues.run_id != old.run_id):
+                self.world.violate(f"{run.run_id} continues {old.run_id}, which is continued by {old.continued_by}")
+            if not run.has_to_continue and not checkout.repository.leads_to(run.continues.commit, run.tip):
+                self.world.violate(f"{run.run_id} is without the work of {run.continues.run_id}, which it continues")
+        heir = runs.get((run.request_id, run.continued_by or ""))
+        if heir is not None and heir.continues is None and FORMER_BRANCH_GONE not in heir.warnings:
+            self.world.violate(f"{run.run_id} says that {heir.run_id} continues it, which knows nothing of it")
+        if is_undone(run) and not checkout.repository.leads_to(run.tip, f"{HEADS}{run.place.branch}"):
+            self.world.violate(f"{run.run_id} is undone, and its branch is without its work")
+
+    def _check_sent_back(self, checkout: MemoryCheckout, old: Run, new: Run) -> None:
+        """The run after a send-back is told why, and goes on from the work unless it is to be dropped (REQ-6a)."""
+        if not any(told.reason_code == "SENT_BACK" for told in new.feedback) and not is_issue(old.request_id):
+            self.world.violate(f"{new.run_id} was not told why {old.run_id} was sent back")
+        if not old.is_continued_next:
+            if new.continues is not None:
+                self.world.violate(f"{new.run_id} continues {new.continues.run_id}, though {old.run_id} was dropped")
+            return
+        is_in = checkout.repository.leads_to(old.tip, checkout.base)
+        if old.has_commits and not (new.continues or FORMER_BRANCH_GONE in new.warnings or is_in):
+            self.world.violate(f"{new.run_id} does not continue {old.run_id}, which was sent back")
+
     def _check_found(self, checkout: MemoryCheckout) -> None:
         """Whatever agents found is a request, and what one request's runs found is one draft each (REQ-10)."""
         found = [(run, each) for run in filter(None, checkout.runs.runs.values()) for each in run.follow_ups.kept]
         for run, each in found:
-            if each.request_id not in checkout.requests.texts:
+            # One that a person broke the lock of just now is not over.
+            if each.request_id not in checkout.requests.texts and not run.is_active:
                 self.world.violate(f"{run.run_id} found {each.title!r}, and nothing came of it: {each.request_id}")
         drafts = [each for each in checkout.requests.load()[0] if each.found_in]
         if len({(each.found_in, each.title) for each in drafts}) < len(drafts):

@@ -15,6 +15,7 @@ from aiflow.domain.backlog.explanation import explain
 from aiflow.domain.programs import End, Ended
 from aiflow.domain.queue.runner import Runner
 from aiflow.domain.queue.why_waiting import standing_of
+from aiflow.domain.runs.merge import has_markers
 from aiflow.domain.runs.worktree import Place
 from aiflow.errors import AiflowError
 from aiflow.settings import Settings, Source, settle
@@ -25,7 +26,7 @@ from aiflow.usecases.queue.desk import Desk, look_around
 from aiflow.usecases.read_backlog import read_backlog, with_interrupted
 from aiflow.usecases.runner.work_tasks import work_tasks
 from memory_engine import NAMESPACE, TEXTS, MemoryCheckout, MemoryProcess, look, plan
-from simulation.invariants import Watcher
+from simulation.invariants import Watcher, late_file, own_file
 from simulation.ports import ResolvingQueue, SteppedPort
 from simulation.world import Faults, Proc, SimMutex, SimTime, World, told_on_failure
 
@@ -180,16 +181,33 @@ class Scene:
         if call.role is Role.PLANNER:
             return plan(*("S01", "S02")[: self.random.choice((1, 1, 2))])
         if call.role is Role.QA:
-            look(call)
-            return AgentReply(b'{"verdict":"fail","findings":["no"]}' if draw < 0.12 else b'{"verdict":"pass"}')
+            return self._review(call, has_doubts=draw < 0.12)
         tree = checkout.repository.worktrees.get(call.cwd)
         if tree is not None:
-            shared = "shared.txt" if self.random.random() < 0.3 else f"{call.brief.id}.txt"
-            step = call.step.id if call.step else ""
-            tree.files[shared] = f"{call.run_id} {step} {call.attempt}\n".encode()
+            self._write(tree.files, call)
         if draw > 0.8:  # sometimes the same as before, or as in another request
             return AgentReply(f'{{"status":"done","follow_ups":["Found {int(draw * 100)}", "Tidy up"]}}'.encode())
         return AgentReply(b'{"status":"done"}')
+
+    def _review(self, call: AgentCall, *, has_doubts: bool) -> AgentReply:
+        """Miss what the plan forgot, where the whole change is to be judged; now and then find something anyway."""
+        look(call)
+        late = late_file(call.run_id)
+        if late and call.is_at_the_end and late not in (call.whole or call.changes)():
+            return AgentReply(f'{{"verdict":"fail","findings":["{late}"]}}'.encode())
+        return AgentReply(b'{"verdict":"fail","findings":["no"]}' if has_doubts else b'{"verdict":"pass"}')
+
+    def _write(self, files: dict[str, bytes], call: AgentCall) -> None:
+        """Change a file that others change, too, and one of the run's own; mostly resolve what conflicts."""
+        step = call.step.id if call.step else ""
+        text = f"{call.run_id} {step} {call.attempt}\n".encode()
+        files["shared.txt" if self.random.random() < 0.3 else f"{call.brief.id}.txt"] = text
+        files[own_file(call.run_id)] = text
+        if self.random.random() < 0.9:
+            files |= {name: text for name, was in files.items() if has_markers(was)}
+        late = late_file(call.run_id)
+        if late and any(late in told.summary for told in call.feedback):
+            files[late] = text
 
     def _shell(self, _command: str, _place: Place, _output: Any, should_stop: Callable[[], bool]) -> Ended:
         self.world.sleep(self.random.choice((0.2, 2.0)))

@@ -117,7 +117,10 @@ def test_with_every_fence_there_is_nothing_to_be_found() -> None:
     [
         (without_claim_condition, "was claimed again|now RUNNING"),
         (without_claimed_by, "was ERROR|was CANCELLED|was COMPLETE"),
-        (without_lock_token, "without the lock|is made twice|without a lock|at work at once|uncounted"),
+        (
+            without_lock_token,
+            "without the lock|is made twice|without a lock|at work at once|uncounted|without its turn",
+        ),
         (without_turn, "without its turn"),
         (without_guard, "two live tasks"),
         (without_counting, "uncounted"),

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from aiflow.domain.lifecycle import RunState
+from memory_engine import MemoryCheckout
+from simulation.invariants import late_file
 from simulation.seeds import PARTS, play, seeds
 
 
@@ -25,11 +28,29 @@ def test_whatever_befalls_whom_nothing_is_lost_nor_done_twice_and_all_comes_to_r
         play(seed)
 
 
+FAULTS = ("KILLED", "PAUSED", "NO ANSWER (before)", "NO ANSWER (after)", "CLOCK", "COMPLETE", "RUNNER_LOST")
+WAYS = ("BASELINE is", "CONTINUED is", "BASE_MERGED is", "BASE_CONFLICTS is", "SENT_BACK is", "REPLANNED", "UNDONE is")
+
+
+def _was_late(checkout: MemoryCheckout) -> int:
+    """Count the runs in which the last review missed something, which was done then."""
+    done = (run for run in checkout.runs.runs.values() if run and run.state is RunState.DONE)
+    return sum(late_file(run.run_id) in checkout.repository.files_of(run.tip) for run in done)
+
+
 def test_the_histories_are_worth_playing() -> None:
-    """What they are about does happen in them: every fault, and work that ends well all the same."""
-    told = "\n".join(what for seed in range(40) for _, _, what in play(seed).world.trace)
-    for word in ("KILLED", "PAUSED", "NO ANSWER (before)", "NO ANSWER (after)", "COMPLETE", "RUNNER_LOST", "CLOCK"):
+    """What they are about does happen in them, and work ends well all the same; most of it more than once."""
+    scenes = [play(seed) for seed in range(40)]
+    told = "\n".join(what for scene in scenes for _, _, what in scene.world.trace)
+    for word in (*FAULTS, *WAYS):
         assert word in told, word
+    checkouts = [checkout for scene in scenes for checkout in scene.checkouts]
+    runs = [run for checkout in checkouts for run in checkout.runs.runs.values() if run]
+    done = [run for run in runs if run.state is RunState.DONE]
+    assert sum(run.continues is not None for run in done) > 2
+    assert sum(run.is_dropped for run in runs) > 2
+    assert sum(_was_late(checkout) for checkout in checkouts) > 2
+    assert sum(bool(run.follow_ups.kept) for run in runs) > 10
 
 
 SCRIPT = """
