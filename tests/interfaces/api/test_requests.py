@@ -133,7 +133,7 @@ def test_a_change_that_cannot_be_is_refused_and_changes_nothing(
     assert (api.bench.root / "requests/RQ-1.md").read_bytes() == before
 
 
-@pytest.mark.spec("API-2", "REQ-6")
+@pytest.mark.spec("API-2", "REQ-6", "REQ-6a")
 def test_a_finished_run_is_accepted_or_sent_back_with_what_was_said_of_its_lines(api: ApiBench) -> None:
     begun = api.post(RUN, None, 202)
     api.until_idle()
@@ -144,6 +144,7 @@ def test_a_finished_run_is_accepted_or_sent_back_with_what_was_said_of_its_lines
     again = api.post(RUN, None, 202)
     assert again["run_id"] != begun["run_id"]
     api.until_idle()
+    assert api.get(again["api_url"])["continues"] == begun["run_id"]
     accepted = api.post("/api/requests/RQ-1/accept")
     assert accepted["accepted_as"] == api.bench.git("rev-parse", "main")
     assert (api.bench.status(), api.get(again["api_url"])["accepted_as"]) == ("done", accepted["accepted_as"])
@@ -157,6 +158,10 @@ def test_a_finished_run_is_accepted_or_sent_back_with_what_was_said_of_its_lines
         api.post("/api/requests/RQ-1/send-back", {"comment": "x"}, 409)["error"]["reason_code"] == "RUN_NOT_ACCEPTABLE"
     )
     assert api.post("/api/requests/RQ-1/send-back", {}, 422)["error"]["reason_code"] == "INPUT_INVALID"
+    api.post("/api/requests/RQ-1/undo")
+    api.post("/api/requests/RQ-1/send-back", {"comment": "Anew.", "fresh": True})
+    stages = [api.bench.stage("RQ-1", each["run_id"]) for each in (begun, again)]
+    assert [stage["is_dropped"] for stage in stages] == [False, True]
 
 
 @pytest.mark.spec("API-2", "GIT-3")

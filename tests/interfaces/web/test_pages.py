@@ -129,15 +129,18 @@ def test_a_request_stands_in_one_place_of_the_morning(web: WebBench, bench: Benc
     web.until_idle()
 
 
-@pytest.mark.spec("WEB-1")
+@pytest.mark.spec("WEB-1", "REQ-6a")
 def test_a_finished_run_is_sent_back_with_words_only(web: WebBench, bench: Bench) -> None:
     bench.run()
     assert web.submit("/requests/RQ-1/send-back", {"comment": "  "})[0] == 422
-    fields = {"comment": "More.", "line_path": "a.py", "line_number": "3", "line_text": "Why?"}
+    fields = {"comment": "More.", "line_path": "a.py", "line_number": "3", "line_text": "Why?", "fresh": ""}
     assert web.submit("/requests/RQ-1/send-back", fields)[0] == 200
+    assert bench.stage()["is_dropped"] is False
     text = (bench.root / "requests/RQ-1.md").read_text()
     assert "More." in text
     assert "a.py:3: Why?" in text
+    assert web.submit("/requests/RQ-1/send-back", {**fields, "fresh": "yes"})[0] == 200
+    assert bench.stage()["is_dropped"] is True
 
 
 @pytest.mark.spec("WEB-1", "SEC")
