@@ -45,8 +45,12 @@ class Case(NamedTuple):
         return {**others, "again": (_again(self.act), self.look_again)} if self.look_again else others
 
 
-def enumerate_kills(case: Case, name: str, first: int = 1, every: int = 1) -> int:
-    """Kill a command before each of its steps, or some of them, under a recovery; returns how many it has."""
+def enumerate_kills(case: Case, name: str, every: int = 1) -> int:
+    """Kill a command before each of its steps, under a recovery; returns how many it has.
+
+    Or before every second or third: which of them changes from one recovery to the next, so that together they have all.
+    """
+    first = 1 + list(case.recoveries).index(name) % every
     recover, look = case.recoveries[name]
     whole = enact(case.before(), case.act, None, None).steps
     for step in range(first, whole + 2, every):

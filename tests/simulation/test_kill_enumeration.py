@@ -36,6 +36,7 @@ from aiflow.usecases.runs.resume import ResumeWish
 from aiflow.usecases.runs.start import start_run
 from aiflow.usecases.runs.undo import undo_acceptance
 from aiflow.usecases.runs.update import update_run
+from forms import rounds
 from memory_engine import TEXTS, MemoryCheckout
 from simulation.kill_cases import (
     Case,
@@ -402,12 +403,13 @@ def test_what_the_plan_forgot_is_done_in_the_same_run_where_nobody_is_killed() -
     _is_never_silently_done(bench)
 
 
+@pytest.mark.longer
 @pytest.mark.spec("RUN-11", "RUN-14", "LCK-5", "REQ-5", "REQ-10", "AUT-4", "GIT-5")
 @pytest.mark.parametrize(
     ("command", "name"), [(command, name) for command, case in CASES.items() for name in case.recoveries]
 )
 def test_killed_at_any_call_of_a_port_a_command_is_set_right_by_what_comes_next(command: str, name: str) -> None:
-    assert enumerate_kills(CASES[command], name) > 0
+    assert enumerate_kills(CASES[command], name, rounds(2, 1)) > 0
 
 
 @pytest.mark.spec("QUE-6", "QUE-7", "RUN-11", "RUN-14")
