@@ -42,9 +42,11 @@ class PackageHook(BuildHookInterface[Any]):
 
 
 def is_there() -> bool:
-    """Tell whether everything is there, as the lock file of today pins it."""
-    pinned_at = LOCK.stat().st_mtime
-    return all((VENDOR / name).is_file() and (VENDOR / name).stat().st_mtime >= pinned_at for name in FILES)
+    """Tell whether everything is there: in a source package as it came, in a clone as today's lock file pins it."""
+    found = [VENDOR / name for name in FILES if (VENDOR / name).is_file()]
+    if len(found) < len(FILES) or (ROOT / "PKG-INFO").is_file():
+        return len(found) == len(FILES)
+    return all(path.stat().st_mtime >= LOCK.stat().st_mtime for path in found)
 
 
 def fetch() -> str:

@@ -1,8 +1,8 @@
 """Build what is released, and use it as people will: `make release`.
 
 The wheel is built from the source package, on a PATH without npm, as distributions do. twine checks both. `uv tool
-install` and pipx install the wheel into empty folders, away from the sources; there it has to finish the demo and serve
-the page. The checksums come last.
+install` and pipx install the wheel into empty folders, where nothing else of this machine is but Python and git; there
+it has to finish the demo, serve the page, and say what the queue lacks. The checksums come last.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from try_out import try_out
+from empty_root import empty_place
+from try_out import MANUAL, try_out
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
@@ -52,17 +53,18 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="aiflow-release-") as folder:
             source, wheel = build(Path(folder))
             check(version, source, wheel)
+            print(f"built and checked: {source.name}, {wheel.name}", flush=True)
             for installer in (with_uv, with_pipx):
                 place = Path(folder, installer.__name__)
                 place.mkdir()
                 program = installer(wheel, place)
-                said = try_out(program, place, version)
-                print(f"{installer.__name__.replace('_', ' ')}: {said}")
-    except RefusedError as error:
+                said = try_out(program, empty_place(place), version)
+                print(f"{installer.__name__.replace('_', ' ')}: {said}", flush=True)
+    except (RefusedError, AssertionError) as error:
         print(f"No release: {error}", file=sys.stderr)
         return 1
     sums = write_sums(DIST)
-    print(f"aiflow-local {version}, {time.monotonic() - began:.0f} s\n{sums}", end="")
+    print(f"aiflow-local {version} is in dist/, made in {time.monotonic() - began:.0f} s; SHA256SUMS:\n{sums}", end="")
     return 0
 
 
@@ -107,7 +109,10 @@ def check(version: str, source: Path, wheel: Path) -> None:
     run([str(TOOLS / "twine"), "check", "--strict", str(source), str(wheel)], ROOT)
     with zipfile.ZipFile(wheel) as packed:
         names = set(packed.namelist())
-    missing = [name for name in NEEDED if f"aiflow/{name}" not in names]
+    needed = [f"aiflow/{name}" for name in NEEDED]
+    # Hatchling leaves out without a word what is not there to be shared.
+    needed.append(f"aiflow_local-{version}.data/data/{MANUAL}")
+    missing = [name for name in needed if name not in names]
     if missing or f"-{version}-" not in wheel.name:
         raise RefusedError(f"{wheel.name} lacks {', '.join(missing) or version}")
 

@@ -1,38 +1,53 @@
-"""Use an installed aiflow as a new user does: with an empty home and git, away from its sources."""
+"""Use an installed aiflow as a new user does: with an empty home, Python and git, away from its sources."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from empty_root import Place
+
 PATIENCE_SECONDS = 120
+ENVIRONMENT_FAILURE = 3
+MANUAL = "share/man/man1/aiflow.1"
 
 
-def try_out(program: Path, folder: Path, version: str) -> str:
-    """Work through the demo and serve its page; returns in a line what was seen."""
-    home = folder / "home"
-    home.mkdir()
-    # No variable of ours but the PATH: what works only with a developer's settings does not work.
-    environ = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8", "CI": "true"}
-    told = _run([str(program), "--version"], home, environ)
+def try_out(program: Path, place: Place, version: str) -> str:
+    """Work through the demo, serve its page and miss Java; returns in a line what was seen."""
+    home = Path(place.environ["HOME"])
+    told = _run(program, place, home, "--version")
     assert told == f"aiflow, version {version}\n", told
-    demo = json.loads(_run([str(program), "demo", "--json", str(home / "demo")], home, environ))
+    manual = program.resolve().parents[1] / MANUAL
+    assert manual.is_file(), f"no manual at {manual}"
+    for name, has in (("bash", "complete "), ("zsh", "#compdef"), ("fish", "complete "), ("man", manual.read_text())):
+        assert has in _run(program, place, home, "completion", name), name
+    demo = json.loads(_run(program, place, home, "demo", "--json", str(home / "demo")))
     done = demo["auto"]["done"]
     assert done > 0, demo["auto"]
-    return f"the demo finished {done} requests; {_serve(program, home / 'demo', environ)}"
+    _miss_java(program, place, home / "demo")
+    served = _serve(program, place, home / "demo")
+    return f"{place.told}, the demo finished {done} requests, {served}, and the queue asked for Java"
 
 
-def _serve(program: Path, project: Path, environ: dict[str, str]) -> str:
+def _miss_java(program: Path, place: Place, project: Path) -> None:
+    """See that without Java the queue says so, and what helps, and that nothing else stops for it."""
+    made = json.loads(_run(program, place, project, "new", "Say hello", "--ready", "--json"))
+    for asked in (("queue", "store", "start"), ("queue", "add", made["request_id"])):
+        answer = json.loads(_run(program, place, project, *asked, "--json", code=ENVIRONMENT_FAILURE))
+        assert answer["error"]["reason_code"] == "STORE_NOT_INSTALLED", answer
+        told = _run(program, place, project, *asked, code=ENVIRONMENT_FAILURE)
+        assert "Java" in told, told
+
+
+def _serve(program: Path, place: Place, project: Path) -> str:
     """Start `up` in a project, look at the morning page and every file that it names, and stop it."""
-    argv = [str(program), "up", "--json", "--no-open", "--port", "0"]
-    up = subprocess.Popen(argv, cwd=project, env=environ, stdout=subprocess.PIPE, text=True)
+    argv = [*place.prefix, str(program), "up", "--json", "--no-open", "--port", "0"]
+    up = subprocess.Popen(argv, cwd=project, env=place.environ, stdout=subprocess.PIPE, text=True)
     try:
         assert up.stdout is not None
         ready = json.loads(up.stdout.readline())
@@ -48,7 +63,7 @@ def _serve(program: Path, project: Path, environ: dict[str, str]) -> str:
     finally:
         up.kill()
         up.wait()
-    return f"`up` served the page with {len(assets)} files, and ended on SIGTERM"
+    return f"`up` served the page with {len(assets)} files and ended on SIGTERM"
 
 
 def _fetch(url: str, token: str) -> str:
@@ -60,14 +75,17 @@ def _fetch(url: str, token: str) -> str:
         raise AssertionError(f"{url}: {error.code}") from error
 
 
-def _run(argv: list[str], folder: Path, environ: dict[str, str]) -> str:
+def _run(program: Path, place: Place, folder: Path, *arguments: str, code: int = 0) -> str:
+    """Call the program; returns what it printed, where a failure is expected with its messages."""
     done = subprocess.run(
-        argv, cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        [*place.prefix, str(program), *arguments],
+        cwd=folder,
+        env=place.environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.returncode == 0, f"{argv}: {done.returncode}\n{done.stdout}{done.stderr}"
+    assert done.returncode == code, f"aiflow {' '.join(arguments)}: {done.returncode}\n{done.stdout}{done.stderr}"
     assert "Traceback" not in done.stderr, done.stderr
-    return done.stdout
-
-
-if __name__ == "__main__":
-    print(try_out(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))
+    return done.stdout + done.stderr if code else done.stdout

@@ -1,4 +1,4 @@
-"""The package as it is built: the demo and the page's libraries are in it, or there is no package."""
+"""The package as it is built: the demo, the manual and the page's libraries are in it, or there is no package."""
 
 from __future__ import annotations
 
@@ -44,13 +44,15 @@ def no_npm(tmp_path: Path) -> str:
     return str(tmp_path / "bin")
 
 
-def test_the_package_has_the_demo_and_the_pages_libraries_in_it(tmp_path: Path) -> None:
+def test_the_package_has_the_demo_the_manual_and_the_pages_libraries_in_it(tmp_path: Path) -> None:
     done = build(ROOT, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         names = packed.namelist()
         assert packed.read(f"aiflow/{HTMX}").startswith(b"var htmx=")
+        (manual,) = (name for name in names if name.endswith("/share/man/man1/aiflow.1"))
+        assert packed.read(manual) == (ROOT / "docs/reference/aiflow.1").read_bytes()
         packed.extractall(tmp_path / "installed")
     for language in LANGUAGES:
         assert {f"aiflow/demo/{language}/{name}" for name in DemoFolder(None, {}).load(language)} <= set(names)
@@ -83,6 +85,11 @@ def test_older_libraries_than_the_lock_pins_are_fetched_again(clone: Path, tmp_p
     old.write_text("old")
     assert build(clone, tmp_path, PATH=no_npm).returncode == 0
     os.utime(old, (1, 1))
+    assert build(clone, tmp_path, PATH=no_npm).returncode != 0
+    # What a source package came with is what was pinned, whatever times its files were given when it was unpacked.
+    (clone / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: aiflow-local\nVersion: 1\n")
+    assert build(clone, tmp_path, PATH=no_npm).returncode == 0
+    old.unlink()
     assert build(clone, tmp_path, PATH=no_npm).returncode != 0
 
 
