@@ -69,7 +69,7 @@ eval: $(if $(AGENT),.venv/.ready,.venv/.tests) ## Have ten tasks done by aiflow,
 docs: .venv/.dev ## Write the generated reference pages anew
 	@$(BIN)/python docs/generate.py
 
-site: .venv/.site ## Make the documentation a site in build/site, English and Japanese, and follow its links
+site: .venv/.site ## Make the documentation a site in build/site, English and Japanese, follow its links and try its search
 	@$(BIN)/python docs/web_site.py
 
 pictures: .venv/.tests .venv/.browser ## Take pictures of every page in every look, and film the demo; TO=<folder>, else docs/pictures; ONLY="home run-*-ja-*"
@@ -148,6 +148,7 @@ clean: ## Remove the venv and everything made by tools
 	@touch $@
 
 .venv/.site: .venv/.ready requirements/site.lock
+	@command -v node >/dev/null || { echo "The site's search is tried with Node.js (Debian: apt install nodejs; macOS: brew install node)"; exit 3; }
 	@$(INSTALL) --require-hashes -r requirements/site.lock
 	@touch $@
 

@@ -2,7 +2,8 @@
 
 The pages are those of the repository. They are laid out for the generator with their links turned to where the pages
 are on the site, one build for each language, so that each has its own search; then every link and anchor of the result
-is followed. The index pages (`docs/README.md`, `docs/ja/README.md`) are the navigation.
+is followed, and its search is asked what people ask. The index pages (`docs/README.md`, `docs/ja/README.md`) are the
+navigation.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,6 +57,30 @@ EDITIONS = (
     Edition("en", "README.md", "docs", "", ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE")),
     Edition("ja", "README.ja.md", "docs/ja", "ja/"),
 )
+
+# What somebody may look for, and the page that has to be among the first that the search finds.
+QUESTIONS = {
+    "en": {
+        "overnight": "guides/overnight.html",
+        "rate limit": "guides/costs-and-limits.html",
+        "uninstall": "install.html",
+        "phone": "guides/from-your-phone.html",
+        "security": "security.html",
+        "STORE_NOT_INSTALLED": "reference/reason-codes.html",
+        "queue.store": "guides/local-store.html",
+    },
+    "ja": {
+        "受け入れ": "troubleshooting.html",
+        "差し戻す": "reference/reason-codes.html",
+        "一晩": "guides/overnight.html",
+        "朝": "guides/overnight.html",
+        "実行されない": "troubleshooting.html",
+        "質問に答える": "guides/answer-a-question.html",
+        "アンインストール": "install.html",
+        "STORE_NOT_INSTALLED": "reference/reason-codes.html",
+    },
+}
+FIRST_FOUND = 3
 
 
 def lay_out(edition: Edition, folder: Path) -> None:
@@ -225,6 +250,19 @@ def unsearchable(site: Path, edition: Edition) -> Iterator[str]:
             yield f"{edition.home}{name}: not found by the search"
 
 
+def unanswered(site: Path, edition: Edition, questions: Mapping[str, str]) -> Iterator[str]:
+    """Ask an edition's search with its own script, and name every question whose page is not among the first found."""
+    command = ["node", str(ROOT / "docs/ask_search.js"), str(site / edition.home), *questions]
+    asked = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    if asked.returncode:
+        raise SystemExit(asked.stderr)
+    for (question, page), found in zip(questions.items(), json.loads(asked.stdout), strict=True):
+        first = found[:FIRST_FOUND]
+        if page not in [place.partition("#")[0] for place in first]:
+            told = ", ".join(first) or "nothing"
+            yield f"{edition.home}search: {question} does not lead to {page}, but to {told}"
+
+
 def main() -> int:
     """Build the site into `build/site`, and say what is wrong with it."""
     work, site = ROOT / "build/site-pages", ROOT / "build/site"
@@ -233,7 +271,9 @@ def main() -> int:
         folder.mkdir(parents=True)
     for edition in EDITIONS:
         build(edition, work, site)
-    found = [*broken(site), *(each for edition in EDITIONS for each in unsearchable(site, edition))]
+    found = [*broken(site)]
+    for edition in EDITIONS:
+        found += [*unsearchable(site, edition), *unanswered(site, edition, QUESTIONS[edition.language])]
     print("\n".join(found) or f"{site.relative_to(ROOT)}/index.html")
     return 1 if found else 0
 

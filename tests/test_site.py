@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -105,3 +106,22 @@ def test_a_page_that_the_search_does_not_know_is_found(tmp_path: Path) -> None:
     (tmp_path / "ja/search.json").write_text('{"items": []}')
     assert list(web_site.unsearchable(tmp_path, ENGLISH)) == ["a.html: not found by the search"]
     assert list(web_site.unsearchable(tmp_path, JAPANESE)) == ["ja/index.html: not found by the search"]
+
+
+def test_a_question_that_the_search_does_not_answer_is_found(tmp_path: Path) -> None:
+    """What stands for the site's script here finds a page whose text has the question in it."""
+    (tmp_path / "ja/assets/javascripts/workers").mkdir(parents=True)
+    (tmp_path / "ja/search.json").write_text(
+        json.dumps({"items": [{"location": "a.html#here", "text": "受け入れる"}, {"location": "b.html", "text": "朝"}]})
+    )
+    (tmp_path / "ja/assets/javascripts/workers/search.0.js").write_text(
+        "let items; self.onmessage = ({data: {type, data}}) => {"
+        " if (type === 0) { items = data.items; self.postMessage({type: 1}); return; }"
+        " const found = [...items.keys()].filter((id) => items[id].text.includes(data.input)).map((id) => ({id}));"
+        " self.postMessage({type: 3, data: {items: found}}); };"
+    )
+    asked = {"受け入れ": "a.html", "朝": "a.html", "夜": "b.html"}
+    assert list(web_site.unanswered(tmp_path, JAPANESE, asked)) == [
+        "ja/search: 朝 does not lead to a.html, but to b.html",
+        "ja/search: 夜 does not lead to b.html, but to nothing",
+    ]
