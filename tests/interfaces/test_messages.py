@@ -119,6 +119,15 @@ def test_the_languages_are_not_mixed_up() -> None:
 
 
 @pytest.mark.spec("ERR-1")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_words_send_anybody_to_a_file_that_only_the_sources_have(language: str) -> None:
+    """Who installed the package has neither the documentation's files nor a Makefile."""
+    for kind in ("messages", "ui"):
+        told = (MESSAGES / f"{kind}.v1.{language}.json").read_text(encoding="utf-8")
+        assert re.findall(r"docs/[\w/-]+\.md", told) == []
+        assert re.findall(r"`make [^`]+`", re.sub(r"(?:in a clone|クローンでは)(?::| )*`make setup`", "", told)) == []
+
+
 def test_the_seeds_own_words_are_kept() -> None:
     assert load("messages", "ja")["RUN_IN_PROGRESS"]["title"] == "同一RequestのRunが実行中です"
     assert load("messages", "ja")["QUEUE_IN_PROGRESS"] == {

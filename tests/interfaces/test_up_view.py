@@ -32,6 +32,16 @@ def test_a_qr_code_has_its_marks_a_quiet_zone_and_two_colours_that_no_theme_chan
     assert painted.endswith("\x1b[0m")
 
 
+def test_another_project_on_the_port_is_named_where_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    view = UpView(Texts("en"), as_json=False)
+    view.show_port(4310, 4311, "/home/me/other")
+    view.show_port(4310, 4311, None)
+    assert capsys.readouterr().out.splitlines() == [
+        "Port 4310 is used by another project (/home/me/other): using port 4311.",
+        "Port 4310 is used by another project: using port 4311.",
+    ]
+
+
 def test_where_nobody_looks_there_is_no_qr_code(capsys: pytest.CaptureFixture[str]) -> None:
     qr_code.show_qr_code(LINK)
     assert capsys.readouterr().out == ""

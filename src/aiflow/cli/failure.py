@@ -47,8 +47,8 @@ def _as_known(error: Exception) -> AiflowError:
 
 
 def _told_by_click(error: click.ClickException) -> str:
-    """Return click's words; it ends some with a full stop of its own, whatever the language."""
-    told = error.format_message()
+    """Return click's words on one line; it ends some with a full stop of its own, whatever the language."""
+    told = error.format_message().replace("\n\t", " ")
     return re.sub(r"'\. ?", "'。", told) if current_texts().language == "ja" else told
 
 

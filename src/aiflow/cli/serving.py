@@ -203,7 +203,7 @@ def _listen(session: CliSession, records: ServerRecords, view: UpView, *, is_por
     """Listen on the port of the settings; where another project's server has it, on the next free one."""
     settings = session.settings
     wanted = settings.integer("server.port")
-    roots: list[str] = []
+    roots: list[str | None] = []
 
     def is_anothers(_host: str, port: int) -> bool:
         if is_port_wanted:
@@ -212,7 +212,7 @@ def _listen(session: CliSession, records: ServerRecords, view: UpView, *, is_por
         for url in dict.fromkeys((*(each.url for each in known), f"http://127.0.0.1:{port}")):
             answer = answering(url)
             if answer is not None:
-                roots.append(next((each.root for each in known if each.instance_id == answer), "?"))
+                roots.append(next((each.root for each in known if each.instance_id == answer), None))
                 return True
         return False
 

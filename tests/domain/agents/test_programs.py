@@ -8,7 +8,6 @@ import pytest
 
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.programs import (
-    EXTRA_INSTALL,
     KINDS,
     KNOWN,
     AgentProgram,
@@ -92,7 +91,8 @@ def test_what_mends_it() -> None:
     assert gone(CODEX).mending == "npm install -g @openai/codex"
     assert replace(CODEX, trouble=AgentTrouble.LOGGED_OUT).mending == "codex login"
     assert replace(CLAUDE, login=Login.NONE_SEEN).mending == "claude auth login"
-    assert replace(OPENCODE, trouble=AgentTrouble.NO_EXTRA).mending == EXTRA_INSTALL
+    lacking = replace(OPENCODE, trouble=AgentTrouble.NO_EXTRA, extra_install="uv tool install it")
+    assert lacking.mending == "uv tool install it"
     assert AgentProgram("command", "./mine", trouble=AgentTrouble.MISSING).mending is None
     assert replace(CODEX, program="/opt/bin/codex").known == CODEX.known
     assert replace(CODEX, kind="command").known is None

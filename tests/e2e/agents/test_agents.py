@@ -465,5 +465,6 @@ def test_init_says_that_only_a_part_of_aiflow_is_missing(
     without = {"PYTHONPATH": without_extra(tmp_path)}
     shown = aiflow("init", "--agent", "opencode", env=without).stdout
     assert "Agent: acp (opencode)" in shown
-    assert "Kind acp needs a part of aiflow that is not installed yet:  pip install" in shown
+    told = shown.partition("Kind acp needs a part of aiflow that is not installed yet:  ")[2]
+    assert "/bin/pip install -e " in told.splitlines()[0]
     assert "It is not installed yet" not in shown

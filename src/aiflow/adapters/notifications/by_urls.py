@@ -22,7 +22,9 @@ def main() -> int:
         import apprise
         from apprise.utils.parse import parse_urls
     except ImportError:
-        _say("apprise is not installed: pip install 'aiflow-local[notify]'")
+        from aiflow.adapters.extras import extra_install
+
+        _say(f"apprise is not installed: {extra_install('notify')}")
         return NOT_INSTALLED
     logging.disable(logging.CRITICAL)  # what it says may have an address in it
     note = json.load(sys.stdin)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from aiflow.adapters.extras import has_extra
 from aiflow.adapters.notifications import URLS_VARIABLE
 from aiflow.domain.programs import End, Program
 from aiflow.domain.request import UNCLEAN
@@ -65,11 +66,9 @@ class ProgramNotifier:
 
     def lack(self) -> str | None:
         """Say what is missing to send by addresses."""
-        from importlib.util import find_spec
-
         if not self.environ.get(self.settings.text("notify.urls_env"), "").strip():
             return "unset"
-        return None if find_spec("apprise") else "missing"
+        return None if has_extra("notify") else "missing"
 
     def _channels(self) -> Iterator[tuple[tuple[str, ...], dict[str, str]]]:
         """Yield the programs that send notes, each with the variables it needs besides."""

@@ -27,9 +27,9 @@ class UpView:
         self._texts = texts
         self._is_err = as_json
 
-    def show_port(self, wanted: int, taken: int, root: str) -> None:
-        """Say that another project has the usual port."""
-        self._say("up.port_taken", wanted=wanted, port=taken, root=root)
+    def show_port(self, wanted: int, taken: int, root: str | None) -> None:
+        """Say that another project has the usual port; which one is not known of a server that has just begun."""
+        self._say("up.port_taken" if root else "up.port_taken_unseen", wanted=wanted, port=taken, root=root)
 
     def show_no_names(self, host: str) -> None:
         """Say that other devices reach the server, and that it answers none of them yet."""

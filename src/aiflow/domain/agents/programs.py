@@ -70,8 +70,6 @@ KNOWN = (
 KINDS = ("claude-code", "codex", "acp", "command", "demo")
 # What a person may call an agent: its kind, or its program.
 NAMES = tuple(dict.fromkeys((*KINDS, *(known.name for known in KNOWN))))
-# What the kind `acp` needs besides a program: it is not a part of every installation.
-EXTRA_INSTALL = 'pip install "aiflow-local[acp]"'
 
 
 class AgentChoice(NamedTuple):
@@ -85,7 +83,8 @@ class AgentChoice(NamedTuple):
 class AgentProgram:
     """What is known of one agent: where its program is, which version, whether it is logged in, who uses it.
 
-    `program` is the name or path it is started by; `login_by` says by what it is logged in, never a key itself.
+    `program` is the name or path it is started by; `login_by` says by what it is logged in, never a key itself;
+    `extra_install` is the command that adds the part of aiflow which the kind `acp` needs, where that is missing.
     """
 
     kind: str
@@ -97,6 +96,7 @@ class AgentProgram:
     login_by: str = ""
     trouble: AgentTrouble | None = None
     roles: tuple[Role, ...] = ()
+    extra_install: str = ""
 
     @property
     def is_installed(self) -> bool:
@@ -118,7 +118,7 @@ class AgentProgram:
     def mending(self) -> str | None:
         """The command that makes it usable, if there is one."""
         if self.trouble is AgentTrouble.NO_EXTRA:
-            return EXTRA_INSTALL
+            return self.extra_install
         if self.known is None or self.missing_variable:
             return None
         if self.trouble is AgentTrouble.BROKEN:

@@ -17,6 +17,7 @@ from aiflow.adapters.agents.claude.environment import env_names as claude_names
 from aiflow.adapters.agents.codex.arguments import ENV_NAMES as CODEX_NAMES
 from aiflow.adapters.agents.finding.asking import Said, ask
 from aiflow.adapters.agents.finding.logins import CODEX_KEEPS, LoginSeen, seen_login
+from aiflow.adapters.extras import extra_install, has_extra
 from aiflow.adapters.processes.environment import minimal
 from aiflow.domain.agents.programs import KNOWN, AgentChoice, AgentProgram, AgentTrouble, Login
 
@@ -72,9 +73,10 @@ class InstalledAgents:
         argv = argv if kind in ("acp", "command") else ()
         name = argv[0] if argv else _NAMES.get(kind, "")
         path, trouble = self._locate(name)
-        if kind == "acp" and trouble is None and not _has_extra():
+        if kind == "acp" and trouble is None and not has_extra("acp"):
             trouble = AgentTrouble.NO_EXTRA
-        found = AgentProgram(kind, name, argv, path, trouble=trouble)
+        extra = extra_install("acp") if trouble is AgentTrouble.NO_EXTRA else ""
+        found = AgentProgram(kind, name, argv, path, trouble=trouble, extra_install=extra)
         if kind == "command":
             return replace(found, login=Login.NOT_NEEDED)
         if path is None:
@@ -143,10 +145,3 @@ class InstalledAgents:
 
 def _as_seen(found: AgentProgram) -> LoginSeen:
     return LoginSeen(found.login, found.login_by)
-
-
-def _has_extra() -> bool:
-    """Tell whether the library for ACP is there, without importing it."""
-    from importlib.util import find_spec
-
-    return find_spec("acp") is not None
