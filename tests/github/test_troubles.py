@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import sys
 import threading
@@ -433,6 +434,8 @@ def test_without_its_package_the_reason_says_what_to_install(monkeypatch: pytest
     error = refusal(lambda: connect(Path("/nowhere"), _settings(), {"GITHUB_TOKEN": TOKEN}, PlayedTime()))
     assert error.reason_code == "GITHUB_NOT_INSTALLED"
     assert error.context["problem"] == "httpx2 is missing"
+    (advice,) = Texts("en").message(error.reason_code, error.context).actions
+    assert re.fullmatch(r"Install them: `.+ install .*\[github\]'`", advice.typed)
 
 
 @pytest.mark.spec("SEC")

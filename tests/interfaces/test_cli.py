@@ -39,6 +39,8 @@ REQUESTS = {
     "RQ-7": {"status": "draft"},
     "RQ-8": {"status": "done"},
 }
+# More than any system counts to: no process has it.
+NOBODY = 2**22 + 1
 
 
 @pytest.fixture
@@ -101,13 +103,13 @@ def test_next_is_null_when_nothing_is_runnable(repository: Path, aiflow: Program
 def test_locks_show_in_next_and_list(project: Path, aiflow: Program) -> None:
     locks = project / ".aiflow/locks"
     locks.mkdir(parents=True)
-    (locks / "request.RQ-3.lock.json").write_text(json.dumps({"run_id": "RUN-1", "pid": 12345, "host": "127.0.0.1"}))
+    (locks / "request.RQ-3.lock.json").write_text(json.dumps({"run_id": "RUN-1", "pid": NOBODY, "host": "127.0.0.1"}))
     answer = aiflow.json("next")
     assert answer["next"]["request_id"] == "RQ-1"
     assert {
         "request_id": "RQ-3",
         "reason_code": "REQUEST_LOCKED",
-        "detail": "locked by RUN-1, pid 12345, 127.0.0.1; the lock is stale, and the next start reclaims it",
+        "detail": f"locked by RUN-1, pid {NOBODY}, 127.0.0.1; the lock is stale, and the next start reclaims it",
     } in answer["excluded"]
     (locks / "queue.lock.json").write_text("")
     answer = aiflow.json("next")

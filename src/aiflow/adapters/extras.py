@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from aiflow.errors import EnvironmentProblemError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -60,3 +62,8 @@ def extra_install(
     if installed.is_editable:
         return f'{shlex.quote(str(Path(prefix, "bin/pip")))} install -e "{installed.clone}[{extra}]"'
     return f'pip install "{installed.clone or NAME}[{extra}]"'
+
+
+def github_missing(problem: str) -> EnvironmentProblemError:
+    """Return the refusal where the packages for GitHub are not there."""
+    return EnvironmentProblemError(reason_code="GITHUB_NOT_INSTALLED", problem=problem, install=extra_install("github"))

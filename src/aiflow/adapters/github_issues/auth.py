@@ -9,6 +9,7 @@ import base64
 import json
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from aiflow.adapters.extras import github_missing
 from aiflow.adapters.github_issues import read
 from aiflow.adapters.github_issues.limits import server_time
 from aiflow.adapters.github_issues.transport import Ask
@@ -125,7 +126,7 @@ class AppCredentials:
             from cryptography.hazmat.primitives.asymmetric import padding, rsa
         except ImportError as error:
             problem = words("github_problem.no_package", package="cryptography")
-            raise EnvironmentProblemError(reason_code="GITHUB_NOT_INSTALLED", problem=problem) from error
+            raise github_missing(problem) from error
         try:
             key = serialization.load_pem_private_key(self._key_path.read_bytes(), password=None)
         except (OSError, ValueError, TypeError) as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from aiflow.errors import EnvironmentProblemError
+from aiflow.adapters.extras import github_missing
 from aiflow.messages.details import words
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class HttpTransport:
             import httpx2
         except ImportError as error:
             problem = words("github_problem.no_package", package="httpx2")
-            raise EnvironmentProblemError(reason_code="GITHUB_NOT_INSTALLED", problem=problem) from error
+            raise github_missing(problem) from error
         self._httpx = httpx2
         self._api_url = api_url.rstrip("/")
         self._read_seconds = read_seconds
