@@ -435,7 +435,7 @@ def test_without_its_package_the_reason_says_what_to_install(monkeypatch: pytest
     assert error.reason_code == "GITHUB_NOT_INSTALLED"
     assert error.context["problem"] == "httpx2 is missing"
     (advice,) = Texts("en").message(error.reason_code, error.context).actions
-    assert re.fullmatch(r"Install them: `.+ install .*\[github\]'`", advice.typed)
+    assert re.fullmatch(r"Install them: `.+ install .*\[github\]\"`", advice.typed)
 
 
 @pytest.mark.spec("SEC")
