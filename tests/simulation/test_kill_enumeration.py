@@ -219,10 +219,12 @@ def _is_done(bench: Bench) -> None:
 
 
 def _found_once(bench: Bench) -> None:
-    """What the run's agent found is two drafts, whoever wrote them down; nothing if there is no run."""
+    """What the run's agent found is two drafts, whoever wrote them down, and new; nothing if there is no run."""
     _is_done_or_ready(bench)
     drafts = sorted(each.title for each in bench.checkout.requests.load()[0] if each.found_in == ONE)
     assert drafts == (["Close the file", "Escape names"] if states_of(bench) else [])
+    own = [run for run in bench.checkout.runs.runs.values() if run and run.request_id == ONE]
+    assert not any(each.is_known for run in own for each in run.follow_ups.kept)
 
 
 def _is_done_or_ready(bench: Bench) -> None:
