@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -26,6 +26,28 @@ from memory_engine import MemoryCheckout, MemoryProcess, obliging
 pytestmark = pytest.mark.spec("REQ-6", "GIT-3")
 
 ONE, FILE = RequestId("RQ-1"), "RQ-1.txt"
+
+
+class KilledError(BaseException):
+    """The process is killed."""
+
+
+class _Dying:
+    """A port whose process is killed right behind the move of the base."""
+
+    def __init__(self, port: Any) -> None:
+        self._port = port
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._port, name)
+
+    def move_base(self, *args: Any) -> bool:
+        self._port.move_base(*args)
+        raise KilledError
+
+
+def _dying(name: str, port: Any) -> Any:
+    return _Dying(port) if name == "merging" else port
 
 
 class Bench:
@@ -116,10 +138,10 @@ def test_later_changes_of_the_same_file_are_named(bench: Bench) -> None:
 
 @pytest.mark.parametrize("command", ["undo", "send-back", "accept"])
 def test_what_a_kill_left_unrecorded_is_written_down_by_whoever_decides_next(bench: Bench, command: str) -> None:
-    undone = undo_acceptance(bench.engine, bench.run)
-    bench.checkout.runs.runs[ONE, undone.run_id] = replace(bench.accepted, landing=undone.landing)
-    text = bench.checkout.requests.texts[ONE]
-    bench.checkout.requests.texts[ONE] = text.replace("status: blocked", "status: done")
+    process = MemoryProcess(bench.checkout, 7, PlayedTime(), obliging(bench.checkout), wrap=_dying)
+    with pytest.raises(KilledError):
+        undo_acceptance(process.engine(), bench.run)
+    assert (bench.run.accepted_as, bench.checkout.status(ONE)) == (bench.accepted.accepted_as, "done")
     base = bench.checkout.base
     if command == "undo":
         undo_acceptance(bench.engine, bench.run)
