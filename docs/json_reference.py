@@ -36,8 +36,8 @@ CALLS: tuple[tuple[str, str], ...] = (
     ("why RQ-4", "The request itself, then everything it waits for, depth first. `command` fixes it, if one does."),
     ("forecast", "`running` is in progress, `order` follows if every run succeeds, `never` is not reached."),
     ("new Refunds --id RQ-6 --ready", "The new request."),
-    ("set RQ-3 priority=P0", "`changed` is `false` if it said so already."),
-    ("edit RQ-3 -F requests/RQ-3.md", "`changed` is `true` if the text is another one now."),
+    ("set RQ-3 priority=P0", "`changed` is `false` if it had that value already."),
+    ("edit RQ-3 -F requests/RQ-3.md", "`changed` is `true` if the text has changed."),
     ("-c accept=auto settings --changed", "`source` is `default`, `file`, `environment` or `flag`."),
     ("set RQ-3 status=done --expect ready", "An error, with exit code 4 (see [reason codes](reason-codes.md))."),
     ("why RQ-99", "Another one, with exit code 2."),
@@ -81,13 +81,13 @@ RUN_CALLS: tuple[tuple[str, str], ...] = (
     (
         "auto",
         "Printed at its end. `state` is `completed` or `stopped`, `reason_code` says why; the exit code is 0 when "
-        "nothing was left, at a limit, and when a person stopped it. `runs` and `done` count since `began_at`, also "
-        "through a crash; `interrupted` names what was found interrupted, `checks` what the doctor found if it stopped "
+        "nothing was left, at a limit, and when a person stopped it. `runs` and `done` count since `began_at`, even "
+        "across a crash; `interrupted` lists what was found interrupted, `checks` what the doctor found if it stopped "
         "auto-run.",
     ),
     (
         "status",
-        "`running` is what living processes work on, `waiting` what needs a person, with the command; `auto` is the "
+        "`running` is what processes work on now, `waiting` what needs a person, with the command; `auto` is the "
         "running auto-run, or how the last one ended; `spent` sums up the runs that began in the last `days`.",
     ),
     (
@@ -97,9 +97,9 @@ RUN_CALLS: tuple[tuple[str, str], ...] = (
     ),
     (
         "clean GREET --now",
-        "`removed` is what went (with `--dry-run`: would go), `kept` what stayed, `failed` what could not be removed, "
-        "with `reason_code` and `problem`. `kind` is `worktree`, `branch`, `ref`, `run` or `leftover`; `commit` brings "
-        "a branch or ref back.",
+        "`removed` is what was removed (with `--dry-run`: would be), `kept` what stayed, `failed` what could not be "
+        "removed, with `reason_code` and `problem`. `kind` is `worktree`, `branch`, `ref`, `run` or `leftover`; with "
+        "`commit` you can restore a branch or ref.",
     ),
     ("doctor", "`result` is the worst of the checks: `PASS`, `WARN` or `FAIL`. Some checks are left out here."),
     ("locks", "`verdict` is `held`, `held_expired`, `stale_dead`, `stale_expired` or `stale_damaged`."),
@@ -126,30 +126,31 @@ with `--no-run`; `{shell, script}`.
 """
 ACTIVITY = """\
 `{activity: [{cursor, at, kind, actor, request_id, run_id, reason_code, pid, data}], next_cursor, is_end, has_gap,
-damaged}`, the newest first. `--before` with `next_cursor` leads further back, until `is_end`. `has_gap`: entries behind
-that cursor are gone, for only the newest files are kept. With `-f` one entry a line, the oldest first, as they come.
+damaged}`, newest first. `--before` with `next_cursor` returns older entries, until `is_end`. `has_gap`: entries next to
+that cursor are gone, because only the newest files are kept. With `-f` one entry a line, oldest first, as they come.
 """
 AGENTS = """\
 `{agents: [{kind, program, argv, is_installed, path, version, login, login_by, roles, reason_code, install, log_in}]}`:
 `login` is `in`, `out`, `none_seen` (no login in the places we know), `unknown` or `not_needed`, `login_by` the variable
-or account it is by, `roles` who uses it here, `reason_code` why it cannot be used. With `--check` also `checks: [{kind,
-program, result, reason_code, detail, seconds, input_tokens, output_tokens, cost_usd}]`, a call each.
+or account of the login, `roles` the roles that use the agent here, `reason_code` why it cannot be used. With `--check`
+also `checks: [{kind, program, result, reason_code, detail, seconds, input_tokens, output_tokens, cost_usd}]`, one for
+each call.
 """
 STORE = """\
 `start`, `stop` and `status`: `{store: {running, endpoint, how, pid, version, data, log, problem, lack}}`: `how` is
-`java` or `docker`, `problem` why it does not answer though nobody stopped it, `lack` what `status` found missing to
+`java` or `docker`, `problem` why it does not answer although it was not stopped, `lack` what `status` found missing to
 start it. `logs`: `{log}`, the text.
 """
 RUNNER = """\
 One line per event, as it happens: `{event, at, namespace, runner_id, reason_code}`. `event` is `started`, `waiting`,
 `held_up` (why no task is taken, or why one waits: `holder`, and the doctor's first reason: `cause`), `recovering`,
-`claimed`, `ended`, `lost` (the task is no longer this runner's; nothing was written to it), `reaped` (another is gone:
-`lost_runner`), `store_away` (`problem`, and `command`: what may help), `store_back`, `cut_off` (the store was away for
-`seconds`: the agent is ended), `unwritten` (the store is still away: the next runner handles the task) or `stopped`
-(`tasks`: how many were worked on). What is about a task has `task_id, action, request_id, run_id, status,
-error_message, successor` too. The exit code is 0 when it was asked to stop, or had nothing more to do with `--once`.
-With `--once` and a doctor that fails the last line is the `error`, and the exit code that of its reason. It is 3 behind
-`unwritten`.
+`claimed`, `ended`, `lost` (the task is no longer this runner's; it wrote nothing to it), `reaped` (another runner is
+gone: `lost_runner`), `store_away` (`problem`, and `command`: what may help), `store_back`, `cut_off` (the store was
+unreachable for `seconds`: the agent is ended), `unwritten` (the store is still unreachable: the next runner handles the
+task) or `stopped` (`tasks`: how many were worked on). Events about a task also have `task_id, action, request_id,
+run_id, status, error_message, successor`. The exit code is 0 when the runner was asked to stop, or had nothing more to
+do with `--once`. If the doctor's checks fail with `--once`, the last line is the `error`, and the exit code is that of
+its reason. After `unwritten` it is 3.
 """
 LEFT_OUT = ("file_system", "disk")  # they tell about the machine
 

@@ -1,6 +1,6 @@
 """The JSON of the queue: what the program prints, from the same functions, for values that are always the same.
 
-The other shapes are what the program printed in a project of its own; a queue would need a store to run for that.
+The other shapes are what the program printed in a separate project; a queue would need a running store for that.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def queue_sections() -> Iterator[str]:
     ended = replace(task, status=TaskStatus.CANCELLED, error_message="CANCELLED: by mika on build-7")
     yield _section(
         "queue add RQ-2",
-        "`tasks` is what was queued; `is_new` is `false` for an id that was there already, for the same work. Of "
-        "several requests those that could not be queued are in `refused`, each as the `error` of a call for it alone. "
-        "`warnings` is what `aiflow doctor` fails at, as in its `checks`, if a task needs a runner of this "
-        "checkout and none is running: it would take nothing. "
+        "`tasks` is what was queued; `is_new` is `false` for an id that existed already, for the same work. If you "
+        "queue several requests, `refused` has those that could not be queued, each as the `error` of a call for it "
+        "alone. `warnings` lists the doctor's checks that fail, as in its `checks`, if a task needs a runner of this "
+        "checkout and none is running: such a runner would take nothing. "
         "`standing` says why a queued task is not taken, or who works on a running one; `null` when it is over; "
         "`next_command` is then what a person types next, if anything. Its "
         "`code` is `no_runner_here`, `no_runner_there`, `no_runner_anywhere`, `held_up`, `run_active`, "
@@ -56,7 +56,7 @@ def queue_sections() -> Iterator[str]:
     yield (
         "## aiflow queue list\n\n`{namespace, tasks, next_start}`: tasks as above, by `task_id`, newest first. "
         "`--start` with `next_start` gives those that follow; it is `null` at the end. "
-        "With `--all`, `namespace` is `null`, and `next_start` is the last task behind its namespace and a slash.\n"
+        "With `--all`, `namespace` is `null`, and `next_start` is a namespace, a slash and the last task's id.\n"
     )
     yield (
         "## aiflow queue show\n\nA task as above. `prompt` is the whole text here; in a list, the beginning of a long "

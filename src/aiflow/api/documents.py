@@ -29,18 +29,18 @@ Cursor = Annotated[str | None, Query(min_length=1, max_length=400)]
 JournalCursor = Annotated[str | None, Query(pattern=r"^[0-9]{1,8}:[0-9]{1,12}$", examples=["1:2048"])]
 Namespace = Annotated[str | None, Query(min_length=1, max_length=MOST_NAME)]
 IfMatch = Annotated[
-    str | None, Header(description="The ETag of the request that the change is meant for: EDIT_CONFLICT if it is not.")
+    str | None, Header(description="The ETag that you read: EDIT_CONFLICT if the request has changed since.")
 ]
 
-_ETAG = {"ETag": {"schema": {"type": "string"}, "description": "What tells this answer from another one."}}
+_ETAG = {"ETag": {"schema": {"type": "string"}, "description": "Identifies this version of the answer."}}
 _IF_NONE_MATCH = {
     "name": "If-None-Match",
     "in": "header",
     "required": False,
     "schema": {"type": "string"},
-    "description": "The ETag of an answer that the caller has: 304 if it is still the same.",
+    "description": "The ETag of the caller's answer: 304 if nothing has changed.",
 }
-_LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where it is, in the API."}}
+_LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Its address in the API."}}
 
 
 def said_once(http: HttpRequest) -> None:
@@ -55,7 +55,7 @@ def reads(model: Any, *codes: str, is_open: bool = False, text: str | None = Non
     """Document a question; an open one needs nobody to be signed in, `text` is an example of it as plain text."""
     responses = errors(*ALWAYS, *MACHINE, *codes)
     responses[200] = {"headers": _ETAG} | ({"content": plain_text(text)} if text is not None else {})
-    responses[304] = {"description": "The caller has this answer already."}
+    responses[304] = {"description": "The caller already has this answer."}
     extra = {"parameters": [_IF_NONE_MATCH], **_access(is_open=is_open)}
     return {"response_model": model, "responses": responses, "openapi_extra": extra}
 

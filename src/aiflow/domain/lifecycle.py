@@ -219,7 +219,7 @@ ISSUE_TRANSITIONS: Mapping[tuple[IssueLabel, IssueEvent], IssueLabel] = {
 
 
 class AutoRunState(StrEnum):
-    """Where auto-run stands."""
+    """The state of auto-run."""
 
     IDLE = "idle"
     SELECTING = "selecting"
@@ -259,7 +259,7 @@ AUTO_RUN_TRANSITIONS: Mapping[tuple[AutoRunState, AutoRunEvent], AutoRunState] =
 
 
 class RunOutcome(StrEnum):
-    """What a run means to the request, task and issue it belongs to."""
+    """What a run's state means for its request, task and issue."""
 
     ACTIVE = "active"
     AWAITING_ACCEPTANCE = "awaiting_acceptance"

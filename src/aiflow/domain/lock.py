@@ -52,7 +52,7 @@ class Lock:
 
 
 class LockVerdict(StrEnum):
-    """What may be done with a lock: nothing, or reclaim it, and why."""
+    """Whether a lock may be reclaimed, and why."""
 
     HELD = "held"
     HELD_EXPIRED = "held_expired"

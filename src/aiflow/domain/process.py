@@ -29,7 +29,7 @@ LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Liveness(StrEnum):
-    """Whether a process lives, as far as this machine can tell."""
+    """Whether a process is running, as far as this machine can tell."""
 
     ALIVE = "alive"
     DEAD = "dead"

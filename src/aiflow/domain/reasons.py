@@ -45,7 +45,7 @@ class ExitCode(IntEnum):
 
 
 class WayOn(StrEnum):
-    """The recommended way on after a stop (RUN-8, D34 §6.2)."""
+    """The recommended next step after a stop (RUN-8, D34 §6.2)."""
 
     RESUME = "resume"
     RETRY_STEP = "retry_step"

@@ -54,7 +54,7 @@ class LocksAnswer(AnswerModel):
 
 
 class BrokenLockAnswer(AnswerModel):
-    """The lock that was taken away."""
+    """The lock that was removed."""
 
     broken: LockAnswer
 

@@ -24,9 +24,9 @@ DELIVERY: dict[str, Any] = {
         "application/json": {
             "schema": {
                 "type": "object",
-                "description": "As GitHub sends it. Everything else in it is left alone.",
+                "description": "As GitHub sends it. aiflow ignores everything else in it.",
                 "properties": {
-                    "issue": {"type": "object", "description": "Of the issue only the number is read."},
+                    "issue": {"type": "object", "description": "aiflow reads only the issue's number."},
                     "repository": {"type": "object", "description": "Its `full_name` must be that of `github.repo`."},
                 },
                 "examples": [{"action": "labeled", "issue": {"number": 7}, "repository": {"full_name": "owner/name"}}],

@@ -148,7 +148,7 @@ class BeginningAnswer(AnswerModel):
 
 
 class AutoAnswer(AnswerModel):
-    """Whether auto-run is on, what it is at, and its session so far or the last one's."""
+    """Whether auto-run is running, what it is doing, and its current or last session."""
 
     is_running: bool
     was_cut: bool
@@ -165,7 +165,7 @@ class AutoAnswer(AnswerModel):
 
 
 class StoreAnswer(AnswerModel):
-    """The store that the settings name: whether it answers, else why not and what to do."""
+    """The store that the settings name: whether it answers, or why not and what to do."""
 
     name: str
     is_answering: bool
@@ -190,7 +190,7 @@ class AutoStartedAnswer(AnswerModel):
 
 
 class StopAnswer(AnswerModel):
-    """What was asked of whom, and the run it is at."""
+    """What was asked of which process, and its current run."""
 
     stop_request: StopRequest
     request_id: RequestName | None
@@ -201,11 +201,11 @@ class StopAnswer(AnswerModel):
 
 
 class RunNextBody(BodyModel):
-    """How far an auto-run may go."""
+    """The limits of an auto-run."""
 
     model_config = body_config(until="06:30", max_runs=10)
 
-    watch: bool = Field(default=False, description="Stay, and wait for new requests.")
+    watch: bool = Field(default=False, description="Keep running, and wait for new requests.")
     until: str | None = Field(default=None, pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$", examples=["06:30"])
     max_runs: int | None = Field(default=None, ge=0, le=1_000_000)
     max_minutes: int | None = Field(default=None, ge=0, le=1_000_000)
@@ -213,7 +213,7 @@ class RunNextBody(BodyModel):
 
 
 class StopBody(BodyModel):
-    """When auto-run stops: after the run it is at, or now."""
+    """When auto-run stops: after the current run, or now."""
 
     model_config = body_config(now=False)
 

@@ -66,7 +66,7 @@ class RequestsAnswer(PageModel):
 
 
 class HiddenAnswer(AnswerModel):
-    """What of a request a person does not see, and no agent gets."""
+    """Hidden text of a request, which no agent gets."""
 
     field: str
     kind: str
@@ -100,7 +100,7 @@ class CreatedAnswer(AnswerModel):
 
 
 class BarrierAnswer(AnswerModel):
-    """What keeps a request, or should be known before it runs."""
+    """What keeps a request from running, or what to know before it runs."""
 
     reason_code: Code
     detail: str
@@ -118,7 +118,7 @@ class StationAnswer(AnswerModel):
     waits_for: list[RequestName]
     latest_run: RunAnswer | None
     commands: list[str]
-    at_github: list[str] = Field(description="What is done by hand on an issue, with its address.")
+    at_github: list[str] = Field(description="What a person does on the issue itself, with its address.")
 
 
 class WhyRequestAnswer(AnswerModel):
@@ -146,7 +146,7 @@ class CreateBody(BodyModel):
 
 
 class PatchBody(BodyModel):
-    """What to change of a request; what is not given stays."""
+    """What to change in a request; keys that are not given stay."""
 
     model_config = body_config(priority="P0", status="ready")
 
@@ -172,13 +172,13 @@ class ResumeBody(BodyModel):
     target_step_id: str | None = Field(default=None, min_length=1, max_length=20, examples=["S03"])
     force: bool = False
     answer: str | None = Field(default=None, max_length=20_000)
-    keep_changes: bool = Field(default=False, description="Take a person's own edits of the worktree over.")
+    keep_changes: bool = Field(default=False, description="Continue with a person's own edits of the worktree.")
     update: bool = Field(default=False, description="Merge the base branch in first.")
     no_baseline: bool = Field(default=False, description=NO_BASELINE)
 
 
 class LineBody(BodyModel):
-    """What is said about one line of the change."""
+    """A comment on one line of the change."""
 
     path: str = Field(min_length=1, max_length=1000)
     line: int = Field(ge=1, le=10_000_000)
@@ -186,7 +186,7 @@ class LineBody(BodyModel):
 
 
 class SendBackBody(BodyModel):
-    """Why a run is sent back; what is said about lines comes into the comment as `path:line: text`."""
+    """Why a run is sent back; comments on lines are added as `path:line: text`."""
 
     model_config = body_config(
         comment="Please keep the old name.", lines=[{"path": "app.py", "line": 12, "text": "this one"}]

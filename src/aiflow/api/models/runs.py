@@ -207,11 +207,11 @@ class StartedAnswer(AnswerModel):
 
 
 class AcceptingAnswer(StartedAnswer):
-    """An acceptance that is still at work: its merge is tested."""
+    """An acceptance in progress: its merge is being tested."""
 
 
 class UndoingAnswer(StartedAnswer):
-    """An undo that is still at work: the base branch is tested without the run's work."""
+    """An undo in progress: the base branch is being tested without the run's work."""
 
 
 class BuiltOnAnswer(AnswerModel):

@@ -12,7 +12,7 @@ from aiflow.api.models.runs import TaskRefAnswer
 
 
 class AtWorkAnswer(AnswerModel):
-    """A request that somebody works on."""
+    """A request with a run at work."""
 
     request_id: RequestName
     title: str
@@ -61,13 +61,13 @@ class FollowUpDraftAnswer(AnswerModel):
 
 
 class StatusAnswer(AnswerModel):
-    """What runs, what waits for a person, what is next, and how auto-run stands."""
+    """What runs, what waits for a person, what is next, and the state of auto-run."""
 
     running: list[AtWorkAnswer]
     waiting: list[WaitingAnswer]
-    turn: TurnAnswer | None = Field(description="Whoever is about to start a run in this checkout.")
+    turn: TurnAnswer | None = Field(description="The runner that is about to start a run in this checkout.")
     follow_ups: list[FollowUpDraftAnswer] = Field(description="The drafts that agents proposed.")
-    continued: list[ContinuedAnswer] = Field(description="Whose runs the next auto-run goes on with before `next`.")
+    continued: list[ContinuedAnswer] = Field(description="The runs that the next auto-run continues before `next`.")
     next: NextRequestAnswer | None
     stats: StatsAnswer
     auto: AutoAnswer
@@ -85,12 +85,12 @@ class ActivityEntryAnswer(AnswerModel):
     run_id: RunName | None
     reason_code: Code | None
     pid: int | None
-    by: str | None = Field(description="On whose behalf, if it was asked for on the page or by the API.")
+    by: str | None = Field(description="On whose behalf, if the page or the API asked for it.")
     data: dict[str, Any] | None
 
 
 class ActivityAnswer(AnswerModel):
-    """A page of the journal; `next_cursor` is where to go on, in the same direction."""
+    """A page of the journal; `next_cursor` continues in the same direction."""
 
     activity: list[ActivityEntryAnswer]
     next_cursor: str
@@ -112,7 +112,7 @@ class SessionAnswer(AnswerModel):
 
 
 class SessionsAnswer(AnswerModel):
-    """Who is signed in, the one that was used last first."""
+    """Signed-in browsers, most recently used first."""
 
     sessions: list[SessionAnswer]
 

@@ -15,7 +15,7 @@ from aiflow.domain.request import Priority
 
 
 class CheckoutAnswer(AnswerModel):
-    """A checkout: which machine, and where."""
+    """A checkout: its machine and its folder."""
 
     host: str
     root: str
@@ -78,7 +78,7 @@ class AddedAnswer(AnswerModel):
 
 
 class CancelledTaskAnswer(TaskAnswer):
-    """A task that is cancelled; `is_released` says that its runner has let it go."""
+    """A cancelled task; `is_released` says whether its runner has released it."""
 
     is_released: bool
 
@@ -142,7 +142,7 @@ class TaskBody(BodyModel):
     auto: bool = False
     watch: bool = False
     mode: Literal["resume", "retry_step", "replan"] | None = Field(
-        default=None, description="How the run, or the request's latest run, continues; without it a run is started."
+        default=None, description="How to continue the run, or the request's latest run; without it, a run is started."
     )
     target_step_id: str | None = Field(default=None, min_length=1, max_length=20)
     answer: str | None = Field(default=None, max_length=100_000)

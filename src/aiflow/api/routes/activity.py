@@ -39,7 +39,7 @@ def routes(server: Server) -> APIRouter:
         before: JournalCursor = None,
         after: JournalCursor = None,
     ) -> Response:
-        """Read the journal: newest first, back from `before`; or what came behind `after`, oldest first."""
+        """Read the journal: newest first, back from `before`; or what came after `after`, oldest first."""
         if before is not None and after is not None:
             raise BadInputError(detail=words("api.one_direction"))
         only = ActivityFilter(kind or (), actor or (), request_id, run_id, reason_code or ())

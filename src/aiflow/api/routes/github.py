@@ -38,7 +38,7 @@ def routes(server: Server) -> APIRouter:
 
     @router.post("/webhook", **document)
     def webhook(body: Annotated[bytes, Depends(_raw)], signature: Signature = "", event: Event = "") -> Response:
-        """Take a delivery: its issue is looked at now. Only the issue's number is believed, and polling continues."""
+        """Accept a delivery and look at its issue now. Only the issue's number is trusted; polling continues."""
         settings = server.live.settings()
         repo = settings.text("github.repo")
         request_id = take_delivery(webhook_secret(settings), repo, body, signature, server.issues.hint)

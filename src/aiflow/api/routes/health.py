@@ -30,7 +30,7 @@ def routes(server: Server) -> APIRouter:
 
     @router.get("/health", **reads(HealthAnswer, is_open=True))
     def health(http: HttpRequest) -> Response:
-        """Say which server this is, to whom it knows also what is degraded; nobody has to be signed in."""
+        """Identify this server, without signing in; signed-in callers also see what is degraded."""
         call = server.call(http)
         trouble = server.issues.trouble
         degraded = what_is_degraded(lambda: call.engine, call.view, trouble) if call.caller else None
@@ -39,23 +39,23 @@ def routes(server: Server) -> APIRouter:
 
     @router.get("/status", **reads(StatusAnswer))
     def status(http: HttpRequest) -> Response:
-        """Say what runs, what waits for a person, what is next, and how auto-run stands."""
+        """Show what runs, what waits for a person, what is next, and the state of auto-run."""
         engine = server.call(http).engine
         return answer(http, standing_shape(look_around(engine, server.project.auto_records, ENGLISH)))
 
     @router.get("/costs", **reads(CostsAnswer))
     def costs(http: HttpRequest) -> Response:
-        """Say what runs cost: in the last 30 days by role and request, and by night and month."""
+        """Show what runs cost: in the last 30 days by role and request, and by night and month."""
         return answer(http, costs_shape(tell_costs(server.call(http).engine)))
 
     @router.get("/settings", **reads(SettingsAnswer))
     def settings(http: HttpRequest) -> Response:
-        """List the settings as they are now."""
+        """List the current settings."""
         return answer(http, settings_shape(list_settings(server.live.settings())))
 
     @router.get("/agents", **reads(AgentsAnswer))
     def agents(http: HttpRequest) -> Response:
-        """List the agents of this machine, and which of them the roles use; their programs are asked."""
+        """List the agents of this machine, and which of them the roles use; this calls their programs."""
         settings = server.live.settings()
         programs = find_agents(settings, server.record.root)
         return answer(http, agents_shape(list_agents(programs, settings, is_project=True)))

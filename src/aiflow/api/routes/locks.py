@@ -26,7 +26,7 @@ def routes(server: Server) -> APIRouter:
 
     @router.post("/{name}/break", **changes(BrokenLockAnswer, "LOCK_NOT_FOUND"))
     def break_(http: HttpRequest, name: RequestPath) -> Response:
-        """Break a request's lock, the `queue`'s or a runner's `turn`, whoever holds it; that one ends its agent."""
+        """Break a request's lock, the `queue`'s or a runner's `turn`; its holder, if any, ends its agent."""
         return done(broken_lock_shape(break_lock(server.call(http).engine, normalize_id(name))))
 
     return router

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aiflow.domain.lifecycle import TaskStatus
     from aiflow.usecases.engine import Engine
 
-DESCRIPTION = "The figures, as Prometheus reads them."
+DESCRIPTION = "The metrics, as Prometheus reads them."
 EXAMPLE = (
     '# HELP aiflow_requests Requests by status\n# TYPE aiflow_requests gauge\naiflow_requests{status="ready"} 3.0\n'
 )
@@ -46,7 +46,7 @@ def routes(server: Server) -> APIRouter:
         },
     )
     def metrics(http: HttpRequest) -> Response:
-        """Give runs, time, tokens, cost, queue depth and recoveries, in Prometheus' text format."""
+        """Return runs, time, tokens, cost, queue depth and recoveries, in Prometheus' text format."""
         registry = CollectorRegistry()
         registry.register(figures.of(server.call(http)))
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)

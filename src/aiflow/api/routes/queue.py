@@ -42,7 +42,7 @@ def routes(server: Server) -> APIRouter:
 def _reading(router: APIRouter, server: Server) -> None:
     @router.get("", **reads(QueueAnswer, "NAMESPACE_INVALID"))
     def show(http: HttpRequest) -> Response:
-        """Say how it is with auto-run and the tasks; a store that does not answer is said, and none is started."""
+        """Show the state of auto-run and of the tasks; reports a store that does not answer, and starts none."""
         call = server.call(http)
         found = look_at_queue(call.engine, server.project.auto_records, call.view)
         namespace = namespace_of(server.project, server.live.settings())
@@ -51,7 +51,7 @@ def _reading(router: APIRouter, server: Server) -> None:
 
     @router.get("/next", **reads(NextAnswerModel))
     def next_(http: HttpRequest, all: bool = False) -> Response:  # noqa: A002, FBT001, FBT002
-        """Say which request runs next and why the others do not (D59 §8.2)."""
+        """Show which request runs next and why the others do not (D59 §8.2)."""
         engine = server.call(http).engine
         found = next_request(engine.backlog, lambda: engine.locks, include_all=all, is_brief=True)
         return answer(http, next_request_result(found.selection))
@@ -74,7 +74,7 @@ def _working(router: APIRouter, server: Server) -> None:
         ),
     )
     def run_next(http: HttpRequest, body: RunNextBody | None = None) -> Response:
-        """Start auto-run: it works through the backlog from the next request on."""
+        """Start auto-run: it works through the backlog, beginning with the next request."""
         server.live.settings()  # that they have a mistake, or the checkout has gone, is said before a worker starts
         wishes = AutoWishes(**body.model_dump()) if body else AutoWishes()
         begun = server.work.start(auto_order(wishes, server.call(http).person))
@@ -82,7 +82,7 @@ def _working(router: APIRouter, server: Server) -> None:
 
     @router.post("/stop", **changes(StopAnswer, "AUTO_NOT_RUNNING", status=202))
     def stop(http: HttpRequest, body: StopBody | None = None) -> Response:
-        """Ask auto-run to stop: after the run it is at, or now."""
+        """Ask auto-run to stop: after the current run, or now."""
         wish = StopRequest.NOW if body and body.now else StopRequest.AFTER_RUN
         asked = stop_or_call_off(server.call(http).engine, wish)
         return done(

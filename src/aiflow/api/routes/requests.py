@@ -69,7 +69,7 @@ def _reading(router: APIRouter, server: Server) -> None:
         after: Cursor = None,
         all: bool = False,  # noqa: A002, FBT001, FBT002
     ) -> Response:
-        """List requests in selection order; what is done or archived only if it is asked for."""
+        """List requests in selection order; done and archived ones only if asked for."""
         engine = server.call(http).engine
         only = RequestFilter(open_unless(status or (), is_all=all), priority or (), label or ())
         found = list_requests(engine.backlog, lambda: engine.locks, only, limit=limit, after=after)
@@ -77,7 +77,7 @@ def _reading(router: APIRouter, server: Server) -> None:
 
     @router.get("/{request_id}", **reads(ShownRequestAnswer | BrokenRequestAnswer, "REQUEST_NOT_FOUND"))
     def show(http: HttpRequest, request_id: RequestPath) -> Response:
-        """Show one request with its text and its runs; the ETag is what a change is checked against."""
+        """Show one request with its text and its runs; send its ETag with a change."""
         return _shown(http, server, normalize_id(request_id))
 
     @router.get("/{request_id}/why", **reads(WhyRequestAnswer, "REQUEST_NOT_FOUND"))
@@ -92,7 +92,7 @@ def _reading(router: APIRouter, server: Server) -> None:
 def _writing(router: APIRouter, server: Server) -> None:
     @router.post("", **changes(CreatedAnswer, "REQUEST_EXISTS", "REQUESTS_DIR_MISSING", status=201))
     def create(http: HttpRequest, body: CreateBody) -> Response:
-        """Make a request."""
+        """Create a request."""
         call = server.call(http)
         engine = call.engine
         new = NewRequest(
@@ -115,7 +115,7 @@ def _writing(router: APIRouter, server: Server) -> None:
         ),
     )
     def change(http: HttpRequest, request_id: RequestPath, body: PatchBody, if_match: IfMatch = None) -> Response:
-        """Change keys and text of a request, all at once; nobody's change is lost."""
+        """Change keys and text of a request in one step; a change that somebody else made is not lost."""
         engine, named = server.call(http).engine, normalize_id(request_id)
         given = body.model_dump(exclude_none=True)
         text = given.pop("body", None)
@@ -128,7 +128,7 @@ def _writing(router: APIRouter, server: Server) -> None:
 def _working(router: APIRouter, server: Server) -> None:
     @router.post("/{request_id}/run", **changes(StartedAnswer, *STARTING, status=202))
     def run(http: HttpRequest, request_id: RequestPath, body: BeginBody | None = None) -> Response:
-        """Start a run; answered once the run exists."""
+        """Start a run; the answer comes once the run exists."""
         call = server.call(http)
         how = LeftOut(**body.model_dump()) if body else LeftOut()
         return started(server.work.start(run_order(call.engine.source, request_id, call.person, how)))
@@ -149,7 +149,7 @@ def _working(router: APIRouter, server: Server) -> None:
 
     @router.post("/{request_id}/undo", **changes(UndoneAnswer, *UNDOING, status=200, more={202: UndoingAnswer}))
     def undo_(http: HttpRequest, request_id: RequestPath) -> Response:
-        """Take an acceptance back: its work leaves the base branch, and the request is blocked; 202 as for accept."""
+        """Undo an acceptance: remove its work from the base branch and block the request; 202 as for accept."""
         call = server.call(http)
         run, result = undo(call.engine, server.work, normalize_id(request_id), call.person)
         links = run_links(run.request_id, run.run_id)

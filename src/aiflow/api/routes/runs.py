@@ -72,7 +72,7 @@ def _listing(router: APIRouter, server: Server) -> None:
 def _reading(router: APIRouter, server: Server) -> None:
     @router.get(RUN, **reads(RunPageAnswer, *MISSING))
     def show(http: HttpRequest, request_id: RequestPath, run_id: RunPath) -> Response:
-        """Show one run: where it stands, its plan, its history, why it stopped, and where the rest is."""
+        """Show one run: its state, plan and history, why it stopped, and where to find the rest."""
         shown = show_run(server.call(http).engine, request_id, run_id)
         links = run_links(request_id, run_id)
         at = links["api_url"]
@@ -85,7 +85,7 @@ def _reading(router: APIRouter, server: Server) -> None:
 
     @router.get(f"{RUN}/report", **reads(ReportAnswer, *MISSING))
     def report(http: HttpRequest, request_id: RequestPath, run_id: RunPath) -> Response:
-        """Tell what a run did, step by step, and what each role used; with its report as it was written."""
+        """Report what a run did, step by step, and what each role used; includes its report as text."""
         engine = server.call(http).engine
         run = find_run_of(engine, request_id, run_id)
         return answer(http, report_shape(*read_report(engine, run)))
@@ -124,7 +124,7 @@ def _reading(router: APIRouter, server: Server) -> None:
 def _working(router: APIRouter, server: Server) -> None:
     @router.post("/runs", **changes(StartedAnswer, *STARTING, status=202))
     def start(http: HttpRequest, body: StartBody) -> Response:
-        """Start a run of the request that the body names; answered once the run exists."""
+        """Start a run of the request that the body names; the answer comes once the run exists."""
         call = server.call(http)
         return started(
             server.work.start(
@@ -134,7 +134,7 @@ def _working(router: APIRouter, server: Server) -> None:
 
     @router.post(f"{RUN}/resume", **changes(StartedAnswer, *RESUMING, status=202))
     def resume(http: HttpRequest, request_id: RequestPath, run_id: RunPath, body: ResumeBody | None = None) -> Response:
-        """Continue a run (D34 §4); answered once that is in its history. A new plan is a new run."""
+        """Continue a run (D34 §4); the answer comes once its history says so. A new plan is a new run."""
         call = server.call(http)
         how = Resumption(**{**body.model_dump(), "mode": ResumeMode(body.mode)}) if body else Resumption()
         return started(server.work.start(resume_order(call.engine, request_id, run_id, how, call.person)))
@@ -144,7 +144,7 @@ def _working(router: APIRouter, server: Server) -> None:
         **changes(RunResultAnswer, *MISSING, "RUN_NOT_ACTIVE", "LOCK_LOST", status=200, more={202: RunResultAnswer}),
     )
     def cancel(http: HttpRequest, request_id: RequestPath, run_id: RunPath) -> Response:
-        """Cancel a run; 202 while whoever works on it ends its agent."""
+        """Cancel a run; 202 while its process still ends the agent."""
         engine = server.call(http).engine
         run = cancel_run(engine, find_run_of(engine, request_id, run_id))
         location = run_links(request_id, run_id)["api_url"]

@@ -29,12 +29,12 @@ def routes(server: Server) -> APIRouter:
 def _coming(router: APIRouter, server: Server) -> None:
     @router.get("", **reads(SessionsAnswer))
     def list_(http: HttpRequest) -> Response:
-        """List who is signed in, the one that was used last first."""
+        """List signed-in browsers, most recently used first."""
         return answer(http, sessions_shape(server.sign_in.sessions(), server.call(http).session_id))
 
     @router.post("", **changes(SessionAnswer, "CODE_REFUSED", status=201, is_open=True))
     def sign_in(http: HttpRequest, body: SignInBody) -> Response:
-        """Sign in: a one-time code becomes a session, whose secret is a cookie."""
+        """Sign in: exchange a one-time code for a session, whose secret is a cookie."""
         secret, session = server.sign_in.sign_in(body.code, body.name, http.headers.get("user-agent", ""))
         response = done(session_shape(session, session.session_id), 201, location=f"/api/sessions/{session.session_id}")
         keep_session(response, server, secret)
@@ -42,7 +42,7 @@ def _coming(router: APIRouter, server: Server) -> None:
 
     @router.post("/code", **changes(CodeAnswer, status=201))
     def code(http: HttpRequest) -> Response:
-        """Make a one-time code for one more browser; for programs with the token, as `aiflow open`."""
+        """Create a one-time code for one more browser; for programs with the token, such as `aiflow open`."""
         if server.call(http).session_id is not None:  # a session cannot make others that outlive it
             raise AiflowError(reason_code="AUTH_REQUIRED")
         made, expires = server.sign_in.make_code()
@@ -53,7 +53,7 @@ def _coming(router: APIRouter, server: Server) -> None:
 def _going(router: APIRouter, server: Server) -> None:
     @router.delete("/{session_id}", **changes(EndedSessionsAnswer, "SESSION_NOT_FOUND"))
     def end(http: HttpRequest, session_id: SessionPath) -> Response:
-        """End a session, one's own too."""
+        """End a session, even the caller's."""
         response = done({"ended": server.sign_in.revoke(session_id)})
         if server.call(http).session_id == session_id:
             response.delete_cookie(server.cookie, path="/", httponly=True, samesite="lax")
@@ -61,7 +61,7 @@ def _going(router: APIRouter, server: Server) -> None:
 
     @router.delete("", **changes(EndedSessionsAnswer))
     def end_all(http: HttpRequest) -> Response:
-        """End every session, one's own too; the token stays."""
+        """End every session, including the caller's; the token stays valid."""
         response = done({"ended": server.sign_in.revoke(None)})
         if server.call(http).session_id is not None:
             response.delete_cookie(server.cookie, path="/", httponly=True, samesite="lax")

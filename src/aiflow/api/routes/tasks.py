@@ -113,7 +113,7 @@ def _writing(router: APIRouter, server: Server) -> None:
         ),
     )
     def add(http: HttpRequest, body: TaskBody) -> Response:
-        """Hand work to a runner; the same task again is no new one (200). The store of this machine is started."""
+        """Queue work for a runner; repeating a task adds none (200). Starts the store of this machine."""
         call = server.call(http)
         added = _add(call, body)
         shape = added_shape(added.tasks, added.scene, added.refused, added.foreseen, call.texts)
@@ -122,7 +122,7 @@ def _writing(router: APIRouter, server: Server) -> None:
 
     @router.post("/tasks/{task_id}/cancel", **changes(CancelledAnswer, *STORE, "TASK_NOT_FOUND", "TASK_NOT_ACTIVE"))
     def cancel(http: HttpRequest, task_id: TaskPath, namespace: Namespace = None) -> Response:
-        """Cancel a task: what is queued at once, what runs as soon as its runner has ended the agent."""
+        """Cancel a task: a queued one at once, a running one as soon as its runner has ended the agent."""
         call = server.call(http)
         desk = call.view(namespace).desk
         who = call.texts("queue.cancelled_by", user=call.person, host=desk.checkout.host)
