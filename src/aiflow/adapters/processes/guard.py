@@ -1,11 +1,14 @@
-"""The guard of one external program (AGT-5): whatever happens to us, nothing that program started is left running.
+"""The guard of one external program (AGT-5): whatever happens to aiflow, nothing that program started is left running.
 
-Started by `launch.py` as a program of its own, `python -I -S guard.py CONTROL STATUS ALIVE PATH GRACE LENGTH FOLDER
-CGROUP`, single threaded, with nothing imported that costs time (no json, signal, ctypes) and nothing of aiflow but what
-stands beside us in FOLDER, where it is needed. It is the only place where `waitpid(-1)` is right: as child subreaper it
-inherits every orphan below it. CONTROL is a pipe: first LENGTH bytes, the program; then any byte, or its end (our
-runner died), means: end everything. STATUS is a pipe for what happened, one JSON object a line. ALIVE is the liveness
-file PATH, `flock`ed: free again means that we are gone. GRACE are seconds from TERM to KILL. CGROUP is made, if any.
+`launch.py` starts it as a separate program, `python -I -S guard.py CONTROL STATUS ALIVE PATH GRACE LENGTH FOLDER
+CGROUP`. It has one thread and imports nothing slow (no json, signal, ctypes), and of aiflow only the modules beside it
+in FOLDER, when it needs them. Only here is `waitpid(-1)` right: as child subreaper the guard inherits every orphan
+below it.
+
+CONTROL is a pipe. Its first LENGTH bytes are the program; any further byte, or its end (our runner is gone), means: end
+everything. STATUS is a pipe for what happened, one JSON object a line. ALIVE is the liveness file PATH, which the guard
+holds with `flock`: once it is free, the guard is gone. GRACE is the seconds from TERM to KILL. If CGROUP is given, the
+guard creates it.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import sys
 import time
 from _collections_abc import Callable  # noqa: TC003 (typing takes longer to import than everything here)
 
-# Left alone this long, what still writes the program's last words (a `tee`, a pipeline's tail) ends by itself.
+# Given this time, whatever still writes the program's last output (a `tee`, a pipeline's tail) exits normally.
 SETTLE_SECONDS = 0.2
 IS_LINUX = sys.platform == "linux"
 
@@ -39,7 +42,7 @@ class Suppress:
 
 
 class Guard:
-    """Watches one program, and ends what it leaves."""
+    """Watches one program, and ends what it leaves running."""
 
     def __init__(self, control: int, status: int, grace_seconds: float, cgroup: str) -> None:
         self.control, self.status, self.grace_seconds, self.cgroup = control, status, grace_seconds, cgroup
@@ -55,23 +58,23 @@ class Guard:
         signal.signal(signal.SIGTERM, self._on_term)
 
     def report(self, line: str) -> None:
-        """Tell the runner, if it still lives."""
+        """Report to the runner, if it is still running."""
         with Suppress(OSError):
             os.write(self.status, line.encode() + b"\n")
 
     def read_program(self, length: int) -> list[bytes] | None:
-        """Read what is to be run; None if the runner died meanwhile."""
+        """Read the program to run; None if the runner is gone meanwhile."""
         data = b""
         while len(data) < length:
             chunk = os.read(self.control, length - len(data))
             if not chunk:
                 return None
             data += chunk
-        self.wait(0)  # died behind the last byte
+        self.wait(0)  # the runner may be gone after the last byte
         return None if self.is_told else data.split(b"\0")
 
     def start(self, parts: list[bytes]) -> bool:
-        """Start the program in a session of its own; False, and reported why, if it cannot be."""
+        """Start the program in its own session; if that fails, report why and return False."""
         count, confined, cwd = int(parts[0]), int(parts[1]), parts[2]
         argv, rest = parts[3 : 3 + count], parts[3 + count :]
         writable, pairs = (rest[:confined], rest[confined:]) if confined >= 0 else (None, rest)
@@ -84,7 +87,7 @@ class Guard:
         except OSError as error:
             self.report(f'{{"errno": {error.errno}, "is_folder": {int(not is_there)}}}')
             return False
-        # From here on only what we started holds the output open, and no folder is kept busy by us.
+        # From here on only what we started holds the output open, and we don't keep any folder busy.
         os.chdir("/")
         nothing = os.open(os.devnull, os.O_RDWR)
         for fd in (0, 1, 2):
@@ -92,7 +95,7 @@ class Guard:
         return True
 
     def _spawn(self, argv: list[bytes], environ: dict[bytes, bytes], writable: list[bytes] | None) -> None:
-        """Start the program; one in a cgroup or confined is a fork of ours first, and tells itself what it cannot."""
+        """Start the program; in a cgroup or confined, it is a fork of ours first, which reports what it cannot do."""
         paths = candidates(argv[0], environ.get(b"PATH", os.fsencode(os.defpath)))
         if writable is None and not self.cgroup:
             usual = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
@@ -106,7 +109,7 @@ class Guard:
         self.groups.add(self.child)
 
     def watch(self) -> None:
-        """Wait for the program's end, or for being told."""
+        """Wait for the program's end, or for the order to end it."""
         while not self.has_exited and not self.is_told:
             self.wait(None)
             self.reap()
@@ -130,7 +133,7 @@ class Guard:
         return found
 
     def _ask(self, asked: set[int]) -> set[int]:
-        """Send TERM to whoever has not had it; a stopped process hears it only when it goes on."""
+        """Send TERM to processes that have not had it; a stopped process gets it only when it continues."""
         fresh = [pid for pid in self.family() if pid not in asked]
         for pid in fresh:  # parents first: a shell must not outlive what it waits for
             send(pid, signal.SIGTERM)
@@ -138,13 +141,13 @@ class Guard:
         return set(fresh)
 
     def _kill(self) -> None:
-        """Send KILL, by group where it can be: nobody in a group can fork away from that."""
+        """Send KILL, by group if possible: no process of a group can escape that by forking."""
         own = os.getpgid(0)
         for pid, (group, _) in self.family().items():
             if group not in (own, 0, 1):
                 send(-group, signal.SIGKILL)
             send(pid, signal.SIGKILL)
-        # Who forks and exits faster than everything can be listed is an orphan, and so our child, all the time.
+        # A process that forks and exits faster than we can list all is always an orphan, and so our child.
         for _ in range(100):
             if self.reap():
                 return
@@ -152,9 +155,9 @@ class Guard:
                 send(child, signal.SIGKILL)
 
     def family(self) -> dict[int, tuple[int, bool]]:
-        """Return who hangs below us, parents first: group, and whether it is a zombie (whose threads may still run).
+        """Return our descendants, parents first: group, and whether it is a zombie (whose threads may still run).
 
-        Where orphans go elsewhere, who is in a group that was ours belongs to it too.
+        If we don't inherit orphans, processes in a group that was ours count, too.
         """
         processes = look()
         ours = below(processes, {os.getpid()})
@@ -167,11 +170,11 @@ class Guard:
         return found
 
     def is_over(self) -> bool:
-        """Tell whether nothing is left."""
+        """Return whether nothing is left."""
         return self.reap() and (self.is_subreaper or all(is_zombie for _, is_zombie in self.family().values()))
 
     def reap(self) -> bool:
-        """Collect who has ended; True if no child is left."""
+        """Collect children that have ended; True if no child is left."""
         for _ in range(1000):  # a fork bomb makes them faster than they can be collected
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -188,7 +191,7 @@ class Guard:
         return False
 
     def wait(self, seconds: float | None) -> None:
-        """Wait until a signal or the runner says something."""
+        """Wait for a signal or for the runner."""
         poller = select.poll()
         poller.register(self.wake, select.POLLIN)
         if not self.is_told:
@@ -205,7 +208,7 @@ class Guard:
 
 
 def become_subreaper() -> bool:
-    """Have every orphan below us become our child; False where there is no such thing."""
+    """Make every orphan below us our child; False if the system cannot do that."""
     if not IS_LINUX:
         return False
     # What ctypes does, without its 6 ms; typeshed does not know that None is the program itself.
@@ -214,19 +217,19 @@ def become_subreaper() -> bool:
 
 
 def candidates(name: bytes, path: bytes) -> list[bytes]:
-    """Return where a program may be; an entry of PATH that begins at the current folder is the worktree's: left out."""
+    """Return where a program may be, without relative entries of PATH: they would be the worktree's."""
     folders = [folder for folder in path.split(b":") if folder.startswith(b"/")] if name else []
     return [name] if b"/" in name else [folder + b"/" + name for folder in folders]
 
 
 def first_that_starts(paths: list[bytes], start: Callable[[bytes], int]) -> int:
-    """Start the first program of these that can be; if none can, raise the error that tells most."""
+    """Start the first of these programs that can be started; if none can, raise the most useful error."""
     worst = errno.ENOENT
     for path in paths:
         try:
             return start(path)
         except (FileNotFoundError, NotADirectoryError):
-            # Here but "not found": the interpreter its first line names is what is missing.
+            # It exists but is "not found": the interpreter that its first line names is missing.
             worst = errno.EACCES if os.path.lexists(path) else worst
         except PermissionError:
             worst = errno.EACCES
@@ -255,7 +258,7 @@ def look() -> Processes:
 
 
 def own_children() -> list[int]:
-    """Return our children, much faster than by looking at everything; none where the system does not tell."""
+    """Return our children, much faster than by listing all processes; none if the system cannot say."""
     with Suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children", "rb", buffering=0) as file:
         return [int(pid) for pid in file.read().split()]
     return []

@@ -1,9 +1,8 @@
 """Who may call the server (SEC): one decision for every call, deny by default, before any route is looked up.
 
 Host from a list → a path and a method that a route can have → Origin equal to ours on every call that changes something
-→ content type → who it is. The size of a body is counted while it is read. A webhook's delivery has a signature in the
-place of Origin and session. No answer depends on what the caller claims
-about itself, but on these lists.
+→ content type → who the caller is. The size of a body is counted while it is read. A webhook's delivery has a signature
+instead of Origin and session. Every answer depends on these lists, never on what the caller claims about itself.
 """
 
 from __future__ import annotations
@@ -16,26 +15,26 @@ from urllib.parse import urlsplit
 READING = frozenset({"GET", "HEAD"})
 METHODS = READING | {"POST", "PUT", "PATCH", "DELETE"}
 JSON_TYPE, FORM_TYPE = "application/json", "application/x-www-form-urlencoded"
-# What anybody who reaches the server may read: the way to sign in, what the pages are drawn with, whether it is up.
+# What anybody who reaches the server may read: the sign-in page, styles and scripts of the pages, whether it is up.
 OPEN_PATHS = frozenset({"/sign-in", "/api/health", "/favicon.ico", "/favicon.svg"})
 OPEN_FOLDERS = ("/static/",)
-# The calls that make a session of a one-time code: a form's, and the same as JSON. Anybody may choose their language.
+# The calls that exchange a one-time code for a session: a form, and the same as JSON. Anybody may choose a language.
 OPEN_CALLS = frozenset({("POST", "/sign-in"), ("POST", "/api/sessions"), ("POST", "/preferences")})
-# GitHub's deliveries: whoever sends one is known by its signature, so it needs neither an Origin nor a session.
+# GitHub's deliveries: the signature proves the sender, so they need neither an Origin nor a session.
 WEBHOOK = ("POST", "/api/github/webhook")
-# What programs ask for; everything else is for browsers.
+# Paths for programs; everything else is for browsers.
 FOR_PROGRAMS = ("/api/", "/metrics", "/openapi")
-# What a header may say once only: of two, a proxy may believe one and we the other.
+# Headers that may appear only once: of two, a proxy might trust the first and we the second.
 SINGLE_HEADERS = ("host", "origin", "content-type", "content-length", "authorization")
 MAX_PATH = 2000
 MAX_BODY_BYTES = 1_000_000
-# So much is read from somebody of whom nothing is known yet.
+# The most that is read from a caller who is not known yet.
 MAX_OPEN_BODY_BYTES = 16_384
 # A delivery about an issue has its body, a comment and the text before an edit, each of at most 65,536 characters and
-# six bytes a character where they are escaped: 1.2 MB. GitHub sends up to 25 MB, of other things; what is refused the
-# next poll finds.
+# six bytes a character if escaped: 1.2 MB. Other deliveries of GitHub have up to 25 MB; the next poll finds what is
+# refused here.
 MAX_WEBHOOK_BYTES = 2_000_000
-# Who it is shows only behind the last byte, so only so many are read at once.
+# The sender is known only after the last byte, so only this many are read at once.
 WEBHOOKS_AT_ONCE = 8
 
 
@@ -50,8 +49,8 @@ class Addresses:
 class Call(NamedTuple):
     """What a caller sent, as far as the decision needs it; a header that is missing is None.
 
-    `raw_path` is the path before it was decoded. `site` and `mode` are what a browser says of the page behind the call
-    (`Sec-Fetch-Site`, `Sec-Fetch-Mode`); `repeats` are headers that came more than once.
+    `raw_path` is the path before it was decoded. `site` and `mode` are what a browser reports about the calling page
+    (`Sec-Fetch-Site`, `Sec-Fetch-Mode`); `repeats` are headers that appear more than once.
     """
 
     method: str
@@ -89,7 +88,7 @@ def addresses(host: str, port: int, further: tuple[str, ...] = ()) -> Addresses:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether an address to listen on is this machine's alone."""
+    """Return whether only this machine can reach an address to listen on."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -97,7 +96,7 @@ def is_loopback(host: str) -> bool:
 
 
 def near_host(host: str) -> str:
-    """Return the name by which this machine reaches a server that listens on a host; all addresses are none of them."""
+    """Return the name by which this machine reaches a server that listens on a host, even if on all addresses."""
     return {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host.strip("[]"), _bracketed(host))  # noqa: S104 - compared
 
 
@@ -110,9 +109,9 @@ def far_address(url: str, hosts: tuple[str, ...], port: int) -> str:
 
 
 def beside(host: str, url: str) -> str:
-    """Return where somebody who reaches this server by `host` finds another one of this machine, which is at `url`.
+    """Return where a caller who reaches this server as `host` finds another server of this machine, which is at `url`.
 
-    127.0.0.1 is another machine for a phone, and may be for `localhost`, which can be a port that is forwarded.
+    For a phone, 127.0.0.1 is another machine. It may be for `localhost`, too: that can be a forwarded port.
     """
     parts = urlsplit(url)
     is_named = host == "localhost" or not is_loopback(host)
@@ -122,26 +121,26 @@ def beside(host: str, url: str) -> str:
 
 
 def is_open(method: str, path: str) -> bool:
-    """Tell whether a call needs nobody to be signed in."""
+    """Return whether a call needs no sign-in."""
     if method in READING:
         return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
     return (method, path) in OPEN_CALLS or is_webhook(method, path)
 
 
 def is_webhook(method: str, path: str) -> bool:
-    """Tell whether a call is a delivery of GitHub's, or claims to be."""
+    """Return whether a call is a delivery from GitHub, or claims to be."""
     return (method, path) == WEBHOOK
 
 
 def is_page(path: str) -> bool:
-    """Tell whether a path is for browsers, which want their errors as pages."""
+    """Return whether a path is for browsers, which get errors as pages."""
     return not path.startswith(FOR_PROGRAMS)
 
 
 def refuse(call: Call, ours: Addresses, *, is_unguarded: bool = False) -> str | None:
-    """Return the reason code for which a call is refused whoever makes it, or None to ask who it is.
+    """Return the reason code for which a call is refused to any caller, or None to check who the caller is.
 
-    `is_unguarded` is a server that asks nobody who they are (`auth = "none"`, on loopback alone).
+    `is_unguarded` is a server without sign-in (`auth = "none"`, on loopback only).
     """
     if "host" in call.repeats or call.host is None or call.host.lower() not in ours.hosts:
         return "HOST_REFUSED"
@@ -157,7 +156,7 @@ def refuse(call: Call, ours: Addresses, *, is_unguarded: bool = False) -> str | 
 
 
 def is_plain_path(path: str, raw_path: str = "") -> bool:
-    """Tell whether a path means the same to everybody: no dots that lead up, no slash in disguise, no whole address."""
+    """Return whether a path is unambiguous: no dots that lead up, no encoded slash, no whole address."""
     if not path.startswith("/") or len(path) > MAX_PATH or len(raw_path) > 3 * MAX_PATH:
         return False
     if "\\" in path or not path.isprintable() or any(each in raw_path.lower() for each in ("%2f", "%5c")):
@@ -167,7 +166,7 @@ def is_plain_path(path: str, raw_path: str = "") -> bool:
 
 
 def _is_origin_right(call: Call, ours: Addresses, *, is_unguarded: bool) -> bool:
-    """Tell whether a call comes from a page of ours, or from no page at all."""
+    """Return whether a call comes from one of our pages, or from no page at all."""
     if "origin" in call.repeats:
         return False
     if call.origin is not None:
@@ -181,7 +180,7 @@ def _is_origin_right(call: Call, ours: Addresses, *, is_unguarded: bool) -> bool
 
 
 def _is_type_right(call: Call) -> bool:
-    """Tell whether a body is of the one kind that its route takes; a form that a foreign page posts is never JSON."""
+    """Return whether a body has the one type that its route accepts; a form that a foreign page posts is never JSON."""
     if "content-type" in call.repeats:
         return False
     if call.method in READING or not (call.has_body or call.content_type):
@@ -191,7 +190,7 @@ def _is_type_right(call: Call) -> bool:
 
 
 def _own_names(host: str) -> tuple[str, ...]:
-    """Return the names of an address to listen on; a name of loopback that another program may have is none of them."""
+    """Return the names of an address to listen on, without loopback names that another program may use."""
     name = _bracketed(host.lower())
     if name == "localhost" or name in ("0.0.0.0", "[::]"):  # noqa: S104 - compared, not listened on
         return (name, "localhost", "127.0.0.1", "[::1]")

@@ -1,8 +1,8 @@
-"""See to the tasks of dead runners (QUE-7): ended as RUNNER_LOST, and delivered again to where their run's files are.
+"""Handle the tasks of runners that are gone (QUE-7): end them as RUNNER_LOST, and deliver them to their run's checkout.
 
-Whether a runner is dead is told by its heartbeat alone, timed by our own clock, or by its machine, if that is ours and
-its process is provably gone. Every runner does this beside its work, and several at once do no harm: each step is a
-conditional write, and what a killed reaper left half done the next one finishes.
+A runner counts as gone if its heartbeat stops, timed by our own clock, or if it runs on our machine and its process is
+provably gone. Every runner checks this while it works. Several at once do no harm: each step is a conditional write,
+and the next reaper finishes what a killed one left half done.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOWHERE = Checkout("", "")
 
 
 class Reaper:
-    """One runner's look at the others, again and again."""
+    """Lets one runner check the others, again and again."""
 
     def __init__(self, desk: RunnerDesk, seconds: Callable[[], float] | None = None) -> None:
         self._desk = desk
@@ -46,18 +46,18 @@ class Reaper:
         self._turn = desk.engine.time.mutex()
 
     def suspect(self, runner_ids: frozenset[str]) -> None:
-        """Have an eye on those who have tasks and no record: they are given as long to show up as anybody."""
+        """Watch runners that have tasks but no record: they get the usual time to show a heartbeat."""
         with self._turn:
             self._unrecorded = runner_ids
 
     def look(self) -> None:
-        """Look at everybody once; whoever is dead is put to rest, behind what becomes of their task."""
-        with self._turn:  # asked for by the runner's own work, too
+        """Check all runners once; handle the task of each that is gone, then mark the runner as stopped."""
+        with self._turn:  # the runner's own work calls this, too
             self._look()
 
     def _look(self) -> None:
         desk, timeout_seconds = self._desk, self._desk.pace.timeout_seconds
-        # A look that took long must not make anybody older: seen from when it was over, judged by when it began.
+        # A slow check must not make a runner look silent for longer: seen when it ended, judged by when it began.
         began = self._seconds()
         recorded = desk.runners.all()
         self._unrecorded -= {each.runner_id for each in recorded}
@@ -68,7 +68,7 @@ class Reaper:
         for runner in others:
             try:
                 self._see_to(runner, began)
-            except AiflowError as error:  # what is wrong with one's task keeps nobody from the others
+            except AiflowError as error:  # a problem with one runner's task must not keep us from the others
                 if error.reason_code in TROUBLES:
                     raise
                 trouble = trouble or error
@@ -86,17 +86,17 @@ class Reaper:
 
 
 def bury(desk: RunnerDesk, runner: Runner) -> None:
-    """End what a dead runner had at work, deliver it again where that may be, then put the runner to rest."""
+    """End the task of a runner that is gone, deliver it again if allowed, then mark the runner as stopped."""
     for task in _tasks_of(desk, runner):
         _see_to(desk, runner, task)
     desk.runners.put_to_rest(runner)
 
 
 def end_strays(desk: RunnerDesk) -> frozenset[str]:
-    """End what a runner at rest still has: it arrived behind its last word, or behind its burial.
+    """End tasks that a stopped runner still has: their claim arrived after it had stopped, or was marked as stopped.
 
-    Returns who has a task and no record: one that was at rest is forgotten after a while. Reads the whole namespace.
-    Tasks are read before the records: who rests by then has nothing more to say of them.
+    Returns the runners that have a task but no record: records of stopped runners are removed after a while. Reads the
+    whole namespace, and the tasks before the records: a runner that has stopped by then no longer writes to its tasks.
     """
     held = [task for page in desk.queue.pages([TaskStatus.RUNNING]) for task in page.tasks]
     records = {each.runner_id: each for each in desk.runners.all()} if held else {}
@@ -108,22 +108,22 @@ def end_strays(desk: RunnerDesk) -> frozenset[str]:
 
 
 def _without_record(desk: RunnerDesk, runner_id: str) -> Runner:
-    """Stand in for a runner of which nothing is known but its name."""
+    """Stand in for a runner of which only the name is known."""
     now = desk.engine.time.now()
     return Runner(desk.queue.namespace, runner_id, NOWHERE, now, now)
 
 
 def _see_to(desk: RunnerDesk, runner: Runner, task: Task) -> None:
-    """End a dead runner's task unless it has ended, and deliver it again where that is due."""
+    """End the task of a runner that is gone unless it has ended, and deliver it again if that is due."""
     ended = _end(desk, runner, task) if _is_at_work(task, runner) else task
     if ended is not None and ended.successor is not None and desk.queue.get(ended.successor) is None:
         deliver_again(desk, ended, _whereabouts(desk, runner, ended))
 
 
 def _whereabouts(desk: RunnerDesk, runner: Runner, task: Task) -> Checkout | None:
-    """Return where a dead runner worked; if its record is gone or does not say so, here if what it began is here.
+    """Return where a runner that is gone worked; if its record doesn't say so, here if the work it began is here.
 
-    None is anywhere: then nobody knows of anything that was begun.
+    None means anywhere: then no started work is known.
     """
     if runner.checkout.host:
         return runner.checkout
@@ -133,7 +133,7 @@ def _whereabouts(desk: RunnerDesk, runner: Runner, task: Task) -> Checkout | Non
 
 
 def _tasks_of(desk: RunnerDesk, runner: Runner) -> Iterator[Task]:
-    """Give the task that a runner's record names, and where that is past, those that the queue says are its."""
+    """Yield the task that a runner's record names; if that one has ended, the tasks that the queue says it claimed."""
     named = desk.queue.get(runner.task_id) if runner.task_id else None
     if named is not None:
         yield named
@@ -146,7 +146,7 @@ def _is_at_work(task: Task, runner: Runner) -> bool:
 
 
 def _end(desk: RunnerDesk, runner: Runner, task: Task) -> Task | None:
-    """End a lost task and record it; what somebody else did meanwhile is returned as it is."""
+    """End a lost task and record that; if another process changed it meanwhile, return it as it is."""
     successor = successor_id(task.task_id) if is_delivered_again(task) else None
     text = runner.runner_id if runner.checkout == NOWHERE else f"{runner.runner_id} ({runner.checkout.id})"
     end = TaskEnd(TaskEvent.FAILED, message_of(RUNNER_LOST, text), task.run_id, successor)

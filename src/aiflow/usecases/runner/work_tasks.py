@@ -1,6 +1,6 @@
 """A runner at work (QUE-5 to QUE-11): claim, execute, finish, one task at a time, until it is asked to stop.
 
-Beside it its heartbeat goes on and the other runners are watched. Trouble with the store is waited out.
+Meanwhile it writes its heartbeat and watches the other runners. If the store is unreachable, it waits.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ DOCTOR, AGAIN = NextAction(ActionKind.DOCTOR), START_RUNNER.having(once="")
 def work_tasks(desk: RunnerDesk, *, is_once: bool = False) -> int:
     """Work until a stop is asked for, and return how many tasks were worked on.
 
-    Once: only until the queue is empty, or until the doctor lets no task be taken, which is raised.
+    With `is_once`, work only until the queue is empty; if the doctor finds a problem that stops all tasks, raise it.
     """
     ground = Ground(desk.engine.find_base())
     desk = replace(desk, engine=desk.engine.charged_with(ground=ground))
@@ -72,13 +72,13 @@ def work_tasks(desk: RunnerDesk, *, is_once: bool = False) -> int:
 
 @contextlib.contextmanager
 def at_post(desk: RunnerDesk, reaper: Reaper) -> Iterator[Heartbeat]:
-    """Be a runner for a while: known, alive, with an eye on the others; leaves in order however that ends."""
+    """Act as a runner for a while: registered, with a heartbeat, watching the others; tidies up however that ends."""
     heartbeat = Heartbeat(desk)
 
     def look() -> float:
-        with contextlib.suppress(Exception):  # the store is away, or the disk is full: the next look may be better
+        with contextlib.suppress(Exception):  # the store is unreachable, or the disk is full: try again next time
             reaper.look()
-        return desk.pace.beat_seconds  # a look as late as half the timeout would count as sleep
+        return desk.pace.beat_seconds  # a check as late as half the timeout would count as sleep
 
     watch = desk.engine.time.beside("reaper", look)
     heartbeat.start()
@@ -96,9 +96,9 @@ class _Worker:
 
     def __init__(self, desk: RunnerDesk, heartbeat: Heartbeat, reaper: Reaper) -> None:
         self.worked = 0
-        # Why the end of its last task could not be written, where that was so.
+        # Why the end of its last task could not be recorded, if so.
         self.unwritten: AiflowError | None = None
-        # Why one that works only once takes nothing: who started it has to mend that.
+        # Why a runner that works only once takes no task: the person who started it has to fix that.
         self.refused: AiflowError | None = None
         self.claims = TurnClaims(desk)
         self._desk = desk
@@ -115,14 +115,14 @@ class _Worker:
     def turn(self, *, is_once: bool) -> bool:
         """Work on the next task, or wait for one; False if there is none and nothing is waited for."""
         self._tidy()
-        if self._heartbeat.is_cut_off:  # others may think us dead: what we claimed now would be theirs soon
+        if self._heartbeat.is_cut_off:  # others may think we are gone, and would soon take what we claim now
             self.claims.stop_waiting()
             self._heartbeat.beat_now()
             self._desk.wait(EAR_SECONDS)
             return True
         holder = self._holder()
         sick = self._why_sick() if holder is None else None
-        if self._desk.asked() is not StopRequest.NONE:  # the doctor took a while, and a stop came meanwhile
+        if self._desk.asked() is not StopRequest.NONE:  # a stop was requested while the doctor checked
             return True
         task = self._patiently(lambda: self.claims.claim(holder)) if sick is None else None
         if task is not None:
@@ -133,7 +133,7 @@ class _Worker:
         return self._rest(sick or self._why_held_up(holder), is_once=is_once)
 
     def _rest(self, why: RunnerNews | None, *, is_once: bool) -> bool:
-        """Say what keeps tasks in the queue, if anything does, and wait; False if there is nothing to wait for."""
+        """Report what keeps tasks in the queue, if anything, and wait; False if there is nothing to wait for."""
         self._heartbeat.hold_up(self._line(why) if why else None)
         is_sick = why is not None and why.reason_code == DOCTOR_FAILED
         if is_sick:
@@ -151,7 +151,7 @@ class _Worker:
         return True
 
     def _looks_again(self) -> bool:
-        """Look once more, before leaving empty-handed, for what a dead runner or an interrupted run left."""
+        """Before it exits without a task, look once more for what a lost runner or an interrupted run left."""
         if self._is_last_look:
             return False
         self._is_last_look = True
@@ -182,7 +182,7 @@ class _Worker:
             self._checked = -HEALTH_SECONDS
 
     def _holder(self) -> Lock | None:
-        """Return whose run is active in this checkout, or about to be; a dead one's is recovered (LCK-7, RUN-11)."""
+        """Return the lock of a run that is or will be active here; recover one that is gone (LCK-7, RUN-11)."""
         engine = self._desk.engine
         if (occupant(engine) or engine.locks.queue_holder()) and reclaim_locks(engine):
             self._recovered_at = -RECOVER_SECONDS  # its run was interrupted
@@ -190,7 +190,7 @@ class _Worker:
         return occupant(engine)
 
     def _why_held_up(self, holder: Lock | None) -> RunnerNews | None:
-        """Say who keeps tasks in the queue: a run that is active here, or, of an auto-run's task, another auto-run."""
+        """Say what keeps tasks in the queue: a run that is active here, or for an auto-run's task, another auto-run."""
         if rival := holder or self.claims.rival:
             return RunnerNews(NewsKind.HELD_UP, None, "RUN_IN_PROGRESS", {"holder": describe_holder(rival)})
         if rival := self.claims.auto_rival:
@@ -198,7 +198,7 @@ class _Worker:
         return None
 
     def _why_sick(self) -> RunnerNews | None:
-        """Ask the doctor before the first task, behind one that failed, and while something is wrong."""
+        """Run the doctor's checks before the first task, after one that failed, and while something is wrong."""
         is_due = self._time.monotonic() - self._checked >= HEALTH_SECONDS
         if is_due and (self._sick is None or self._sick or self._checked < 0):
             self._checked = self._time.monotonic()
@@ -210,40 +210,40 @@ class _Worker:
         return RunnerNews(NewsKind.HELD_UP, None, DOCTOR_FAILED, {"holder": told, "cause": self._sick[0].reason_code})
 
     def _refusal(self, failed: tuple[Finding, ...]) -> AiflowError:
-        """Say why a runner that works only once leaves: no run is there that could go on, so it is begun again."""
+        """Say why a runner that works only once exits; it has no run to resume, so the advice is to start it again."""
         commands = dict.fromkeys((*(each.fix or DOCTOR for each in failed), AGAIN))
         return unhealthy(self._desk.engine, failed, commands=tuple(commands))
 
     def _line(self, why: RunnerNews) -> str:
-        """Write what keeps tasks in the queue for everybody who looks at the runners, secrets masked."""
+        """Return the line that the list of runners shows for what keeps tasks in the queue, secrets masked."""
         code = why.facts.get("cause") or why.reason_code
         return message_of(str(code), self._desk.engine.mask(str(why.facts["holder"])))
 
     def _tidy(self) -> None:
-        """At the start and now and then: find what was enqueued half, is nobody's, or was interrupted here (RUN-11)."""
+        """Regularly find tasks queued only halfway or without a runner, and runs interrupted here (RUN-11)."""
         desk = self._desk
         if self._time.monotonic() - self._adopted_at >= ADOPT_SECONDS:
             self._patiently(lambda: desk.queue.adopt(desk.engine.time.now()))
             self._reaper.suspect(self._patiently(lambda: end_strays(desk)))
             self._adopted_at = self._time.monotonic()
         if self._time.monotonic() - self._recovered_at >= RECOVER_SECONDS:
-            self._patiently(self._reap)  # first: what a dead runner was at goes on as its own task's successor
+            self._patiently(self._reap)  # first: the work of a lost runner continues as its own task's successor
             self._patiently(lambda: queue_recoveries(desk, self._recovered))
             self._recovered_at = self._time.monotonic()
 
     def _reap(self) -> None:
         try:
             self._reaper.look()
-        except Exception as error:  # anything but trouble with the store is for the reaper's own next look
+        except Exception as error:  # except for problems with the store, the reaper tries again on its next check
             if isinstance(error, AiflowError) and error.reason_code in TROUBLES:
                 raise
 
     def _patiently(self, call: Callable[[], Answer]) -> Answer:
-        """Wait trouble with the store out, unless a stop is asked for."""
+        """Call until the store answers, unless a stop is asked for."""
         return self._desk.patiently(call, lambda: self._desk.asked() is not StopRequest.NONE)
 
     def _tell_once(self, news: RunnerNews) -> None:
-        """Say what is waited for, once."""
+        """Report what the runner waits for, once."""
         if news != self._told:
             self._desk.tell(news)
         self._told = news

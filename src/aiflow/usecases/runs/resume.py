@@ -1,4 +1,4 @@
-"""Let a stopped run go on (D34; RUN-5 to RUN-7, RUN-10): resume, a step again, or a new plan in a new run."""
+"""Continue a stopped run (D34; RUN-5 to RUN-7, RUN-10): resume it, retry a step, or start a new run with a new plan."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ResumeWish:
-    """What a person asked for (D34 §4.2), with an answer and whether their own edits of the worktree are kept.
+    """What a person asked for (D34 §4.2), with an answer and whether to keep their own edits of the worktree.
 
-    A delivery asks for nothing: it goes on with what an earlier one of its task left.
+    A delivery asks for nothing: it continues what an earlier delivery of its task left.
     """
 
     goal: Goal = field(default_factory=Goal)
@@ -52,7 +52,7 @@ class ResumeWish:
 
 
 def resume_run(engine: Engine, run: Run, wish: ResumeWish) -> Run:
-    """Let a run go on to its end, or start the one that replaces it."""
+    """Continue a run to its end, or start the run that replaces it."""
     request_id = RequestId(run.request_id)
     if is_answered_there(run, wish.answer):
         return try_again(engine, run, wish.answer or "")
@@ -74,22 +74,22 @@ def resume_run(engine: Engine, run: Run, wish: ResumeWish) -> Run:
 
 
 def _take_over(engine: Engine, run: Run, wish: ResumeWish) -> tuple[Request, Before]:
-    """Say what a new run takes over from the one it replaces, as both stand behind the lock (RUN-6)."""
+    """Return what a new run takes over from the one it replaces, read again under the lock (RUN-6)."""
     old = _look_again(engine, run)
     answers = old.answers if wish.answer is None else (*old.answers, (_question(old), wish.answer))
     return engine.source.load(RequestId(run.request_id)), what_was_learned(engine, old, answers)
 
 
 def _understood(run: Run, wish: ResumeWish) -> ResumeWish:
-    """Take the number or name of a choice for that choice."""
+    """Replace the number or name of a choice by that choice."""
     choices = run.error.choices if run.error else ()
     return wish if wish.answer is None else replace(wish, answer=picked(wish.answer, choices))
 
 
 def decide(engine: Engine, run: Run, wish: ResumeWish) -> GoOn | StartAnew:
-    """Decide how a run goes on, or refuse with the way that is open."""
+    """Decide how a run continues, or refuse and name what is possible instead."""
     request_id = RequestId(run.request_id)
-    if run.accepted_as:  # its request is done, too, and only a person could say that it is not
+    if run.accepted_as:  # its request is done, too, and only a person may change that
         raise _refusal(run, Refused("RUN_NOT_RESUMABLE", detail("refused.accepted", run_id=run.run_id)), wish)
     require_request(engine, run)
     refusal = engine.source.may_go_on(request_id)
@@ -98,7 +98,7 @@ def decide(engine: Engine, run: Run, wish: ResumeWish) -> GoOn | StartAnew:
     newest = newest_run_id(engine, request_id) or run.run_id
     newer = newest if newest > run.run_id else None
     stopped = as_stopped(run, newer)
-    if wish.keeps_changes:  # what a person mended by hand is a new situation
+    if wish.keeps_changes:  # after a person fixed it by hand, the counts of failures no longer apply
         stopped = replace(stopped, replan_signal=None, is_mended=True)
     way = decide_resume(stopped, wish.goal, engine.limits.step_retries)
     if isinstance(way, Refused):
@@ -108,7 +108,7 @@ def decide(engine: Engine, run: Run, wish: ResumeWish) -> GoOn | StartAnew:
 
 
 def _refusal(run: Run, way: Refused, wish: ResumeWish) -> AiflowError:
-    """Say why not, with what is open instead."""
+    """Return the error that says why not, with the commands that are possible instead."""
     commands = [NextAction(_KINDS[way.advice], run.request_id)] if way.advice else []
     is_advice = way.reason_code in ("REPLAN_REQUIRED", "RETRY_LIMIT_EXCEEDED")
     if is_advice or (run.state is RunState.FAILED and run.replaced_by is None):
@@ -137,13 +137,13 @@ _KINDS = {
 
 
 def _tried(run: Run, wish: ResumeWish) -> NextAction:
-    """Return what the person tried, as far as it matters."""
+    """Return the command that the person tried, without options that don't matter here."""
     action = NextAction(_KINDS[wish.goal.mode], run.request_id)
     return action.having(step_id=wish.goal.target_step_id) if wish.goal.target_step_id else action
 
 
 def _require_answer(run: Run, wish: ResumeWish) -> None:
-    """A question is not passed over: resume needs its answer."""
+    """Refuse to resume a run with a question unless it is answered."""
     has_question = run.error is not None and run.error.question is not None
     if (
         has_question
@@ -166,19 +166,19 @@ def _question(run: Run) -> str:
 
 
 def _explain(engine: Engine, run: Run, error: AiflowError) -> None:
-    """Say in `errors.json` why a run does not go on; the run itself stays as it is (RUN-7)."""
+    """Write to `errors.json` why a run does not continue; the run itself stays as it is (RUN-7)."""
     why = failure_for(run, error)
     engine.runs.write_errors(run, errors_shape(run, engine.voice.texts, why))
 
 
 def _go_on(engine: Engine, lease: Lease, run: Run, way: GoOn, wish: ResumeWish) -> Work:
-    """Take a stopped run up again behind its lock."""
+    """Start to work on a stopped run again, under its lock."""
     with taking_up(lease):
         work = Work(engine, lease, _look_again(engine, run))
         again, way = _settle_worktree(work, way, wish)
         _require_tries_left(work, way, wish)
         engine.control.clear(run.run_id)
-        engine.runs.discard(RequestId(run.request_id))  # of a new run that never began
+        engine.runs.discard(RequestId(run.request_id))  # the draft of a new run that never began
         require_claim(engine, run.request_id, run.run_id)
         if run.agent != engine.agent_name:  # the settings, or a flag, name another one now
             engine.voice.warn(engine.voice.texts("run.other_agent", before=run.agent, now=engine.agent_name))
@@ -189,14 +189,14 @@ def _go_on(engine: Engine, lease: Lease, run: Run, way: GoOn, wish: ResumeWish) 
 
 
 def _require_tries_left(work: Work, way: GoOn, wish: ResumeWish) -> None:
-    """Refuse what was to be mended by hand and is as it was: that is the same once more (RUN-4)."""
+    """Refuse if a person should have fixed something by hand and changed nothing: it would fail again (RUN-4)."""
     limit = work.engine.limits.step_retries
     if not wish.goal.is_forced and (refusal := over_the_limit(as_stopped(work.run, None), way, limit)):
         raise _refusal(work.run, refusal, wish)
 
 
 def _look_again(engine: Engine, run: Run) -> Run:
-    """Read the run again behind its lock: somebody may have let it go on meanwhile."""
+    """Read the run again under its lock: another process may have continued it meanwhile."""
     current = engine.runs.load(run.request_id, run.run_id)
     if current is None:
         raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=run.request_id, name=run.run_id)
@@ -209,21 +209,21 @@ def _look_again(engine: Engine, run: Run) -> Run:
 
 
 def _settle_worktree(work: Work, way: GoOn, wish: ResumeWish) -> tuple[Run, GoOn]:
-    """Make sure that the worktree is as it was left, or as the person wants it (RUN-6, RUN-7)."""
+    """Make sure that the worktree is as the run left it, or as the person wants it (RUN-6, RUN-7)."""
     run, workspace = work.run, work.workspace
     if not workspace.is_intact(run.place):
         run = _without_worktree(work, replace(run, is_prepared=False), wish)
         if not way.is_from_start:
             return run, way
         workspace.prepare(run.place, run.tip)
-        if run.work.kept:  # so that it stays reachable when the step begins anew
+        if run.work.kept:  # so that it stays reachable when the step starts again
             workspace.restore(run.place, run.step_base, run.work.kept)
-        run = replace(run, left_tree=None)  # it is as we have just laid it out, without files too large to be kept
+        run = replace(run, left_tree=None)  # it is as we have just created it, without files too large to be kept
     step_id = way.step_id
     if not way.is_from_start or step_id is None:
         return _adopt(work, run, way, wish)
     keep_as = retry_ref(run.run_id, step_id, run.steps[step_id].restarts + 1)
-    # Kept for this very retry already: a kill came on the way back, and what is there now is half of it.
+    # Already kept for this very retry: a kill interrupted the reset, and what is there now is only half of it.
     if not workspace.is_ancestor(run.place, run.place.base_commit, keep_as):
         run, way = _adopt(work, run, way, wish)
     if gone := workspace.go_back(run.place, run.steps[step_id].base or run.start, keep_as):
@@ -233,18 +233,18 @@ def _settle_worktree(work: Work, way: GoOn, wish: ResumeWish) -> tuple[Run, GoOn
 
 
 def _without_worktree(work: Work, run: Run, wish: ResumeWish) -> Run:
-    """Go on without the worktree a run had; what a person committed on its branch since counts, the rest is kept."""
+    """Continue without the run's old worktree; a person's commits on its branch since then count, the rest is kept."""
     tip = work.workspace.tip(run.place)
     if tip is None or tip == run.tip or _is_on_the_way(work, run, tip):
         return run
     moved = replace(_adopt_commits(work, run, tip, wish), left_tree=None)
-    # Laid out again, the unfinished step would undo those commits: it stays reachable under its ref, and as a patch.
+    # Restored, the unfinished step would undo those commits: it stays reachable under its ref, and as a patch.
     step_id = run.current_step_id
     return replace(moved, steps={**moved.steps, step_id: replace(moved.work, kept=None)}) if step_id else moved
 
 
 def _adopt(work: Work, run: Run, way: GoOn, wish: ResumeWish) -> tuple[Run, GoOn]:
-    """Take what a person did in the worktree since the stop, as far as they want that."""
+    """Take over what a person did in the worktree since the stop, as far as they want that."""
     tip = work.workspace.tip(run.place)
     committed = tip if tip != run.tip and not _is_on_the_way(work, run, tip) else None
     if committed is not None:
@@ -254,13 +254,13 @@ def _adopt(work: Work, run: Run, way: GoOn, wish: ResumeWish) -> tuple[Run, GoOn
         _refuse_dirty(work, run, wish)
     if way.is_from_start:
         return run, way
-    if committed is not None or not is_as_left:  # mended by hand: what follows is no mere repetition (RUN-4)
+    if committed is not None or not is_as_left:  # fixed by hand: the next try is no mere repetition (RUN-4)
         way = replace(way, is_again=False)
     return _adopt_edits(run, way) if not is_as_left else (run, way)
 
 
 def _is_on_the_way(work: Work, run: Run, tip: str | None) -> bool:
-    """Tell whether the branch stands where aiflow put it before the base was merged in: that is laid out next."""
+    """Return whether the branch is where aiflow put it before merging the base in: that is the next thing to do."""
     if run.continues is not None and run.has_to_continue:
         return tip == run.continues.commit
     is_next = bool(run.work.merges) and not run.is_prepared
@@ -268,7 +268,7 @@ def _is_on_the_way(work: Work, run: Run, tip: str | None) -> bool:
 
 
 def _is_as_left(work: Work, left_tree: str, committed: str | None) -> bool:
-    """Tell whether the worktree differs from how it was left at most in what a person committed (RUN-7)."""
+    """Return whether the worktree differs from how the run left it at most in what a person committed (RUN-7)."""
     place, workspace = work.run.place, work.workspace
     now = workspace.snapshot(place)
     if now == left_tree or committed is None:
@@ -277,14 +277,14 @@ def _is_as_left(work: Work, left_tree: str, committed: str | None) -> bool:
 
 
 def _adopt_edits(run: Run, way: GoOn) -> tuple[Run, GoOn]:
-    """Go on with a person's edits: what the implementer had finished and the person mended is tested first."""
+    """Continue with a person's edits; if the implementer had finished and the person fixed the work, test it first."""
     edited = replace(run, left_tree=None, has_edits=True, visit=replace(run.visit, is_tested=False))
     is_mended = run.stopped_in is RunState.TESTING and way.event is RunEvent.RESUMED_AT_STEP
     return edited, replace(way, event=RunEvent.RESUMED_AT_TESTS) if is_mended else way
 
 
 def _adopt_commits(work: Work, run: Run, tip: str, wish: ResumeWish) -> Run:
-    """Keep a person's commits on the run's branch; a history that was rewritten only if they say so."""
+    """Keep a person's commits on the run's branch; a rewritten history only if they ask for it."""
     if not work.workspace.is_ancestor(run.place, run.tip, tip) and not wish.keeps_changes:
         _refuse_dirty(work, run, wish)
     return rebased(run, tip)
