@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Claimed:
     """A request shows that this run works on it; `was` is the status it had before.
 
-    `text` is its title and body as they were when it was claimed, where the source read them anew.
+    `text` is its title and body as they were when it was claimed, if the source read them again.
     """
 
     was: RequestStatus
@@ -35,7 +35,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A request shows what came of a run; `was` and `now` are its status before and behind that.
+    """A request shows what came of a run; `was` and `now` are its status before and after that.
 
     `pull_url` is the pull request that shows the run's work, where its source opens one.
     """
@@ -55,7 +55,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a source keeps a request, or its stopped run, from going on: a reason code, and facts for its words."""
+    """Why a source keeps a request from running, or its run from resuming: a reason code and its facts."""
 
     reason_code: str
     facts: tuple[tuple[str, str], ...] = ()

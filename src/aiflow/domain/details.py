@@ -1,4 +1,4 @@
-"""What is to be said to a person, as a value: the id of a text and the facts that fill it, in no language yet."""
+"""A text for a person, as a value: the id of the text and the facts that fill it, in no language yet."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TOLD = "told"
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One thing to be said; a fact may be another one. What others said (git, an agent) is a fact, not ours to word."""
+    """One text; a fact of it may be another one. Output of others (git, an agent) is a fact, which we don't word."""
 
     key: str
     facts: tuple[tuple[str, object], ...] = ()
 
 
 def detail(key: str, **facts: object) -> Detail:
-    """Name what is to be said."""
+    """Return the text of an id, with its facts."""
     return Detail(key, tuple(facts.items()))
 
 

@@ -25,7 +25,7 @@ _WEIGHT = {Health.PASS: 0, Health.WARN: 1, Health.FAIL: 2}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found, and what mends it; `message` is the key of a text, the facts fill it."""
+    """What one check found, and what fixes it; `message` is the key of a text, the facts fill it."""
 
     check_id: str
     health: Health

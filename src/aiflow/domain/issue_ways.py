@@ -89,7 +89,7 @@ def for_issue(action: NextAction, url: str = "") -> NextAction:
 
 
 def mending(request: Request, codes: frozenset[str], *, has_run: bool) -> Iterator[NextAction]:
-    """Yield what mends what keeps an issue from running; `has_run` if the run that it waits with is this checkout's."""
+    """Yield what fixes an issue that cannot run; `has_run` if the run that it waits with is this checkout's."""
     is_stopped = request.status is RequestStatus.BLOCKED
     if "ISSUE_RETRY_LIMIT" in codes:
         yield NextAction(ActionKind.SETTINGS, options=(("key", "limits.issue_retries"),))

@@ -72,7 +72,7 @@ REQUEST_TRANSITIONS: Mapping[tuple[RequestStatus, RequestEvent], RequestStatus] 
 
 
 class RunState(StrEnum):
-    """Where a run stands (D34 §3)."""
+    """The state of a run (D34 §3)."""
 
     INIT = "INIT"
     PLANNING = "PLANNING"
@@ -127,7 +127,7 @@ RUN_TRANSITIONS: Mapping[tuple[RunState, RunEvent], RunState] = {
     (_S.IMPLEMENTING, _V.ATTEMPT_FAILED): _S.IMPLEMENTING,
     (_S.IMPLEMENTING, _V.IMPLEMENTED): _S.TESTING,
     (_S.TESTING, _V.ATTEMPT_FAILED): _S.IMPLEMENTING,
-    (_S.TESTING, _V.REVIEW_FAILED): _S.TESTING,  # the reviewer itself failed: it is asked again, the work stands
+    (_S.TESTING, _V.REVIEW_FAILED): _S.TESTING,  # the reviewer itself failed: it is asked again, the work stays
     (_S.TESTING, _V.STEP_DONE): _S.IMPLEMENTING,
     (_S.TESTING, _V.LAST_STEP_DONE): _S.REPORTING,
     (_S.REPORTING, _V.REPORTED): _S.DONE,
@@ -154,7 +154,7 @@ ACTIVE_RUN_STATES = frozenset(state for state, event in RUN_TRANSITIONS if event
 
 
 class TaskStatus(StrEnum):
-    """Where a task in the queue store stands."""
+    """The status of a task in the queue store."""
 
     QUEUED = "QUEUED"
     RUNNING = "RUNNING"

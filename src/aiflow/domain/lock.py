@@ -1,6 +1,6 @@
 """Locks (LCK-1, 3, 4, 5): what a lock file says, and whether its holder still counts.
 
-Whether its holder lives is found out elsewhere; this module only judges.
+Other modules find out whether its holder is running; this one only judges.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class LockStatus:
 def judge(lock: Lock, alive: Liveness, now: datetime, ttl_seconds: float) -> LockVerdict:
     """Decide whether a lock may be reclaimed (LCK-4, LCK-5).
 
-    Dead: at once. Alive: never, also when expired. Unknown: once expired. Damaged, or of nobody knows whom and until
-    when: once older than the TTL.
+    Dead: at once. Alive: never, even if expired. Unknown: once expired. Damaged, or with unknown holder and end: once
+    older than the TTL.
     """
     is_timeless = lock.expires_at is None and alive is Liveness.UNKNOWN
     if not lock.is_readable or is_timeless:
@@ -98,8 +98,8 @@ def find_rival(
 ) -> Lock | None:
     """Return the lock that keeps another from being taken, None if none does (LCK-7, QUE-5).
 
-    A request's lock and the turn are for one in a checkout, unless it is taken `beside_others`. Whoever has the `turn`,
-    by its token, is that one: only the very request's lock can be in the way, of somebody beside others.
+    Only one request's lock or turn may be held in a checkout, unless it is taken `beside_others`. A process that holds
+    the `turn`, by its token, is that one: only a lock of the same request, taken beside others, can be in its way.
     """
     here = tuple(held)
     is_ours = beside_others or any(lock.lock_type is LockType.TURN and may_write(lock, turn or "") for lock in here)

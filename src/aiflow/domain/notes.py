@@ -19,7 +19,7 @@ class NoteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One message: what it is about in words, and what to do to go on."""
+    """One message: what it is about, and how to continue."""
 
     kind: NoteKind
     reason_code: str

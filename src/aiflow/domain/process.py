@@ -1,10 +1,10 @@
-"""Processes that were written down (LCK-4, QUE-7), and those that a lost agent left behind (AGT-5).
+"""Processes that were recorded (LCK-4, QUE-7), and those that a lost agent left running (AGT-5).
 
 A process number means something only where it was given out: on one machine, since one boot, in one pid namespace. Two
-containers may share a host name and a kernel, and never see each other's processes: what is not there is not dead.
+containers may share a host name and a kernel, and never see each other's processes: one not found may still run.
 
 An agent's processes carry its run's mark. One that empties its environment is known by where it works and since when;
-so that a person's shell or editor in the same folder is not taken for one, whatever is a person's is left alone: agents
+a person's shell or editor in the same folder is left alone, and so is every other program of a person: agents
 have no terminal, and a person's programs have one, or variables of a session that no agent is given.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Who adopts orphans; in a container it may well be a person's shell.
 INIT = 1
 # What a session of a person has in its environment, on a screen, over ssh, in an editor or as a service of theirs; no
-# agent is given any of it by itself.
+# agent gets any of it automatically.
 _PERSONS = "DISPLAY WAYLAND_DISPLAY SSH_CONNECTION SSH_TTY TERM_PROGRAM INSIDE_EMACS INVOCATION_ID XPC_SERVICE_NAME"
 PERSONS_VARIABLES = frozenset(_PERSONS.split())
 AGENTS_TERMINAL = "dumb"
@@ -68,7 +68,7 @@ class OwnerFacts:
 
 
 def liveness(process: Process, facts: OwnerFacts) -> Liveness:
-    """Tell whether a process lives: another boot, a gone pid, another start time or a zombie is dead (LCK-4).
+    """Return whether a process is running: with another boot or start time, or as a zombie, it is not (LCK-4).
 
     Of another machine's, or of one in another pid namespace, nothing is known.
     """
@@ -93,7 +93,7 @@ def _differ(one: str | None, other: str | None) -> bool:
 class Seen:
     """A process as the search for what a call left behind sees it.
 
-    `is_inside` tells that it works inside the run's worktree, `is_persons` that it is somebody else's, or that its
+    `is_inside`: it works inside the run's worktree. `is_persons`: it is another user's, or its
     environment is that of a person's session.
     """
 
@@ -124,8 +124,8 @@ def is_persons(environ: Mapping[str, str]) -> bool:
 def left_by_call(seen: Mapping[int, Seen], since: float, spared: Collection[int] = ()) -> set[int]:
     """Return what a call that began at `since` left running: what is marked or works in its worktree, and its kin.
 
-    Kin is what hangs below a found one, or shares a session with it that nobody else is in. Nothing older than the
-    call, nothing with a terminal or below one, and nothing of a person's is found.
+    Kin is a descendant of a found one, or shares with it a session that has no other member. Nothing older than the
+    call, with a terminal or below one, or of a person is found.
     """
     may_be = {
         pid

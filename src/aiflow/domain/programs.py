@@ -52,6 +52,6 @@ class Ended:
 
 # What an agent or a test command of a run carries, and everything it starts.
 RUN_MARK = "AIFLOW_RUN_ID"
-# The guard process itself, and git: they end by themselves soon after the runner and are waited for.
+# The guard process itself, and git: they end soon after the runner, and we wait for that.
 GUARD_MARK = "AIFLOW_GUARD_OF"
 GIT_MARK = "AIFLOW_GIT_OF"

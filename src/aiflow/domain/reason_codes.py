@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# code | category | HTTP | exit | way on | stops a run as (N, F, -) | blocked reason of an issue | retryable
+# code | category | HTTP | exit | next step | stops a run as (N, F, -) | blocked reason of an issue | retryable
 _TABLE = """
 NOT_READY                SELECTION    409 CONFLICT    MEND        - -                      no
 DEPENDS_NOT_DONE         SELECTION    409 CONFLICT    WAIT        - -                      yes

@@ -61,7 +61,7 @@ class WayOn(StrEnum):
     NONE = "none"
 
 
-# What takes each way; what a person mends by hand has nothing.
+# The action for each next step; what a person fixes by hand has none.
 WAYS: Mapping[WayOn, NextAction] = {
     WayOn.RESUME: NextAction(ActionKind.RESUME),
     WayOn.RETRY_STEP: NextAction(ActionKind.RETRY_STEP),
@@ -80,7 +80,7 @@ _TRIED_AGAIN = frozenset(
 )
 
 
-# What a person can mend in the run's worktree instead, and have tested: `resume --keep-changes`.
+# What a person can fix in the run's worktree instead, and have tested: `resume --keep-changes`.
 BY_HAND = frozenset({"UNIT_TEST_FAILED", "E2E_TEST_FAILED", "TEST_TIMEOUT", "QA_REJECTED"})
 
 
@@ -136,7 +136,7 @@ def reason_for(code: str) -> Reason:
 
 
 def way_on(code: str, cause: str | None = None) -> WayOn:
-    """Return the recommended way on; a limit that was reached takes that of its cause (RUN-4)."""
+    """Return the recommended next step; for a limit that was reached, that of its cause (RUN-4)."""
     if code == "RETRY_LIMIT_EXCEEDED" and cause is not None and cause in CATALOGUE:
         return CATALOGUE[cause].way_on
     return reason_for(code).way_on
@@ -150,7 +150,7 @@ def exit_code(code: str, cause: str | None = None) -> ExitCode:
 
 
 def way_to_mend(code: str, request_id: str, cause: str | None = None, way: str | None = None) -> NextAction | None:
-    """Return what takes the recommended way on, or None if a person has to mend something first."""
+    """Return the action for the recommended next step, or None if a person has to fix something first."""
     open_way = WayOn(way) if way in tuple(WayOn) else way_on(code, cause)
     if is_issue(request_id) and shown_way(open_way, request_id) is WayOn.ISSUE_RETRY:
         return at_github(RETRY, request_id) if code == "RUN_LOST" else answer(request_id)
@@ -159,5 +159,5 @@ def way_to_mend(code: str, request_id: str, cause: str | None = None, way: str |
 
 
 def shown_way(way: WayOn, request_id: str) -> WayOn:
-    """Return the way on of a request: an issue's run that has stopped is tried again with a new one (ISS-6)."""
+    """Return the next step of a request: an issue's run that has stopped is tried again with a new one (ISS-6)."""
     return WayOn.ISSUE_RETRY if way in _TRIED_AGAIN and is_issue(request_id) else way

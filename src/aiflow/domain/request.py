@@ -26,7 +26,7 @@ class Priority(StrEnum):
 
 
 class RequestStatus(StrEnum):
-    """Where a request stands (REQ-2)."""
+    """The status of a request (REQ-2)."""
 
     DRAFT = "draft"
     READY = "ready"
@@ -83,7 +83,7 @@ class Request(NamedTuple):
 
     `where` is its place as a person opens it: the path of its file below the root, or a URL. `kept` is what its source
     itself knows to keep it from running: files know of nothing, an issue may be worked on elsewhere. `freed` is what it
-    no longer waits for, since nobody is going to do that. `is_overdue` of one whose source has waited for a person's
+    no longer waits for, because it will never be done. `is_overdue` if its source has waited for a person's
     decision for more than a day (ISS-8). `found_in` names the request in whose run an agent proposed it (REQ-10).
     """
 
@@ -221,7 +221,7 @@ def is_valid_id(text: str) -> bool:
 
 
 def is_readme(name: str) -> bool:
-    """Tell a name, be it of a file, that is no request's: it tells people about the folder (README, README.ja.md)."""
+    """Return whether a name is not a request's but that of a file about the folder (README, README.ja.md)."""
     return name[:7].lower() in ("readme", "readme.")
 
 

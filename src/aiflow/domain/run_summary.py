@@ -91,7 +91,7 @@ def made_at(run_id: str) -> datetime | None:
         return None
 
 
-# Behind these a run is worked on; behind all other moves it rests, until somebody lets it go on.
+# After these events a run is worked on; after all others it rests, until a person or process continues it.
 WORKING = frozenset(event.value for (_, event), target in RUN_TRANSITIONS.items() if target in ACTIVE_RUN_STATES)
 RESTING = frozenset(event.value for _, event in RUN_TRANSITIONS) - WORKING
 
@@ -119,7 +119,7 @@ class RunList(NamedTuple):
 
 # Nothing is left of a request's run: a person has to say that it may begin again (REQ-5, AUT-3).
 LOST = "RUN_LOST"
-# Its auto-run's terminal was closed, or the machine went down: the next auto-run goes on with it by itself (AUT-4).
+# Its auto-run's terminal was closed, or the machine went down: the next auto-run continues it (AUT-4).
 CUT_OFF = "AUTO_CUT_OFF"
 # A run that was closed in favour of another one, or lost, has nothing more to say once there is a newer one.
 _CLOSED = ("REPLANNED", "SENT_BACK", LOST)
@@ -129,7 +129,7 @@ _PREFERENCE = {RunState.NEEDS_INPUT: 1, RunState.FAILED: 2, RunState.DONE: 3}
 def is_lost(latest: RunSummary | None) -> bool:
     """Tell whether nothing is left of the run that a `running` request had: none is there, or only older ones (REQ-5).
 
-    One that was sent back is past: whoever claimed the request since then is lost.
+    One that was sent back no longer counts: a run that claimed the request since then is lost.
     """
     return latest is None or latest.reason_code in (LOST, "SENT_BACK")
 

@@ -1,4 +1,4 @@
-"""For what a request waits, where it waits for a person: told from the run that speaks for it."""
+"""What a request waits for, if it waits for a person: derived from the run that speaks for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the machine slept: the time of day went on, and the clock that stands still in a sleep did not."""
+"""When the machine slept: the time of day continued, and the clock that stops in a sleep did not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from datetime import datetime
 
-# How the journal names it; a shorter one is not told from a clock that was set right.
+# How the journal names it; a shorter one looks the same as a corrected clock.
 SLEPT = "slept"
 LEAST_SLEEP = timedelta(minutes=3)
 

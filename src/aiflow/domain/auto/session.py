@@ -45,7 +45,7 @@ class AutoSession:
     """One auto-run with its counters; they survive a crash of its process (AUT-4).
 
     `started_at` is when this process took it up, `spent` what earlier processes of it worked; `state`, `reason_code`
-    say where it stands and why it ended. It merges into `base_branch` from its start to its end (AUT-5); `began_clean`
+    are its state and why it ended. It merges into `base_branch` from its start to its end (AUT-5); `began_clean`
     says that no edits were in the checkout then, so that later ones are no obstacle (RUN-7). `limits` and `is_watching`
     are how it was begun; one that `is_delivered` is a task's, which the queue delivers again.
     """
@@ -78,18 +78,18 @@ class AutoSession:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether its process died: what a living one left says that it has ended."""
+        """Whether its process is gone without recording an end."""
         return self.state in WORKING_STATES
 
     @property
     def was_cut(self) -> bool:
-        """Whether the next one carries on with it (AUT-4): its process died, or ended with its terminal or machine."""
+        """Whether the next auto-run continues it (AUT-4): its process crashed or ended with its terminal or machine."""
         return self.is_interrupted or self.reason_code == CUT_OFF
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """How one run of the session ended: once per run, by its final outcome, also if it was resumed after a crash."""
+    """How one run of the session ended: once per run, by its final outcome, even if it was resumed after a crash."""
 
     request_id: str
     state: RunState
@@ -110,11 +110,11 @@ class Upcoming:
 
 @dataclass(frozen=True, slots=True)
 class AutoStatus:
-    """What auto-run does at this moment, for whoever watches: what runs, what comes next, whom it waits for.
+    """What auto-run is doing now, to be displayed: what runs, what comes next, whom it waits for.
 
     `runnable` is how many could run besides, `upcoming` the first of them. Where `is_turn`, whom it waits for has not
     started anything yet.
-    `interrupted` is what an earlier process of this session left (AUT-4), told once at the start.
+    `interrupted` is what an earlier process of this session left (AUT-4), reported once at the start.
     """
 
     session: AutoSession
@@ -128,7 +128,7 @@ class AutoStatus:
 
 
 def carry_on(session: AutoSession, now: datetime) -> AutoSession:
-    """Take an interrupted session up in a new process: its counters stay, the time nobody worked does not count."""
+    """Continue an interrupted session in a new process: its counters stay, the time without work does not count."""
     last = session.changed_at or session.started_at
     return replace(
         session,

@@ -1,4 +1,4 @@
-"""How it stands in a checkout, as values: what one screen shows (CLI `status`)."""
+"""The state of a checkout as values: what one screen shows (CLI `status`)."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class SpentLately(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """What a look in passing shows: what runs, how many requests wait for a person, what is next, and auto-run.
+    """What a short look shows: what runs, how many requests wait for a person, what is next, and auto-run.
 
-    `continued` is what the next auto-run goes on with first.
+    `continued` is what the next auto-run continues first.
     """
 
     running: tuple[AtWork, ...]
@@ -68,7 +68,7 @@ class Glance(NamedTuple):
 class Standing(NamedTuple):
     """Everything that one screen shows.
 
-    `continued` is what the next auto-run goes on with before it selects, `turn` is of whoever is about to start a run.
+    `continued` is what the next auto-run continues before it selects, `turn` belongs to a runner about to start a run.
     `follow_ups` are the drafts that agents proposed.
     """
 

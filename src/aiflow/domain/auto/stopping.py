@@ -48,7 +48,7 @@ def strongest(*wishes: StopRequest) -> StopRequest:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When auto-run stops by itself; 0 is never. Behind `until` it starts no further run."""
+    """When auto-run stops automatically; 0 is never. After `until` it starts no further run."""
 
     stop_after_needs_input: int = 2
     stop_after_failed: int = 1
@@ -78,7 +78,7 @@ def barred(session: AutoSession, latest: Mapping[RequestId, RunSummary]) -> froz
 
 
 def why_stop(session: AutoSession, limits: Limits, now: datetime, health: Health = Health.PASS) -> str | None:
-    """Return the reason code for which auto-run stops now, before the next selection, or None to go on (AUT-3)."""
+    """Return the reason code for which auto-run stops now, before the next selection, or None to continue (AUT-3)."""
     elapsed = session.spent + (now - session.started_at)
     checks = (
         (session.stop_request is StopRequest.CUT_OFF, CUT_OFF),
@@ -109,7 +109,7 @@ def _met_again(session: AutoSession) -> str | None:
 
 
 def minutes_left(session: AutoSession, limits: Limits, now: datetime) -> float | None:
-    """Return how long the session may still go on; None is as long as it likes."""
+    """Return how long the session may still run; None is without a limit."""
     left = []
     if limits.session_minutes > 0:
         elapsed = session.spent + (now - session.started_at)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A request that waits for a person: why (a question with its choices, or the reason), and what to do to go on."""
+    """A request that waits for a person: why (a question with its choices, or the reason), and how to continue."""
 
     request_id: str
     title: str
@@ -62,9 +62,9 @@ class Beginning(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AutoReport:
-    """How it is with the auto-run of a checkout, for whoever looks in from outside.
+    """The state of a checkout's auto-run, for other processes.
 
-    `holder` is the lock of the process that is at work, `at_work` that of the run it is at. `session` is what was
+    `holder` is the lock of the process that is at work, `at_work` that of its current run. `session` is what was
     recorded last: what it did so far, or how the one before it ended. `summary` is that for a person to read. `begins`
     are those that wait for their time.
     """
@@ -88,5 +88,5 @@ class AutoReport:
 
     @property
     def was_cut(self) -> bool:
-        """Whether the last session's process died in the middle, and nobody has taken it up."""
+        """Whether the last session's process crashed, and no other has continued it."""
         return self.holder is None and self.session is not None and self.session.was_cut

@@ -54,7 +54,7 @@ class BoardWish(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One request in the list: its turn tonight (0 is now, None never), where it stands, and why it does not run."""
+    """One request in the list: its turn tonight (0 is now, None never), its state, and why it does not run."""
 
     request: Request
     turn: int | None
@@ -148,7 +148,7 @@ class Board:
         return sum(request.is_follow_up for request in self.backlog.requests)
 
     def page(self, wish: BoardWish, number: int = 1) -> BoardPage:
-        """Return a page; one that is behind the end is the last."""
+        """Return a page; a number after the last page returns the last."""
         found = self._find(wish)
         total = len(found.requests) + len(found.broken)
         pages = max(1, -(-total // ROWS))
@@ -168,7 +168,7 @@ class Board:
         )
 
     def row(self, request: Request) -> Row:
-        """Say of one request what a line of the list shows."""
+        """Return what a line of the list shows for one request."""
         mark, continued = self.mark(request), self.backlog.continued
         chosen = continued[0] if continued else self.selection.next.id if self.selection.next else None
         lock, run = self.backlog.locks.get(request.id), self.backlog.runs.get(request.id)
@@ -195,7 +195,7 @@ class Board:
         return known
 
     def mark(self, request: Request) -> Mark:
-        """Return where a request stands."""
+        """Return the state of a request."""
         return mark_of(request, self.backlog, self.waiting)
 
     def _find(self, wish: BoardWish) -> _Matches:

@@ -1,4 +1,4 @@
-"""What depends on a request's work: whoever takes it out of the base branch wants to know."""
+"""What depends on a request's work: shown to a person who removes it from the base branch."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def find_cycles(edges: Edges) -> dict[RequestId, tuple[RequestId, ...]]:
 
 
 def _without_loose_ends(edges: Edges) -> Edges:
-    """Take away, again and again, whoever waits for nobody: what is left reaches a cycle, most often nothing."""
+    """Repeatedly remove requests that wait for no other: those that remain reach a cycle; usually none do."""
     waiting: dict[RequestId, int] = {}
     waited_for_by: dict[RequestId, list[RequestId]] = {}
     free: list[RequestId] = []

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from aiflow.domain.run_summary import RunSummary
 
 
-# Nothing is left of a request's run, be that found out only now, or by whoever blocked it (REQ-5).
+# Nothing is left of a request's run, whether that is found now or was found by what blocked it (REQ-5).
 LOST_RUN = Barrier(LOST)
 
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """One request on the way down: what keeps it, whom it waits for, and what mends it."""
+    """One request on the way down: what keeps it from running, whom it waits for, and what fixes it."""
 
     request_id: RequestId
     depth: int
@@ -47,7 +47,7 @@ class Station:
 
     @property
     def by_hand(self) -> NextAction | None:
-        """How its run goes on after a person has mended its work themselves, where that is a way at all."""
+        """How its run continues after a person has fixed its work by hand, if that is possible."""
         is_way = self.stopped_for in BY_HAND and bool(self.actions) and not is_issue(self.request_id)
         return NextAction(ActionKind.RESUME, self.request_id).having(keep_changes="") if is_way else None
 
@@ -105,7 +105,7 @@ def _station(
 
 
 def mending_actions(request: Request, backlog: Backlog) -> tuple[NextAction, ...]:
-    """Return what mends what keeps one request, without following its dependencies."""
+    """Return what fixes the barriers of one request, without following its dependencies."""
     return tuple(_actions(request, backlog.runs.get(request.id), _barriers(request, backlog), backlog))
 
 
@@ -127,7 +127,7 @@ def _is_open(request_id: RequestId, backlog: Backlog) -> bool:
 def _actions(
     request: Request, run: RunSummary | None, barriers: tuple[Barrier, ...], backlog: Backlog
 ) -> Iterator[NextAction]:
-    """Yield what mends what keeps a request; nothing to do is nothing to mend."""
+    """Yield the actions that fix a request's barriers, if any."""
     codes = {barrier.reason_code for barrier in barriers}
     is_free = codes == {"REQUEST_LOCKED"} and request.id in backlog.dead_locks
     if (request.id in backlog.interrupted and LOST_RUN not in barriers) or is_free:
@@ -178,5 +178,5 @@ def _round_in_a_circle(request: Request, backlog: Backlog) -> set[RequestId]:
     cycle = backlog.cycles.get(request.id, ())
     if cycle[:1] == (request.id,):
         return {cycle[1 % len(cycle)]}
-    # A large knot names one cycle for all its members: whoever shares it leads back here.
+    # A large knot names one cycle for all its members: each member leads back here.
     return {wanted for wanted in request.depends_on if cycle and backlog.cycles.get(wanted) is cycle}

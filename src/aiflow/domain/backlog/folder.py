@@ -1,4 +1,4 @@
-"""The folder of the request files (REQ-2): what may be there, told by names alone."""
+"""The folder of the request files (REQ-2): what may be there, judged by names alone."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aiflow.domain.backlog.selection import Selection
 
 _ENDED = frozenset({RequestStatus.DONE, RequestStatus.ARCHIVED})
-# What ends by itself when the runs before it succeed; everything else needs a person.
+# Barriers that disappear when the runs before succeed; all others need a person.
 _PASSING = frozenset({"DEPENDS_NOT_DONE"})
 
 
@@ -54,8 +54,8 @@ def forecast(backlog: Backlog, *, is_accepted: bool = True) -> Forecast:
 def positions(backlog: Backlog, selection: Selection) -> dict[RequestId, int]:
     """Return tonight's position of each request that will be reached if every run succeeds, counted from 1.
 
-    What is under way has none. Only what selection kept is looked at again, so that a long list costs little (PRF-7);
-    locks of dead holders, where somebody has looked, are in nobody's way (LCK-5).
+    A running request has none. Only what selection kept is checked again, so that a long list costs little (PRF-7);
+    locks whose holder is known to be gone don't count (LCK-5).
     """
     free = backlog
     if backlog.dead_locks:

@@ -107,7 +107,7 @@ def _ordered(ids: Iterable[RequestId], backlog: Backlog) -> list[RequestId]:
 
 
 def _choose(order: list[RequestId], selection: Selection) -> RequestId:
-    """Return whose surroundings to show where nobody was chosen: what runs first of all that is in the graph."""
+    """Return the request to show at first if none was chosen: the one in the graph that runs first."""
     known = set(order)
     return next((request.id for request in selection.runnable if request.id in known), order[0])
 

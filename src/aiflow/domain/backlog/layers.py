@@ -1,4 +1,4 @@
-"""A layered drawing of a graph: who has to come first stands further left, and lines cross as little as is cheap."""
+"""A layered drawing of a graph: dependencies are further left, and lines cross as little as is cheap."""
 
 from __future__ import annotations
 

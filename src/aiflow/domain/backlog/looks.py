@@ -1,6 +1,6 @@
-"""How a request looks in a list (WEB-1): one mark for where it stands, and why it does not run now, in one sentence.
+"""How a request looks in a list (WEB-1): one mark for its state, and why it does not run now, in one sentence.
 
-Pure. The marks are those of the page's shapes: a diamond waits for a person, a circle goes by itself, a square failed.
+Pure. The marks are those of the page's shapes: a diamond waits for a person, a circle needs nothing, a square failed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Mark(StrEnum):
-    """Where a request stands, as a shape and a word."""
+    """The state of a request, as a shape and a word."""
 
     QUESTION = "question"
     STOPPED = "stopped"
@@ -63,8 +63,8 @@ class WhyKind(StrEnum):
 class Why(NamedTuple):
     """Why a request does not run now, and what settles it.
 
-    `request_id` and `run_id` are where that is: the run that waits, or the request that this one waits for, which
-    stands as `mark` says; `more` is how many others it waits for. `code` is why a run waits, `barrier` any other rule.
+    `request_id` and `run_id` name what that is about: the run that waits, or the request that this one waits for, whose
+    state is `mark`; `more` is how many others it waits for. `code` is why a run waits, `barrier` any other rule.
     """
 
     kind: WhyKind
@@ -78,7 +78,7 @@ class Why(NamedTuple):
 
 
 def mark_of(request: Request, backlog: Backlog, waiting: Mapping[RequestId, str]) -> Mark:
-    """Return where a request stands; `waiting` is what waits for a person."""
+    """Return the mark of a request; `waiting` is what waits for a person."""
     if request.id in waiting:
         return _WAITING[kind_of(backlog.runs.get(request.id))]
     if request.id in backlog.continued:
@@ -89,7 +89,7 @@ def mark_of(request: Request, backlog: Backlog, waiting: Mapping[RequestId, str]
 
 
 def mark_by_id(request_id: RequestId, backlog: Backlog, waiting: Mapping[RequestId, str]) -> Mark:
-    """Return where a request stands that may not exist, or have a mistake in its file."""
+    """Return the mark of a request that may not exist or may have a mistake in its file."""
     request = backlog.by_id.get(request_id)
     if request is None:
         return Mark.BROKEN if request_id in backlog.known_ids else Mark.MISSING
@@ -121,7 +121,7 @@ def why_not_now(request: Request, backlog: Backlog, waiting: Mapping[RequestId, 
 
 
 def _depends(request: Request, backlog: Backlog, waiting: Mapping[RequestId, str]) -> Why:
-    """Name whom a request waits for: what needs a person first, for the others pass by themselves."""
+    """Name whom a request waits for: those that need a person first, because the others resolve automatically."""
     opened = [wanted for wanted in request.depends_on if wanted not in backlog.done_ids]
     marks = {wanted: mark_by_id(wanted, backlog, waiting) for wanted in opened}
     urgent = (Mark.MISSING, Mark.BROKEN, *WAITING_MARKS)

@@ -1,6 +1,6 @@
 """Metadata (REQ-2): from what a file or a person says to a request, or to what is wrong with it (REQ-4).
 
-One reader per key; whoever reads or sets a value uses it, so there is one rule for each.
+One reader per key, used for reading and setting a value, so there is one rule for each.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PRIORITIES: Mapping[str, Priority] = {priority.value: priority for priority in Priority}
 STATUSES: Mapping[str, RequestStatus] = {status.value: status for status in RequestStatus}
 KNOWN_KEYS = frozenset(key.value for key in MetadataKey)
-# What YAML reads as nothing when it stands without quotes.
+# What YAML reads as nothing when it has no quotes.
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 # What the doctor warns about when a file lacks it; in this order.
 EXPECTED_KEYS = (MetadataKey.PRIORITY, MetadataKey.STATUS, MetadataKey.CREATED_AT, MetadataKey.UPDATED_AT)
@@ -54,7 +54,7 @@ class MistakeError(Exception):
 
 
 # Values as a row, in this order: what a reader of tens of thousands of files fills without looking names up. The last
-# place is nobody's and stays empty.
+# place belongs to no key and stays empty.
 ROW_KEYS = (
     *("title", "priority", "status", "depends_on", "labels", "created_at", "updated_at"),
     *(*SWITCH_KEYS, "found_in", "id", ""),
@@ -175,7 +175,7 @@ _OFTEN_MEANT = {"depends": "depends_on", "deps": "depends_on", "prio": "priority
 
 
 def meant_key(name: str) -> str | None:
-    """Return the key of ours that somebody who wrote `name` most likely meant, if any."""
+    """Return the known key that a person who wrote `name` most likely meant, if any."""
     import difflib
 
     plain = name.lower().replace("-", "_")

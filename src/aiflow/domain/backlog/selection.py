@@ -50,17 +50,17 @@ class _Parts(NamedTuple):
     runs: Mapping[RequestId, RunSummary] = MappingProxyType({})
     locks: Mapping[RequestId, Lock] = MappingProxyType({})
     queue_lock: Lock | None = None
-    # Requests whose run was interrupted, where somebody has looked: nobody works on them, whatever their lock says.
+    # Requests whose run is known to be interrupted: no process works on them, whatever their lock says.
     interrupted: frozenset[RequestId] = frozenset()
     # Those of them of whose run nothing is left: the next start blocks them (RUN_LOST).
     lost: frozenset[RequestId] = frozenset()
     # Requests for which a run was written down and not made yet.
     drafted: frozenset[RequestId] = frozenset()
-    # Requests whose lock is a dead holder's, where somebody has looked: the next start reclaims it.
+    # Requests whose lock's holder is known to be gone: the next start reclaims the lock.
     dead_locks: frozenset[RequestId] = frozenset()
     # Requests whose run the next auto-run continues before it selects, in that order, where somebody has looked.
     continued: tuple[RequestId, ...] = ()
-    # The turn of whoever is about to start something here, where somebody has looked and its holder lives.
+    # The turn of a process that is about to start something here, if it is known to be running.
     turn: Lock | None = None
 
 
@@ -84,17 +84,17 @@ class Backlog(_Parts):
 
     @cached_property
     def done_ids(self) -> frozenset[RequestId]:
-        """The ids of what is done: whoever waits for nothing else need not wait."""
+        """The ids of done requests: a request that waits only for these need not wait."""
         return frozenset([request.id for request in self.requests if request.status is _DONE])
 
     @cached_property
     def cycles(self) -> Mapping[RequestId, tuple[RequestId, ...]]:
-        """The dependency cycles among what is not done: a done request keeps nobody waiting."""
+        """The dependency cycles among what is not done: a done request keeps no other waiting."""
         return find_cycles({r.id: r.depends_on for r in self.requests if r.depends_on and r.status is not _DONE})
 
 
 class Selection(NamedTuple):
-    """The answer: the next request, the order behind it, and what was excluded and why (D59 §8.2)."""
+    """The answer: the next request, the order after it, and what was excluded and why (D59 §8.2)."""
 
     total: int
     ready: int
@@ -203,7 +203,7 @@ def cut_off_in_order(backlog: Backlog) -> list[tuple[RequestId, str]]:
 
 
 def is_left(backlog: Backlog) -> bool:
-    """Tell whether there is anything with which an auto-run might go on before it selects."""
+    """Return whether there is anything that an auto-run might continue before it selects."""
     return bool(backlog.interrupted or cut_off_in_order(backlog))
 
 
@@ -214,7 +214,7 @@ def _exclude_invalid(backlog: Backlog) -> Iterator[Exclusion]:
 
 
 def describe_holder(lock: Lock) -> str:
-    """Name a lock's holder as far as the file tells: run, process, machine."""
+    """Name a lock's holder as far as the file names it: run, process, machine."""
     known = (lock.run_id, f"pid {lock.pid}" if lock.pid is not None else None, lock.host)
     return ", ".join(part for part in known if part) or "?"
 

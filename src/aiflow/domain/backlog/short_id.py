@@ -1,4 +1,4 @@
-"""Short ids of requests that nobody names (REQ-9, REQ-10): to be typed, and the same whoever makes the request."""
+"""Short ids for requests without a given id (REQ-9, REQ-10): easy to type, and the same for any process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def short_id(seed: str, date: str | None) -> str:
-    """Return `RQ-<date>-<four letters>` for what a seed stands for; without a date eight letters take its place."""
+    """Return `RQ-<date>-<four letters>` for a seed; without a date, eight letters replace it."""
     number = int.from_bytes(hashlib.sha256(seed.encode()).digest())
     return f"RQ-{date or _letters(number, 8)}-{_letters(number >> 64, 4)}"
 

@@ -139,7 +139,7 @@ def is_old(changed_at: datetime | None, now: datetime, days: int) -> bool:
 
 
 def without(plan: Plan, fresh: Plan) -> Plan:
-    """Keep of a plan only what a second look, right before, still lets go; the rest stays for what was seen then."""
+    """Keep of a plan only what a second check, right before, still allows; the rest stays, for what was found then."""
     still = {item.key: item for item in fresh.going}
     now_kept = {item.key: item for item in fresh.kept}
     stays = [now_kept.get(item.key, _changed(item)) for item in plan.going if item.key not in still]

@@ -45,7 +45,7 @@ class TreeState(StrEnum):
 
 
 class LeftoverKind(StrEnum):
-    """What only a kill leaves behind."""
+    """What remains only after a kill."""
 
     GONE = "gone"  # on its way out already: a clean was killed
     MERGE = "merge"
@@ -65,7 +65,7 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A file or folder that nobody needs; one that was put `ASIDE` may hold work if anything is in it."""
+    """A file or folder that is not needed; one that was moved `ASIDE` may hold work if it is not empty."""
 
     path: str
     kind: LeftoverKind

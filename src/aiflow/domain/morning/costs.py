@@ -23,7 +23,7 @@ DAYS, NIGHTS, MONTHS = 30, 14, 12
 class CostLine(NamedTuple):
     """What some runs used: those of a request, a night (its evening) or a month, or what a role used in them.
 
-    As a role, None is none: tests and set-up, and what was noted before roles were told apart.
+    As a role, None is none: tests and set-up, and what older versions recorded without roles.
     """
 
     name: str | None
@@ -66,7 +66,7 @@ class _Sums:
         self.lines[name] = self.lines.get(name, CostLine(name)).plus(used)
 
     def by_cost(self) -> tuple[CostLine, ...]:
-        """Return the most expensive first; where no agent tells its cost, what read and wrote most."""
+        """Return the most expensive first; if no agent reports its cost, those with the most tokens."""
         return tuple(
             sorted(
                 self.lines.values(), key=lambda line: (-line.cost_usd, -line.tokens, -line.agent_calls, line.name or "")

@@ -21,7 +21,7 @@ _OTHERS = (RunFate.DONE, RunFate.FAILED, RunFate.RUNNING)
 
 
 class DayTally(NamedTuple):
-    """The runs that began on one local day, or on all of them (`day` is None); no agent told any cost: None."""
+    """The runs that began on one local day, or on all of them (`day` is None); the cost is None if not reported."""
 
     day: date | None
     runs: int = 0

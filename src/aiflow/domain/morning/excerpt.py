@@ -10,7 +10,7 @@ from aiflow.domain.agents.plain_text import plain
 MOST_LINES = 8
 MOST_CHARACTERS = 400
 _BEFORE, _BEHIND = 5, 2
-# What tells most comes first: the assertion itself, any other error, the name of what failed.
+# The most useful lines come first: the assertion itself, any other error, the name of what failed.
 _TELLING = (
     re.compile(r"\bAssertion(?:Error|Failed)|^E\s{2,}\S|\bassertion .*failed|panicked at|^\s*[Ee]xpected\b"),
     re.compile(r"(?:\b[A-Z]\w*(?:Error|Exception)\b|\berror(?:\[\w+\])?|\bfatal|\bpanic)\s*:"),
@@ -21,7 +21,7 @@ _EMPTY = re.compile(r"[\s=\-_*#~.]*|[.FEsxX]{3,}")
 
 
 class Excerpt(NamedTuple):
-    """Lines of output, and which of them, counted from 0, is the failing one; None if none can be told from it."""
+    """Lines of output, and which of them, counted from 0, is the failing one; None if it cannot be found."""
 
     lines: tuple[str, ...]
     failing: int | None = None

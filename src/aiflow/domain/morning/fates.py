@@ -38,7 +38,7 @@ _FATES = {
 
 
 def fate_of(state: RunState, reason_code: str | None = None, *, is_accepted: bool = False) -> RunFate:
-    """Name what became of a run; `is_accepted` also if a person closed its request without aiflow."""
+    """Name what became of a run; `is_accepted` even if a person closed its request without aiflow."""
     if state is RunState.FAILED and reason_code == REPLANNED:
         return RunFate.REPLACED
     return _FATES[outcome_of(state, reason_code, is_accepted=is_accepted)]

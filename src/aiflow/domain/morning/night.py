@@ -20,7 +20,7 @@ USUAL_SPAN = timedelta(hours=8)
 SHORT_SPANS = tuple(timedelta(minutes=minutes) for minutes in (5, 15, 30, 60, 120, 240))
 TICK_STEPS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 10, 15, 30, 60))
 MOST_TICKS = 8
-# What is shorter is no gap, and cuts no bar: nobody would see it.
+# A shorter gap is not shown and cuts no bar: it would not be visible.
 LEAST_GAP = timedelta(minutes=3)
 
 
@@ -74,7 +74,7 @@ class Tick(NamedTuple):
 
 
 class NightNumbers(NamedTuple):
-    """What the night came to: requests done, runs, seconds of work, and the cost, None if no agent told any."""
+    """What the night came to: requests done, runs, seconds of work, and the cost, None if no agent reported one."""
 
     done: int
     runs: int
@@ -185,7 +185,7 @@ def _periods(known: Sequence[Lull], span: ClockSpan) -> Iterator[tuple[Lull, dat
 def _outside(
     times: Iterable[tuple[datetime, datetime]], told: Sequence[tuple[datetime, datetime]], span: ClockSpan
 ) -> Iterator[tuple[datetime, datetime]]:
-    """Yield what of some times lies in the span and outside all that is told already, unless it is too short."""
+    """Yield the parts of some times that lie in the span and outside what is already shown, unless too short."""
     taken = sorted(told)
     for begin, end in times:
         at, last = max(begin, span.begin), min(end, span.end)

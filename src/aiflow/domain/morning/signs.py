@@ -24,7 +24,7 @@ _ENDS = (AutoRunEvent.STOPPED, AutoRunEvent.NOTHING_LEFT)
 
 
 class Signs(NamedTuple):
-    """What the journal of a night tells: how auto-run stood, which runs somebody worked on, as `(request, run)`.
+    """What the journal of a night shows: the states of auto-run, and which runs were worked on, as `(request, run)`.
 
     `asleep` are the times in which the machine slept while an auto-run was on.
     """
@@ -35,7 +35,7 @@ class Signs(NamedTuple):
 
 
 class AutoNow(NamedTuple):
-    """How auto-run stands now: whether it is on, and how the last one ended, and when, as far as is known."""
+    """The state of auto-run: whether it is on, and how and when the last one ended, as far as is known."""
 
     is_on: bool
     reason_code: str | None = None
@@ -43,7 +43,7 @@ class AutoNow(NamedTuple):
 
 
 def read_signs(entries: Iterable[Mapping[str, Any]], since: datetime, now: AutoNow) -> Signs:
-    """Read a night's entries, oldest first; what was before the first is told by what comes first, or by now."""
+    """Read a night's entries, oldest first; what was before the first follows from the first, or from now."""
     dated = [(at, entry) for entry in entries if (at := parse_instant(str(entry.get("at", "")))) is not None]
     known: list[Lull] = []
     last, is_on = since, False
@@ -93,7 +93,7 @@ def _event(entry: Mapping[str, Any]) -> object:
 
 
 def _state(entry: Mapping[str, Any], at: datetime) -> Lull | None:
-    """Return what holds behind an entry of auto-run's own; None if it is another one's, or says nothing of that."""
+    """Return auto-run's state after one of its entries; None if the entry is not auto-run's or doesn't show it."""
     if entry.get("actor") != Actor.AUTO_RUN:
         return None
     code = entry.get("reason_code")

@@ -19,9 +19,9 @@ _STATES = {RunEvent.REPORTED: RunState.DONE, RunEvent.NEEDS_INPUT: RunState.NEED
 
 
 class RunCondition(NamedTuple):
-    """What the backlog says of a run: its process is gone, its request is done, it waits for a person.
+    """What the backlog shows about a run: its process is gone, its request is done, it waits for a person.
 
-    `is_continued` of one that the next auto-run continues.
+    `is_continued` if the next auto-run continues it.
     """
 
     is_cut: bool = False

@@ -1,4 +1,4 @@
-"""What an answer unblocks (WEB-1): who waits for a request, directly or behind others, and who could run then."""
+"""What an answer unblocks (WEB-1): what waits for a request, directly or through others, and what could run then."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CLOSED = (RequestStatus.DONE, RequestStatus.ARCHIVED)
 
 
 class Unblocks(NamedTuple):
-    """Requests in selection order: those that wait for it, those behind them, and which could run once it is done."""
+    """Requests in selection order: those that wait for it, directly or not, and which could run once it is done."""
 
     direct: tuple[RequestId, ...] = ()
     indirect: tuple[RequestId, ...] = ()

@@ -1,4 +1,4 @@
-"""What waits for a person (WEB-1): the matter itself, what it holds up, and every way on."""
+"""What waits for a person (WEB-1): the matter itself, what it holds up, and every way to continue."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class StoppedWhere(NamedTuple):
 class WaitingItem(NamedTuple):
     """A request that waits for a person, with all that is needed to decide.
 
-    `ways` are those of its run's page; `cost_usd` is None where no agent told any.
+    `ways` are those of its run's page; `cost_usd` is None if no agent reported one.
     """
 
     kind: WaitKind

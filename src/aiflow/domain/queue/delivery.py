@@ -1,4 +1,4 @@
-"""How a task is carried out (QUE-7, QUE-11): what its options say, and where another delivery of its work goes on."""
+"""How a task is carried out (QUE-7, QUE-11): what its options say, and where another delivery of its work continues."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DeliveryWay(StrEnum):
 
 
 def goal_of(task: Task) -> Goal:
-    """Return how a task wants a stopped run to go on."""
+    """Return how a task wants a stopped run to continue."""
     return Goal(MODES[task.action], task.options.get(STEP_ID), is_forced=is_set(task, FORCE))
 
 
@@ -58,7 +58,7 @@ def is_set(task: Task, option: str) -> bool:
 def way_of(task: Task, run: Run | None, limits: RunLimits, *, is_ready: bool) -> DeliveryWay:
     """Decide where a delivery begins, from the run that speaks for its request and whether that could start now.
 
-    The first delivery does what the task says. A later one goes on with what an earlier one left: a run that was
+    The first delivery does what the task says. A later one continues what an earlier one left: a run that was
     interrupted, or that its runner stopped as long as it has attempts left (RUN-14); a run that came to its end is the
     end of the task as well.
     """
@@ -77,9 +77,9 @@ def is_cut(run: Run) -> bool:
 
 
 def is_made_by(task: Task, run: Run) -> bool:
-    """Tell whether a delivery of this work had its hands on a run.
+    """Return whether a delivery of this work has worked on a run.
 
-    The run says whose it was. One that does not is told by the time, which clocks that disagree may get wrong.
+    The run names its task. For a run that does not, the time decides, which may be wrong if clocks disagree.
     """
     is_named = task.action is TaskAction.START and run.run_id == task.run_id
     if task.action is TaskAction.PROMPT or is_named:
@@ -90,8 +90,8 @@ def is_made_by(task: Task, run: Run) -> bool:
 def is_about(task: Task, run: Run, here: Checkout) -> bool:
     """Tell whether a task had an interrupted run of this checkout in its hands, or was queued to go on with it.
 
-    A run names the task it was last worked on for, and whoever takes it up writes its own there. Beside that a start
-    of its request goes on with it; one that was over before the run was at work has nothing to do with it.
+    A run names the task it was last worked on for; a delivery that continues it writes its own. Besides, a start
+    of its request continues it; one that was over before the run was at work has nothing to do with it.
     """
     if task.checkout not in (None, here):
         return False
@@ -103,12 +103,12 @@ def is_about(task: Task, run: Run, here: Checkout) -> bool:
 
 
 def called_off(run: Run, now: datetime) -> Run:
-    """A run that its runner stopped does not go on by itself any more: what was to go on with it was cancelled."""
+    """A run that its runner stopped no longer continues automatically: its successor task was cancelled."""
     return _judged(run, "CANCELLED", None, now)
 
 
 def given_up(run: Run, now: datetime) -> Run:
-    """A run that its runner stopped does not go on by itself any more: every attempt of its role was cut off."""
+    """A run that its runner stopped no longer continues automatically: every attempt of its role was cut off."""
     return _judged(run, "RETRY_LIMIT_EXCEEDED", run.error.reason_code if run.error else None, now)
 
 

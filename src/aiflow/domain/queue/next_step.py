@@ -1,4 +1,4 @@
-"""What a person does behind an ended task: what the catalogue names, and in which checkout."""
+"""What a person does after a task has ended: what the catalogue names, and in which checkout."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class WayAfter(NamedTuple):
 
 
 def next_step(task: Task, cause: str | None = None, way: str | None = None) -> NextAction | None:
-    """Return what goes on from an ended task, by what the task itself tells (and its run, where known).
+    """Return how to continue after an ended task, from the task itself (and its run, if known).
 
-    None where nothing is to be done: it lives, another task goes on with it, or a person has to mend something.
+    None if there is nothing to type: it has not ended, another task continues it, or a person has to fix something.
     """
     if not has_way(task):
         return None
-    # A run of another program's task is none of ours.
+    # The run of another program's task is not one of ours.
     if task.run_id is None or not task.run_id.startswith(RUN_PREFIX):
         is_again = task.action is TaskAction.START and task.reason_code in _AGAIN
         return NextAction(ActionKind.QUEUE_ADD, task.request_id) if is_again else None
@@ -44,7 +44,7 @@ def next_step(task: Task, cause: str | None = None, way: str | None = None) -> N
 
 
 def next_step_here(task: Task, request: Request, run: RunSummary | None) -> NextAction | None:
-    """Return what to do by how it stands with the request now: what is accepted or at work again needs nothing."""
+    """Return what to do by the request's state now: one that is accepted or at work again needs nothing."""
     if not has_way(task) or request.status in (RequestStatus.DONE, RequestStatus.ARCHIVED):
         return None
     if run is None or request.status is RequestStatus.READY:
@@ -56,5 +56,5 @@ def next_step_here(task: Task, request: Request, run: RunSummary | None) -> Next
 
 
 def has_way(task: Task) -> bool:
-    """Tell whether somebody may have to do something behind a task: it is over, and no other goes on with it."""
+    """Return whether a person may have to do something after a task: it is over, and no other continues it."""
     return task.is_final and task.successor is None and task.action is not TaskAction.AUTO_RUN

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from aiflow.domain.queue.task import Checkout
 
-# What a new request has too, where nobody says otherwise.
+# The default of a new request, too.
 USUAL_PRIORITY = Priority.P2
 
 

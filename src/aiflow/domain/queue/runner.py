@@ -1,7 +1,7 @@
-"""Runners (QUE-7): who lives, as told by their heartbeats, and timed by the clock of whoever looks.
+"""Runners (QUE-7): which are running, judged by their heartbeats, and timed by the observer's clock.
 
 A heartbeat's own time stamp is for people. Whether a runner is lost is decided by how long its count has not changed
-by our clock, and anew after our machine slept: two machines' clocks need not agree, and a closed lid kills nobody.
+by our clock, starting again after our machine slept: clocks need not agree, and a closed lid loses no runner.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FORGET_OTHERS_AFTER = timedelta(hours=1)
 
 
 class RunnerStatus(StrEnum):
-    """What a runner says of itself (QUEUE)."""
+    """What a runner reports about itself (QUEUE)."""
 
     RUNNING = "running"
     STOPPED = "stopped"
@@ -37,9 +37,9 @@ class RunnerStatus(StrEnum):
 class Runner:
     """One runner's record.
 
-    `beats` counts its heartbeats. `task_id` is the task it has at work, also while a stopped one still finishes it.
+    `beats` counts its heartbeats. `task_id` is the task it works on, even while a stopped runner still finishes it.
     `held_up` is why it takes nothing just now: a reason code, and what there is to say in one line. The process is
-    named so exactly that its machine can tell whether it lives (a pid alone is reused).
+    named so exactly that its machine can tell whether it is running (a pid alone is reused).
     """
 
     namespace: str
@@ -71,7 +71,7 @@ class Runner:
 
 
 def is_alive(runner: Runner, now: datetime, timeout_seconds: float) -> bool:
-    """Tell whether a runner shows as alive: running, and its heartbeat younger than the timeout (QUE-7)."""
+    """Return whether a runner shows as running, with a heartbeat younger than the timeout (QUE-7)."""
     return runner.status is RunnerStatus.RUNNING and is_fresh(runner, now, timeout_seconds)
 
 
@@ -93,7 +93,7 @@ class HeartbeatWatch:
     """What a reaper has seen of the runners of its namespace so far.
 
     `looked_seconds` is when it last looked. A look that comes much later than it was due means that we slept, or were
-    stopped: what others did meanwhile is unknown, so everybody's time begins anew.
+    stopped: what others did meanwhile is unknown, so every runner's time starts again.
     """
 
     seen: Mapping[str, RunnerSeen] = field(default_factory=dict)

@@ -71,5 +71,5 @@ class Obstacles(NamedTuple):
         return Obstacles((*self.each, *Obstacles.of(kind, **facts).each))
 
     def __str__(self) -> str:
-        """Name them for logs and for developers; people are told in words of their language."""
+        """Name them for logs and for developers; people read them in their language."""
         return "; ".join(" ".join([one.kind.replace("_", " "), *dict(one.facts).values()]) for one in self.each)

@@ -1,4 +1,4 @@
-"""Tasks (QUE-3 to QUE-9): one delivery of work to a runner, as it stands in the queue store.
+"""Tasks (QUE-3 to QUE-9): one delivery of work to a runner, as the queue store has it.
 
 A task's status follows `TASK_TRANSITIONS`; the store writes each transition under the condition of its *from* state, so
 an illegal one cannot happen even in a race. What is final stays final: another go is a new task that names the old one.
@@ -31,7 +31,7 @@ INLINE_PROMPT_BYTES = 200
 PROMPT_BYTES = 390_000
 MESSAGE_CHARACTERS = 300
 TASK_ID_CHARACTERS = 128
-# How many runners a task's work may lose; behind that a person decides. Runners that stopped in order do not count.
+# How many runners a task's work may lose; after that a person decides. Runners that stopped normally do not count.
 MOST_LOSSES = 3
 RUNNER_LOST = "RUNNER_LOST"
 
@@ -79,7 +79,7 @@ class Task:
     `request_id` is the seed's `task_group_id`, `run_id` its `session_id`. Without a `checkout` any runner of the
     namespace may take it. `fence` is the number its request's guard gave out with it, `claim_token` that of the one
     claim it ever has. `place_at` is the time its place in the queue counts from: a successor keeps the place of the
-    task it goes on with. `losses` counts the runners that its work has lost before.
+    task it continues. `losses` counts the runners that its work has lost before.
     """
 
     namespace: str
@@ -187,7 +187,7 @@ def check_prompt(text: str) -> str:
 
 
 def excerpt(text: str) -> str:
-    """Return as much of a prompt as stands in the task's own item: all of it, or its beginning."""
+    """Return as much of a prompt as is in the task's own item: all of it, or its beginning."""
     whole = text.encode()
     return text if len(whole) <= INLINE_PROMPT_BYTES else whole[:INLINE_PROMPT_BYTES].decode(errors="ignore")
 
@@ -195,7 +195,7 @@ def excerpt(text: str) -> str:
 def prompt_request_id(task_id: str) -> str:
     """Return the request that a bare prompt becomes (REQ-9): one per prompt, whichever delivery of it makes the file.
 
-    It is short, to be typed: the task's date, as far as its id tells that, and four letters of the id's hash.
+    It is short, to be typed: the task's date, if its id has one, and four letters of the id's hash.
     """
     first = first_delivery(task_id)
     dated = _DATED_TASK.match(first)
@@ -216,7 +216,7 @@ def old_prompt_request_id(task_id: str) -> str:
 
 
 def auto_run_guard(checkout: Checkout) -> str:
-    """Return what stands for a request in an auto-run's task: no request can have a name with a leading dot."""
+    """Return what an auto-run's task has in place of a request id: no request can have a name with a leading dot."""
     return f".auto-run:{checkout.id}"
 
 
@@ -254,12 +254,12 @@ def lock_mismatch(task: Task, there: Task | None) -> ConflictError:
 
 
 def successor_id(task_id: str) -> str:
-    """Derive the id of the task that goes on with this one: whoever makes it makes the same one (QUE-7)."""
+    """Derive the id of the task that continues this one: every process derives the same one (QUE-7)."""
     return f"{first_delivery(task_id)}.{delivery_number(task_id) + 1}"
 
 
 def successor_of(task: Task, now: datetime, checkout: Checkout | None = None) -> Task:
-    """Make the task that goes on with one whose runner stopped or was lost; it keeps its place in the queue.
+    """Make the task that continues one whose runner stopped or was lost; it keeps its place in the queue.
 
     A prompt that a runner has begun belongs to that runner's checkout from then on: its files are there.
     """
@@ -282,9 +282,9 @@ def successor_of(task: Task, now: datetime, checkout: Checkout | None = None) ->
 
 
 def is_delivered_again(task: Task) -> bool:
-    """Tell whether a task whose runner was lost gets a successor by itself: not for ever (RUN-14).
+    """Return whether a task whose runner was lost gets a successor automatically: not for ever (RUN-14).
 
-    Nor does one of another program whose name could be none of ours.
+    A task of another program with an id that is never ours gets none.
     """
     first = first_delivery(task.task_id)
     is_ours = len(first) <= TASK_ID_CHARACTERS and _TASK_ID.fullmatch(first) is not None

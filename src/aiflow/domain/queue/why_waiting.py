@@ -1,7 +1,7 @@
-"""How it stands with a task (QUE-9, QUE-11): why a queued one is not taken, and who works on a running one.
+"""The standing of a task (QUE-9, QUE-11): why a queued one is not taken, and who works on a running one.
 
 Pure: what is known of runners, other tasks and this checkout comes in as one `Scene`. The order of the queue is that of
-the claim itself (`place_key`), so that what is said is what happens.
+the claim itself (`place_key`), so that what is shown is what happens.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class TaskStanding:
 class Line:
     """The places of queued tasks that runners find, by checkout (None: anybody's), each in the order of the claim.
 
-    What is `cut` goes on behind what was read: of a task that is farther back only "at least" can be said.
+    What is `cut` continues after what was read: for a task that is farther back, only "at least" is known.
     """
 
     places: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
@@ -85,8 +85,8 @@ class Line:
 class QueueScene:
     """What is known around a task; `holder` is who runs in the checkout we look from, `start` starts a runner.
 
-    `gone` names the runners whose process is provably dead, whatever their last heartbeat was; `ways` says
-    by task id what a person does behind those that are over.
+    `gone` names the runners whose process is provably gone, whatever their last heartbeat was; `ways` says
+    by task id what a person does after those that are over.
     """
 
     now: datetime
@@ -101,14 +101,14 @@ class QueueScene:
 
 
 def standing_of(task: Task, scene: QueueScene) -> TaskStanding | None:
-    """Say how it stands with a task; None if it is over."""
+    """Return the standing of a task; None if it is over."""
     if task.is_final:
         return None
     return _of_running(task, scene) if task.status is TaskStatus.RUNNING else _of_queued(task, scene)
 
 
 def takers_of(task: Task, scene: QueueScene) -> tuple[Runner, ...]:
-    """Return the runners that live and may take a task (QUE-11)."""
+    """Return the runners that are running and may take a task (QUE-11)."""
     return tuple(
         runner
         for runner in scene.runners
@@ -185,7 +185,7 @@ def _in_line(task: Task, scene: QueueScene, runner: Runner, ahead: int) -> TaskS
 
 
 def _problem_of(runner: Runner, task: Task, scene: QueueScene) -> str | None:
-    """Return why a runner does not take a task; whether a run is active here its lock tells, newer than a record.
+    """Return why a runner does not take a task; a lock shows whether a run is active here, newer than a record.
 
     Another auto-run is in the way of an auto-run's task only.
     """

@@ -31,7 +31,7 @@ def replied(run: Run, role: Role, reply: AgentReply, seconds: float) -> Run:
 
 
 def _with_session(run: Run, role: Role, session_id: str | None) -> Run:
-    """Remember the session that a role's next call in this step goes on with; None is none."""
+    """Remember the session that a role's next call in this step continues; None is none."""
     if role is Role.PLANNER:
         return replace(run, planning_session=session_id)
     sessions = {name: known for name, known in run.work.sessions.items() if name != role}

@@ -49,7 +49,7 @@ def former_gone(run: Run, former_id: str, now: datetime) -> Run:
 
 
 def _merging(run: Run, step: PlanStep, update: Update) -> Run:
-    """Enter the step of a merge: what conflicts is resolved; else nobody has written anything to be reviewed yet."""
+    """Enter the step of a merge: conflicts are resolved; without any, there is nothing to review yet."""
     added = replace(run, plan=(*run.plan, step), is_prepared=False, left_tree=None)
     inside = enter(added, step.id, update.commit)
     work = replace(inside.work, merges=update.base, conflicts=update.conflicts, unmarked=update.unmarked)

@@ -37,7 +37,7 @@ RESULT_STOPS = {RunState.NEEDS_INPUT: RunEvent.NEEDS_INPUT, RunState.FAILED: Run
 
 def happen(run: Run, event: RunEvent, now: datetime, reason_code: str | None = None, note: str | None = None) -> Run:
     """Follow the table and write the history."""
-    # The table tells the last step from the others; the history has one name for all that are finished (D34 §3).
+    # The table distinguishes the last step from the others; the history has one name for all finished steps (D34 §3).
     name = RunEvent.STEP_DONE if event in (RunEvent.LAST_STEP_DONE, RunEvent.IN_LINE) else event
     line = Happening(now, name.value, run.current_step_id, reason_code, note)
     return replace(run, state=advance(RUN_TRANSITIONS, run.state, event), history=(*run.history, line))
@@ -150,7 +150,7 @@ def attempt_failed(run: Run, role: Role, why: RunError, limits: RunLimits, now: 
     failed = replace(run, visit=visit)
     decision = after_failure(failures, limits.role_attempts)
     if why.reason_code == "QA_REJECTED" and not isinstance(decision, StopRun) and run.is_spent(Role.QA, limits):
-        decision = StopRun("QA_REJECTED")  # nobody could review what the implementer would mend
+        decision = StopRun("QA_REJECTED")  # there is no review of what the implementer would fix
     if isinstance(decision, StopRun):
         return stopped(failed, replace(why, reason_code=decision.reason_code, cause=decision.cause), now)
     event = RunEvent.REVIEW_FAILED if role is Role.QA else RunEvent.ATTEMPT_FAILED
@@ -164,7 +164,7 @@ _SAY_ALL = frozenset(
 
 
 def told_of(why: RunError) -> Feedback:
-    """Write a failure as the next call is told it: with what a program put out, where that is what failed."""
+    """Describe a failure for the next call: with a program's output, if the program failed."""
     code = why.cause or why.reason_code
     return Feedback(code, why.summary, "" if code in _SAY_ALL else why.output or why.evidence.stderr_snippet)
 
@@ -203,7 +203,7 @@ def left(run: Run, unfinished: Unfinished | None) -> Run:
 
 
 def crashed(run: Run, now: datetime) -> Run:
-    """The process died in this run, and a person decides how it goes on."""
+    """The process crashed in this run, and a person decides how it continues."""
     return stopped(run, RunError("PROCESS_CRASHED", "", facts=flat(detail("stop.crashed"))), now)
 
 
@@ -213,7 +213,7 @@ def cancelled(run: Run, now: datetime) -> Run:
 
 
 def rebased(run: Run, commit: str) -> Run:
-    """A person committed on the run's branch: the current step, or the plan, goes on from there (RUN-7)."""
+    """A person committed on the run's branch: the current step, or the plan, continues from there (RUN-7)."""
     if run.current_step is None:
         is_begun = run.begun_at is not None
         return replace(run, begun_at=commit) if is_begun else replace(run, place=replace(run.place, base_commit=commit))
@@ -263,7 +263,7 @@ def pushed(run: Run, now: datetime) -> Run:
 
 
 def push_failed(run: Run, why: str, now: datetime) -> Run:
-    """The run's branch did not reach the remote; its work is done all the same."""
+    """The run's branch did not reach the remote; its work is done anyway."""
     return noted(warned(run, PUSH_FAILED), PUSH_FAILED, now, PUSH_FAILED, why or None)
 
 

@@ -1,4 +1,4 @@
-"""The beginning and the end of what a program put out (RUN-3): what an agent is told of a long output.
+"""The beginning and the end of a program's output (RUN-3): what an agent gets of a long output.
 
 A compiler says what is wrong at the beginning, a test runner at the end.
 """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_IN_A_RUN = 5
 _DATED_RUN = re.compile(r"RUN-(20\d{6})-")
-# These wait for nobody any more: the same work proposed again is new work.
+# These no longer wait for a person: the same work proposed again is new work.
 _OVER = (RequestStatus.DONE, RequestStatus.ARCHIVED)
 
 

@@ -1,4 +1,4 @@
-"""A part of a run's log, as whoever reads it gets it (API-3)."""
+"""A part of a run's log, as a reader gets it (API-3)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HEADING = "=== "
 
 
 class LogPart(NamedTuple):
-    """A part of one log: its bytes from an offset on, where to go on, how long the log is, and whether it may grow.
+    """A part of one log: its bytes from an offset on, where to continue, how long the log is, and whether it may grow.
 
     `was_cut` says that the log is shorter than the offset that was asked for: then it is read from its start again.
     """

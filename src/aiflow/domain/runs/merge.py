@@ -113,7 +113,7 @@ class CutOffMove:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The base branch merged into a run's branch: the commit to go on from, where conflicts stand as markers.
+    """The base branch merged into a run's branch: the commit to continue from, with conflicts as markers.
 
     `unmarked` are those of the conflicts that no marker shows, as of a binary file: it has one side's version, or none.
     """
@@ -124,7 +124,7 @@ class Update:
     unmarked: tuple[str, ...] = ()
 
     def tasks(self) -> list[str]:
-        """Tell whoever resolves the conflicts what there is to do."""
+        """Say what to do, for the agent that resolves the conflicts."""
         marked = [path for path in self.conflicts if path not in self.unmarked]
         tasks = [f"resolve the conflict markers in: {', '.join(marked)}"] if marked else []
         if self.unmarked:

@@ -1,4 +1,4 @@
-"""What a run does next (RUN-2): the one decision that starting, going on and recovering share."""
+"""What a run does next (RUN-2): the one decision that starting, resuming and recovering share."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def next_action(run: Run, limits: RunLimits) -> CallRole | Action | None:
 
 
 def _without_a_call(run: Run) -> Action | None:
-    """Return what a run does by itself where it stands, before any agent has a turn."""
+    """Return what a run does in its state without an agent, before any agent has a turn."""
     if run.has_to_continue and not run.needs_baseline:
         return Action.CONTINUE
     if run.state is RunState.INIT or not run.is_prepared:

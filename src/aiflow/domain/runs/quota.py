@@ -15,9 +15,9 @@ MARGIN = timedelta(seconds=2)
 
 @dataclass(frozen=True, slots=True)
 class QuotaWait:
-    """A run waits for its agent's quota: since when, until when it tries again, how often it did, what it was told.
+    """A run waits for its agent's quota: since when, when it tries again, how often it did, and the agent's message.
 
-    Behind the wait (`is_over`) it stays until a call goes through, so that waiting again and again has an end too.
+    After the wait (`is_over`) it stays until a call succeeds, so that repeated waiting has an end too.
     """
 
     since: datetime

@@ -24,7 +24,7 @@ ROLES = tuple(Role)
 
 
 class StepReport(NamedTuple):
-    """What became of one step: how often it was tried and its tests ran, what its implementer says of it."""
+    """What became of one step: how often it was tried and its tests ran, and its implementer's summary."""
 
     step_id: str
     title: str
@@ -37,7 +37,7 @@ class StepReport(NamedTuple):
 
 
 class RoleUse(NamedTuple):
-    """What one role used; None is no role: tests and set-up, and what was noted before roles were told apart."""
+    """What one role used; None is no role: tests and set-up, and what older versions recorded without roles."""
 
     role: str | None
     usage: Usage

@@ -1,4 +1,4 @@
-"""Where a stopped run goes on (D34 §4 to §7; RUN-5, RUN-6): resume, retry a step, or plan anew."""
+"""Where a stopped run continues (D34 §4 to §7; RUN-5, RUN-6): resume, retry a step, or make a new plan."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class StoppedRun:
     retries: Mapping[str, int] = field(default_factory=dict)
     # Whether it stopped because its work failed, not for a question, a cancel, a crash or the environment (RUN-4).
     has_failed: bool = False
-    # Whether a person says that they mended it by hand: that is a new situation.
+    # Whether a person says that they fixed it by hand: then earlier failures no longer count.
     is_mended: bool = False
     replan_signal: ReplanSignal | None = None
     replaced_by: str | None = None
@@ -63,7 +63,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class GoOn:
-    """The same run goes on: at PLANNING, at a step, or at REPORTING; `is_again` if what failed is done again."""
+    """The same run continues: at PLANNING, at a step, or at REPORTING; `is_again` if what failed is done again."""
 
     event: RunEvent
     step_id: str | None = None
@@ -91,7 +91,7 @@ Decision = GoOn | StartAnew | Refused
 
 
 def decide_resume(run: StoppedRun, goal: Goal, step_retries: int) -> Decision:
-    """Decide whether and where a stopped run goes on; a refusal names the way that is open."""
+    """Decide whether and where a stopped run continues; a refusal names what is possible instead."""
     if refusal := _refuse_run(run, goal):
         return refusal
     if goal.mode is ResumeMode.REPLAN:
@@ -118,7 +118,7 @@ def over_the_limit(run: StoppedRun, way: GoOn, step_retries: int) -> Refused | N
 
 
 def _refuse_run(run: StoppedRun, goal: Goal) -> Refused | None:
-    """Refuse what cannot go on at all, whatever the way."""
+    """Refuse a run that cannot continue in any way."""
     if run.state in ACTIVE_RUN_STATES:
         return Refused("RUN_IN_PROGRESS", detail("refused.state", run_id=run.run_id, state=run.state.value))
     if run.state is RunState.DONE:
@@ -131,7 +131,7 @@ def _refuse_run(run: StoppedRun, goal: Goal) -> Refused | None:
 
 
 def _refuse_same_run(run: StoppedRun, goal: Goal) -> Refused | None:
-    """Refuse a run that only a new one can take the place of: what nobody here understands, whoever forces it."""
+    """Refuse a run that only a new one can replace, even by force: this version does not understand it."""
     if run.is_from_newer:
         return Refused(FROM_NEWER, run.run_id)
     if run.state is RunState.FAILED and not goal.is_forced:
@@ -140,7 +140,7 @@ def _refuse_same_run(run: StoppedRun, goal: Goal) -> Refused | None:
 
 
 def _resume(run: StoppedRun, goal: Goal) -> Decision:
-    """Go on at the current step; without one at PLANNING, the first unfinished step or the report (D34 §6.1)."""
+    """Continue at the current step; without one, at PLANNING, the first unfinished step or the report (D34 §6.1)."""
     step_id = _current_step(run)
     if goal.target_step_id not in (None, step_id):
         where = detail("refused.resumes_at", step_id=step_id) if step_id else detail("refused.resumes_at_report")
@@ -149,7 +149,7 @@ def _resume(run: StoppedRun, goal: Goal) -> Decision:
         return GoOn(RunEvent.RESUMED_AT_PLANNING, is_again=run.has_failed)
     if step_id is None:
         return GoOn(RunEvent.RESUMED_AT_REPORT)
-    # The implementer's work was never found wanting: tests and review go on, nothing is done twice.
+    # The implementer's work has not failed yet: continue with tests and review, and do nothing twice.
     is_at_tests = run.is_work_done and step_id == run.current_step_id
     is_again = run.has_failed and step_id == run.current_step_id
     event = RunEvent.RESUMED_AT_TESTS if is_at_tests else RunEvent.RESUMED_AT_STEP
@@ -157,7 +157,7 @@ def _resume(run: StoppedRun, goal: Goal) -> Decision:
 
 
 def _current_step(run: StoppedRun) -> str | None:
-    """Return the step the run stands in, or the first unfinished one."""
+    """Return the run's current step, or the first unfinished one."""
     if run.current_step_id in run.step_ids and run.current_step_id not in run.done_step_ids:
         return run.current_step_id
     return next((step for step in run.step_ids if step not in run.done_step_ids), None)

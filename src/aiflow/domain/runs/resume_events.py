@@ -1,4 +1,4 @@
-"""How a run goes on behind a stop (RUN-6, RUN-10, RUN-11, RUN-14): by itself once after a crash, by another delivery of
+"""How a run continues after a stop (RUN-6, RUN-10, RUN-11, RUN-14): once after a crash, by another delivery of
 its task, or because a person says so.
 
 Only a person's word begins a new visit with new attempts.
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from aiflow.domain.runs.worktree import Place
 
 
-# What a run stops for that its agents need not hear of: nothing they do mends it, or a person has.
+# Reasons for a stop that agents need not know: they cannot fix them, or a person has.
 _NOBODYS = FROM_OUTSIDE | {BASE_RED}
 
 
 def recovered(run: Run, limits: RunLimits, now: datetime) -> Run:
-    """The process died in this run: it goes on once by itself, a second time it stops (RUN-11)."""
+    """The process crashed in this run: it continues automatically once; the second time it stops (RUN-11)."""
     visit = _with_call_cut(run.visit, "PROCESS_CRASHED")
     again = replace(run, visit=replace(visit, crashes=visit.crashes + 1))
     if visit.crashes > 0 or not run.may_call_again(limits) or not run.has_work_before_it:
@@ -40,13 +40,13 @@ def recovered(run: Run, limits: RunLimits, now: datetime) -> Run:
 
 
 def lost(request_id: str, place: Place, title: str, now: datetime) -> Run:
-    """Nothing is left of a run that a request was `running` for: this one says so in its place (REQ-5)."""
+    """Nothing is left of a run that a request was `running` for: this run records that instead (REQ-5)."""
     run = Run(request_id, place.run_id, place, now, title=title)
     return happen(replace(run, error=failure(run, LOST, "")), RunEvent.FAILED, now, LOST)
 
 
 def delivered_again(run: Run, way: GoOn, now: datetime) -> Run:
-    """Another delivery of its task goes on with a run that its runner stopped: in the same visit (RUN-14)."""
+    """Another delivery of its task continues a run that its runner stopped, in the same visit (RUN-14)."""
     assert run.error is not None, run.run_id
     visit = _with_call_cut(run.visit, run.error.reason_code)
     step_id = way.step_id or run.current_step_id
@@ -64,13 +64,13 @@ def _with_call_cut(visit: Visit, reason_code: str) -> Visit:
 
 
 def resumed(run: Run, way: GoOn, answer: str | None, now: datetime) -> Run:
-    """A person lets the run go on: a new visit, with the failure it stopped for as feedback (RUN-6, RUN-10)."""
+    """A person continues the run: a new visit, with the failure it stopped for as feedback (RUN-6, RUN-10)."""
     answers = run.answers
     if answer is not None:
         answers = (*answers, (run.error.question or "" if run.error else "", answer))
     fresh = replace(run, answers=answers, error=None, stopped_in=None)
     note = "retry_step" if way.is_from_start else "resume"
-    # A step that is not in the plan is nowhere to go on at.
+    # A run cannot continue at a step that is not in the plan.
     here = run.current_step_id if run.current_step else None
     fresh = replace(fresh, current_step_id=way.step_id or here, quota=None)
     if way.is_again:
@@ -99,7 +99,7 @@ def _counted(run: Run, step_id: str | None) -> Run:
 
 
 def feedback_of(run: Run) -> tuple[Feedback, ...]:
-    """Tell whoever goes on what a run stopped for; what is nobody's failure is not told."""
+    """Return the feedback on what a run stopped for; a stop that was not the agents' fault gives none."""
     why = run.error
     if why is None or why.question is not None or why.reason_code in _NOBODYS:
         return ()

@@ -89,7 +89,7 @@ FROM_OUTSIDE = CUT_OFF | {"CANCELLED"}
 # The tests fail on the base itself, without anything of the run's (RUN-17).
 BASE_RED = "BASE_TESTS_FAILED"
 
-# Nobody's work failed: calling the role again mends nothing, and the plan may well be sound.
+# The work itself did not fail: calling the role again fixes nothing, and the plan may well be right.
 NOT_THE_WORK = (
     NOT_AN_ATTEMPT
     | FROM_OUTSIDE

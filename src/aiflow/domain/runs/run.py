@@ -1,7 +1,7 @@
 """A run (RUN-1, RUN-2): everything it knows of itself.
 
 What it does next is decided by `next_action`, what happened to it is recorded by `run_events`; all is pure, so a run
-read back after a crash goes on by the same rules as one that was never interrupted.
+read back after a crash continues by the same rules as one that was never interrupted.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Visit:
     summary: str = ""
 
     def told(self, feedback: Feedback) -> Visit:
-        """Remember what whoever is called next should know, once."""
+        """Remember what the next agent call should know, once."""
         return self if feedback in self.feedback else replace(self, feedback=(*self.feedback, feedback))
 
 
@@ -156,7 +156,7 @@ class Run:
 
     @property
     def is_active(self) -> bool:
-        """Whether the run is still working, or was when its process died."""
+        """Whether the run is still working, or was when its process crashed."""
         return self.state in ACTIVE_RUN_STATES
 
     @property
@@ -172,7 +172,7 @@ class Run:
 
     @property
     def current_step(self) -> PlanStep | None:
-        """The step the run stands in."""
+        """The run's current step."""
         return next((step for step in self.plan if step.id == self.current_step_id), None)
 
     @property
@@ -268,7 +268,7 @@ class Run:
         return self.visit.calls.get(role, 0)
 
     def session_of(self, role: Role) -> str | None:
-        """Return the agent's session that a role's next call goes on with."""
+        """Return the agent's session that a role's next call continues."""
         return self.planning_session if role is Role.PLANNER else self.work.sessions.get(role)
 
     def is_spent(self, role: Role, limits: RunLimits) -> bool:

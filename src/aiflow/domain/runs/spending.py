@@ -22,7 +22,7 @@ def spent(run: Run, role: Role, used: Usage) -> Run:
 
 
 def rest_of(total: Usage, roles: Mapping[str, Usage]) -> Usage:
-    """Return what no role used: the time of tests and set-up, and whatever was noted before roles were told apart."""
+    """Return what no role used: the time of tests and set-up, and what older versions recorded without roles."""
     known = sum(roles.values(), Usage())
     return Usage(
         max(0, total.calls - known.calls),

@@ -1,4 +1,4 @@
-"""What a report says of a step besides its summary (RUN-19): what it changed, how its tests and reviews ended.
+"""What a report shows for a step besides its summary (RUN-19): what it changed, how its tests and reviews ended.
 
 Recorded as it happens, and saved with whatever happens next: nothing here needs git again, or a write of its own.
 """

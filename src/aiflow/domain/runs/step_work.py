@@ -22,7 +22,7 @@ class StepWork:
     commit: str | None = None
     is_done: bool = False
     summary: str = ""
-    # How often it was done again after it had failed (RUN-4), and how often it began anew at its start.
+    # How often it was done again after it had failed (RUN-4), and how often it started again from its beginning.
     retries: int = 0
     restarts: int = 0
     calls: Mapping[str, int] = field(default_factory=dict)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def as_stopped(run: Run, newer_run_id: str | None) -> StoppedRun:
-    """Sum a run up for the decision how it goes on."""
+    """Sum a run up for the decision how it continues."""
     step = run.current_step
     stops = run.work.stops if step else ()
     root = (run.error.cause or run.error.reason_code) if run.error else None
@@ -52,7 +52,7 @@ def is_retried_out(run: Run) -> bool:
 
 
 def may_repeat(run: Run) -> bool:
-    """Tell whether a stopped run may go on, or do its step again, without a change by hand and without force."""
+    """Return whether a stopped run may resume, or do its step again, without a change by hand and without force."""
     return not _has_signal(run) and not is_retried_out(run)
 
 
@@ -63,7 +63,7 @@ def _has_signal(run: Run) -> bool:
 
 
 def recommended(run: Run) -> WayOn | None:
-    """Return the way on that is open: a new plan where the step's stops call for one, else what its reason says.
+    """Return the next step: a new plan if the step's stops call for one, else what its reason says.
 
     What is done can only be accepted, or brought in line with its base first; or sent back, if that was undone.
     """
@@ -73,7 +73,7 @@ def recommended(run: Run) -> WayOn | None:
         way = way_on(run.error.reason_code, run.error.cause)
         return way if way in (WayOn.UPDATE, WayOn.SEND_BACK) else WayOn.ACCEPT
     if run.state is RunState.NEEDS_INPUT and run.error.reason_code not in CATALOGUE:
-        return WayOn.RESUME  # a newer aiflow's reason; the run itself says that it goes on
+        return WayOn.RESUME  # a newer aiflow's reason; the run's state says that it continues
     if _has_signal(run):
         return WayOn.REPLAN
     way = way_on(run.error.reason_code, run.error.cause)
@@ -81,7 +81,7 @@ def recommended(run: Run) -> WayOn | None:
 
 
 class WayOut(NamedTuple):
-    """What is to be done with a run now: the reason, the recommended way on, and what takes it; None if nothing is."""
+    """What is to be done with a run now: the reason, the recommended next step, and its action; None if nothing is."""
 
     reason_code: str | None = None
     way_on: WayOn | None = None

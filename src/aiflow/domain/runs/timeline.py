@@ -32,7 +32,7 @@ _QUESTION = "NEEDS_CLARIFICATION"
 
 
 class Phase(NamedTuple):
-    """A part of an attempt; one that goes on has no end."""
+    """A part of an attempt; one in progress has no end."""
 
     name: str
     since: datetime
@@ -41,7 +41,7 @@ class Phase(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long it took; what goes on counts from `since`."""
+        """How long it took; one in progress counts from `since`."""
         return (self.until - self.since).total_seconds() if self.until else 0.0
 
 
@@ -65,17 +65,17 @@ class Stage:
 
     @property
     def seconds(self) -> float:
-        """How long it took so far, without what still goes on."""
+        """How long it took so far, without the part in progress."""
         return sum(phase.seconds for attempt in self.attempts for phase in attempt.phases)
 
     @property
     def ticks_from(self) -> datetime | None:
-        """When it would have begun if it had been worked on without a break, while it goes on."""
+        """While it is in progress, when it would have begun if it had been worked on without a break."""
         return self.running.since - timedelta(seconds=self.seconds) if self.running else None
 
     @property
     def running(self) -> Phase | None:
-        """What goes on in it now."""
+        """What is in progress in it now."""
         last = self.attempts[-1].phases[-1] if self.attempts and self.attempts[-1].phases else None
         return last if last and last.until is None else None
 
@@ -113,7 +113,7 @@ class _Tracing:
         self.open(*((BASELINE, TESTS) if is_based else (PLAN, PLAN)), run.created_at)
 
     def open(self, place: str, phase: str, at: datetime, *, is_new: bool = True) -> None:
-        """Begin a phase; in a new attempt unless the one before goes on."""
+        """Begin a phase; in a new attempt unless the one before is in progress."""
         stage = self.stages.setdefault(place, Stage(place))
         if is_new or not stage.attempts:
             stage.attempts.append(StepAttempt(len(stage.attempts) + 1))
@@ -132,7 +132,7 @@ class _Tracing:
         self.phase = None
 
     def name_open_check(self) -> None:
-        """Tell tests from review in what still goes on."""
+        """Distinguish tests from review in the part in progress."""
         attempt = self.stages[self.place].attempts[-1]
         self._checked(attempt, None, None)
         is_review = self.run.visit.is_tested or not self._count("tests")

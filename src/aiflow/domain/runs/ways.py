@@ -1,4 +1,4 @@
-"""What a person can do with a run where it stands (D34 §6.2; RUN-8, WEB-1): the recommended way first.
+"""What a person can do with a run in its state (D34 §6.2; RUN-8, WEB-1): the recommended way first.
 
 What cannot work is not offered; what works only by force is offered as that.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Way(NamedTuple):
-    """One way on: what it does, and whether it is the one that is recommended."""
+    """One way to continue: what it does, and whether it is the recommended one."""
 
     action: NextAction
     is_recommended: bool = False
@@ -40,7 +40,7 @@ class Way(NamedTuple):
 
     @property
     def keeps_changes(self) -> bool:
-        """Whether it takes what a person mended by hand."""
+        """Whether it takes what a person fixed by hand."""
         return self.action.has("keep_changes")
 
     @property
@@ -106,7 +106,7 @@ def _of_issue(run: Run, around: RunSurroundings) -> Iterator[Way]:
 
 
 def _of_failed(run: Run, around: RunSurroundings) -> Iterator[Way]:
-    """A closed run is followed by a new one; only by force does it go on itself."""
+    """A closed run is followed by a new one; only by force does it continue itself."""
     if around.status is RequestStatus.READY:
         yield Way(NextAction(ActionKind.RUN, run.request_id), is_recommended=True)
     else:
@@ -131,8 +131,8 @@ def _of_stopped(run: Run) -> Iterator[Way]:
 
 
 def _first(run: Run) -> ActionKind | None:
-    """Return the recommended way; none where something has to be mended first."""
-    if run.is_active:  # its process died: it goes on where it was
+    """Return the recommended way; none if something has to be fixed first."""
+    if run.is_active:  # its process crashed: it continues where it was
         return ActionKind.RESUME
     way = recommended(run)
     kind = WAYS[way].kind if way in _REPEATS else None
@@ -140,7 +140,7 @@ def _first(run: Run) -> ActionKind | None:
 
 
 def _repeating(run: Run, kind: ActionKind) -> NextAction:
-    """Return what lets a run go on: with what was mended by hand, or by force, where it takes that."""
+    """Return the action that continues a run: with what was fixed by hand, or by force, if it needs that."""
     action = NextAction(kind, run.request_id)
     if kind is ActionKind.ANSWER:
         return action.having(answer=OPEN)

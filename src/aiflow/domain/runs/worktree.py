@@ -1,4 +1,4 @@
-"""Where a run works (GIT-1): its own worktree and branch, and what git tells about them."""
+"""Where a run works (GIT-1): its own worktree and branch, and what git knows about them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Changes:
 
     @property
     def areas(self) -> frozenset[str]:
-        """The top-level folders that were touched; files at the root are one area of their own."""
+        """The top-level folders that were touched; files at the root count as one separate area."""
         return frozenset(file.path.split("/", 1)[0] if "/" in file.path else "" for file in self.files)
 
 

@@ -1,7 +1,7 @@
 """What the event stream says (API-3): small facts, drawn from the journal and from comparing two looks at a checkout.
 
 A fact of the journal has the journal's cursor and is sent once. Every other one says how something is now, so that it
-can be sent again to whoever comes later: two looks that are the same make none.
+can be sent again to callers that connect later; two equal looks give none.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# Tells one state of a file from another without reading it; nothing if there is none.
+# Distinguishes one state of a file from another without reading it; nothing if there is none.
 Mark = tuple[int, ...]
 # So many requests are named in one fact; who hears of more looks at all of them.
 MOST_NAMED = 50
@@ -41,7 +41,7 @@ class HeldLock(NamedTuple):
 class Sight:
     """How a checkout is at one moment, as far as its files show it; runs and logs only of what is being worked on.
 
-    `marks` are of things about which nothing more is said than that they changed: the runs' folder, the settings, who
+    `marks` are for things of which only a change is reported: the runs' folder, the settings, who
     is signed in.
     """
 
@@ -59,7 +59,7 @@ class Sight:
 
 
 def facts_now(look: Sight) -> Iterator[Fact]:
-    """Say how everything is, to whoever has heard nothing yet."""
+    """Return the facts for the whole state, for a caller that knows nothing yet."""
     yield Fact("requests", {"version": version_of(look.requests), "changed": None})
     yield from (_version(name, mark) for name, mark in look.marks.items())
     yield _locks(look)

@@ -172,10 +172,10 @@ def _is_origin_right(call: Call, ours: Addresses, *, is_unguarded: bool) -> bool
     if call.origin is not None:
         return call.origin.lower() in ours.origins
     if call.method in READING:
-        # Whoever follows a link from another page may read; a page that reads by itself may not.
+        # A person who follows a link from another page may read; another page's script may not.
         return call.site in (None, "same-origin", "none") or call.mode == "navigate"
-    # A browser names the page behind every call that changes something: who names none is a program with the token, or,
-    # where nobody is asked who they are, at least no browser.
+    # A browser names the calling page on every call that changes something. A call without one is from a program with
+    # the token, or, on a server without sign-in, at least not from a browser.
     return not call.is_from_browser if is_unguarded else call.has_bearer
 
 

@@ -1,4 +1,4 @@
-"""What `/metrics` counts: sums over runs, each counted as it stands now, and what the journal says happened."""
+"""What `/metrics` counts: sums over runs, each counted by its current state, and what the journal recorded."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunFigures(NamedTuple):
 
 
 def figures_of(run: Run) -> RunFigures:
-    """Return a run in figures; working time counts for a step while the run stands in one."""
+    """Return a run in figures; working time counts for a step while the run is in one."""
     times = list(working_times(run.created_at, ((line.at, line.event) for line in run.history)))
     in_steps = sum(seconds for seconds, line in zip(times, run.history, strict=True) if line.step_id)
     return RunFigures(

@@ -1,7 +1,7 @@
-"""The server as a service of the user (API-1): what systemd and launchd are told, as text.
+"""The server as a service of the user (API-1): the texts for systemd and launchd.
 
 One service a checkout, with a name that stays the same. Only the server itself is stopped (`KillMode=process`): it lets
-its own children end as they should, and a worker goes on.
+its own children end as they should, and a worker continues.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ServiceSpec(NamedTuple):
 
 
 def service_name(folder: str, digest: str) -> str:
-    """Return the name of a checkout's service: its folder as far as a name can have it, and what tells it apart."""
+    """Return the name of a checkout's service: its folder as far as a name can have it, and a unique part."""
     told = re.sub(r"[^A-Za-z0-9_.]+", "-", folder).strip("-.")[:MOST_NAME]
     return f"aiflow-{told or 'project'}-{digest[:8]}"
 
@@ -73,7 +73,7 @@ def launchd_agent(service: ServiceSpec) -> dict[str, object]:
 
 
 def _systemd_word(word: str, *, is_command: bool = True) -> str:
-    """Quote a word as systemd reads it: its specifiers and, in a command, its variables are no text of ours."""
+    """Quote a word as systemd reads it: escape its specifiers and, in a command, its variables."""
     told = _systemd_text(word.replace("\\", "\\\\").replace('"', '\\"'))
     told = told.replace("$", "$$") if is_command else told
     return f'"{told}"' if re.search(r"[^A-Za-z0-9_./:=@%+,$-]", told) or not told else told

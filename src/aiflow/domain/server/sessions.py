@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 CODE_SECONDS = 60
-# After so many wrong ones all codes that were given out are void: nobody gets to try them out.
+# After this many wrong codes, all codes become invalid, so that guessing does not help.
 MOST_TRIES = 100
 MAX_NAME = 80
 MAX_SESSIONS = 200
@@ -16,7 +16,7 @@ SEEN_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One browser that signed in: `key` is the hash of its secret, which nobody keeps."""
+    """One browser that signed in: `key` is the hash of its secret, which is not stored."""
 
     session_id: str
     key: str
@@ -41,7 +41,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A one-time code that was given out, by its hash; `until` is its end by a clock that nobody can set."""
+    """A one-time code that was given out, by its hash; `until` is its end by a clock that cannot be set."""
 
     key: str
     expires_at: datetime

@@ -20,12 +20,12 @@ FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 # A runner that worked this long was well: what ended it then is news, not the same trouble again.
 WELL_SECONDS = 60.0
-# How long workers that were told to end now are waited for.
+# How long to wait for workers that were asked to end now.
 GIVE_UP_SECONDS = 60.0
 
 
 class Wish(IntEnum):
-    """What is asked of `up`: to stay, to end after the work, to end the work too, or to leave at once without it."""
+    """What is asked of `up`: to stay, to end after the work, to end the work too, or to exit at once."""
 
     STAY = 0
     AFTER_WORK = 1
@@ -151,7 +151,7 @@ def _counted(seen: UpSight, known: Known) -> Known:
 
 
 def _start_worker(seen: UpSight, known: Known) -> list[Move]:
-    """Start a worker for what a crash left, then for what is ready, one at a time, while nobody else is at work."""
+    """Start a worker for what a crash left, then for what is ready, one at a time, while no other is at work."""
     if seen.workers or seen.is_busy:
         return []
     return [Move(MoveKind.START_WORKER, left) for left in (*open_tries(seen.left, known), *seen.ready)[:1]]

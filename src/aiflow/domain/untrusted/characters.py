@@ -1,8 +1,8 @@
-"""Characters that nobody sees (SEC): zero-width, direction marks, tags, fillers, controls, hidden selectors.
+"""Invisible characters (SEC): zero-width, direction marks, tags, fillers, controls, hidden selectors.
 
 They are Unicode's default-ignorable characters, the control characters, and the letters that are drawn as nothing.
 What a script or an emoji needs stays: a joiner between Persian or Indic letters or inside an emoji, one selector
-directly behind the ideograph or symbol it chooses the form of.
+directly after the ideograph or symbol whose form it chooses.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CLASSES = {
 }
 _SUSPECT = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _CLASSES.items()))
 _KINDS: dict[str | None, HiddenKind] = {kind.value: kind for kind in HiddenKind}
-# What parted words or lines leaves a gap behind.
+# Characters that separated words or lines are replaced by a gap.
 _INSTEAD = {"\r": "\n", **dict.fromkeys("\x0b\x0c\x85\u2028\u2029\u2800\u3164\uffa0\U0001d159", " ")}
 
 _EMOJI = re.compile(
@@ -76,7 +76,7 @@ def _is_needed(text: str, at: int) -> bool:
 
 
 def _chooses_form(before: str, mark: str) -> bool:
-    """Tell whether a variation selector stands where it means something.
+    """Return whether a variation selector has a meaning in its place.
 
     Of the 240 for ideographs, real text uses the first few; the rest would carry a letter of hidden text each.
     """

@@ -1,6 +1,6 @@
 """What in a line of Markdown is code for certain (SEC): a person sees it as it is, whatever it looks like.
 
-Where there is any doubt it is not code: whoever hides a text would lead us to take for code what a page hides.
+In doubt it is not code: somebody who hides a text would make us take it for code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RUN = re.compile(r"`+")
 _SIMPLE = re.compile(
     r"""<[^<>"'`\\]*>|\]\([^()<>"'`\\\s]*\)|\]\[[^\[\]`\\]*\]|(?:://|www\.)[^\s<]*+(?P<open>\Z)?""", re.IGNORECASE
 )
-# What swallows a backtick behind it: something of the kinds above that goes on, a formula, an escape.
+# What swallows a backtick after it: an open construct of the kinds above, a formula, an escape.
 _SWALLOWS = re.compile(r"<(?=[A-Za-z/!?])|\]\(|\]\[|://|\$|\\\Z")
 OPEN = "://"
 
@@ -46,7 +46,7 @@ def opening_fence(line: str) -> CodeFence | None:
 
 
 def closes(fence: CodeFence, line: str) -> bool | None:
-    """Tell whether a line ends a fenced block; None if it stands out of it, and one cannot tell."""
+    """Return whether a line ends a fenced block; None if it is indented less, so that this is unknown."""
     text = line.strip(" \t")
     indent = len(line) - len(line.lstrip(" \t"))
     if text and indent < fence.indent:

@@ -21,7 +21,7 @@ _QUOTED = r"""(?:"(?:\\.|[^"\\])*+"|'(?:\\.|[^'\\])*+'|\((?:\\.|[^()\\])*+\))"""
 _TITLE = re.compile(rf"(?:[ \t]+|[ \t]*\r?\n[ \t>]*){_QUOTED}[ \t]*(?=\r?\n|\Z)", re.DOTALL)
 _LINE_END = re.compile(r"[ \t]*(?=\r?\n|\Z)")
 _GAP = re.compile(r"\n[ \t]*\r?\n")
-# A footnote goes on over everything that is indented, and to the end of its first paragraph in any case.
+# A footnote continues over everything that is indented, and to the end of its first paragraph in any case.
 _NOTE = re.compile(r"[^\n]*(?:\n(?![ \t]*\r?(?:\n|\Z))[^\n]*)*+(?:(?:\n[ \t]*\r?)*\n(?: {4}| {0,3}\t)[^\n]*)*+")
 _USE = re.compile(r"\[([^\[\]\\]{1,999})\]")
 
@@ -33,9 +33,9 @@ class _Definition(NamedTuple):
 
 
 def find_unused(text: str, unshown: Unshown) -> Iterator[Cut]:
-    """Yield every definition outside code and comments whose label no plain text uses, and all behind the first."""
+    """Yield every definition outside code and comments whose label no plain text uses, and all after the first."""
     found = list(_definitions(text, unshown))
-    # What stands in a definition, or before one in its line, uses nothing.
+    # Text in a definition, or before one in its line, uses no label.
     lines = [(text.rfind("\n", 0, each.start) + 1, each.end) for each in found]
     plain = (chunk for start, chunk in unshown.plain if not _end_of(lines, start))
     used = {_normal(label) for chunk in plain for label in _uses(chunk)}

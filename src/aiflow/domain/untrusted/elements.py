@@ -13,7 +13,7 @@ _LOOSE = re.compile(r"<(?P<name>[A-Za-z][A-Za-z0-9-]*)(?P<rest>[\s/\"'][^<>]*)>"
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>`]+))?""")
 _HIDES = re.compile(r"display:none|visibility:(?:hidden|collapse)|(?:font-size|opacity):[0.]+(?![\d.%]*[1-9])")
 _EMPTY = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"))
-# What stands in such an element and cannot be mistaken: no other tag, no code, nothing escaped.
+# The content of such an element that is unambiguous: no other tag, no code, nothing escaped.
 _CONTENT = re.compile(r"[^<`~\\]*")
 _CODE_LINE = re.compile(r"\n(?: {4}| {0,3}\t)")
 

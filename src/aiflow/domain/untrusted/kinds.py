@@ -1,4 +1,4 @@
-"""Hidden text (SEC): its kinds, and where it stands in a text."""
+"""Hidden text (SEC): its kinds, and its place in a text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MARKUP = frozenset({HiddenKind.COMMENT, HiddenKind.DEFINITION, HiddenKind.ELEMEN
 
 
 class Cut(NamedTuple):
-    """A hidden piece of a text, and what stands in its place for an agent."""
+    """A hidden piece of a text, and what an agent gets instead."""
 
     start: int
     end: int

@@ -51,7 +51,7 @@ def find_unshown(text: str) -> Unshown:
 
 
 class _Scan:
-    """Where the pass stands."""
+    """The state of the pass."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -95,7 +95,7 @@ class _Scan:
         return end
 
     def _open(self, fence: CodeFence, start: int, end: int) -> int:
-        """Begin a fenced block; a page shows nothing of the words behind its mark, so no comment may stand there."""
+        """Begin a fenced block; a page does not show the words after its mark, so no comment may be there."""
         self._fence, self._is_plain = fence, True
         at, stop = start + fence.info[0], start + fence.info[1]
         opened = self.text.find("<!--", at, stop)
@@ -158,7 +158,7 @@ class _Scan:
             if at > end:  # the rest of that line could be anything
                 end, code, self._is_plain = self._line_end(at - 1), [], False
         if is_block and self.text.startswith("<!--", start):
-            self._is_plain = True  # what follows a comment that is a block of its own begins anew
+            self._is_plain = True  # after a comment that is a separate block, a new block begins
         return end
 
     def _piece(self, begin: int, opener: str, line: Span, *, is_html: bool) -> Cut | None:
