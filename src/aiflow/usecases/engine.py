@@ -1,4 +1,4 @@
-"""What the run engine works with, by how long it lives: the checkout's ports, a caller's voice, a run's charge."""
+"""What the run engine works with, by how long it lasts: the checkout's ports, a caller's voice, a run's charge."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """Whoever calls the engine: their words, whether they ask it to stop, and what they want to see.
+    """The caller of the engine: its language, whether it asks to stop, and what it wants to see.
 
     `observe` gets every saved change of a run, `follow` the output of agents and tests as it comes, `warn` what did not
     work beside the run itself.
@@ -91,7 +91,7 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
-    """All that reads or changes one checkout; lives as long as its process, for any number of callers.
+    """All that reads or changes one checkout; lasts as long as its process, for any number of callers.
 
     Nothing in it belongs to a caller or to a run, so that several threads may use it at once.
     """

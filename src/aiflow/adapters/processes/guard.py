@@ -1,14 +1,11 @@
 """The guard of one external program (AGT-5): whatever happens to aiflow, nothing that program started is left running.
 
 `launch.py` starts it as a separate program, `python -I -S guard.py CONTROL STATUS ALIVE PATH GRACE LENGTH FOLDER
-CGROUP`. It has one thread and imports nothing slow (no json, signal, ctypes), and of aiflow only the modules beside it
-in FOLDER, when it needs them. Only here is `waitpid(-1)` right: as child subreaper the guard inherits every orphan
-below it.
-
-CONTROL is a pipe. Its first LENGTH bytes are the program; any further byte, or its end (our runner is gone), means: end
-everything. STATUS is a pipe for what happened, one JSON object a line. ALIVE is the liveness file PATH, which the guard
-holds with `flock`: once it is free, the guard is gone. GRACE is the seconds from TERM to KILL. If CGROUP is given, the
-guard creates it.
+CGROUP`. It has one thread and imports nothing slow (no json, signal, ctypes), and of aiflow only the modules in FOLDER,
+when it needs them. Only here is `waitpid(-1)` right: as child subreaper it inherits orphans. CONTROL is a pipe: its
+first LENGTH bytes are the program; any further byte, or its end (our runner is gone), means: end everything. STATUS is
+a pipe for what happened, one JSON object a line. ALIVE is the liveness file PATH, which the guard holds with `flock`:
+free means that it is gone. GRACE is the seconds from TERM to KILL. If CGROUP is given, the guard creates it.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from aiflow.usecases.auto.shift import Shift
 
 WAY_SECONDS = 0.1
-# Whoever wants a turn and does not take it in this time has other troubles.
+# A process that wants a turn and does not take it in this time has other problems.
 GIVE_WAY_SECONDS = 5.0
 # Between selection and start somebody was faster: what is next then is another question.
 RACES = frozenset(
@@ -122,7 +122,7 @@ def gave_way(shift: Shift) -> bool:
 
 
 def wait_for_lock(shift: Shift) -> None:
-    """Wait until nobody else runs in this checkout (LCK-7), or there is a reason to stop."""
+    """Wait until no other run is active in this checkout (LCK-7), or there is a reason to stop."""
     holder = occupant(shift.engine)
     waits_for = describe_holder(holder) if holder else None
     is_turn = holder is not None and holder.lock_type is LockType.TURN

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from aiflow.usecases.auto.shift import Shift
     from aiflow.usecases.engine import Engine
 
-# Nobody asks for anything: a run that had to be left goes on where it was.
+# No wish from a person: a run that had to be stopped continues where it was.
 _GO_ON = ResumeWish(is_delivery=True)
 
 
@@ -40,7 +40,7 @@ def take_up(last: AutoSession | None, now: datetime) -> AutoSession:
 
 
 def find_interrupted(shift: Shift, last: AutoSession | None) -> Backlog:
-    """Find what was interrupted: the request that the session had begun, and every run that nobody works on."""
+    """Find what was interrupted: the request that the session had begun, and every run without a process."""
     backlog = with_interrupted(read_backlog(shift.engine.backlog), shift.engine.locks)
     begun = [shift.session.current.request_id] if shift.session.current else []
     left = dict.fromkeys((*begun, *interrupted_in_order(backlog)))
@@ -92,7 +92,7 @@ def recover(shift: Shift, backlog: Backlog) -> str | None:
 
 
 def _taken_up(shift: Shift, request_id: RequestId, run_id: str) -> Started:
-    """Note what is taken up again: its run is the one that came behind those before it."""
+    """Record what is continued: its run is the one after those before it."""
     older = (each.run_id for each in shift.engine.runs.all_of(request_id) if each.run_id < run_id)
     return Started(request_id, next(older, None))
 
@@ -100,7 +100,7 @@ def _taken_up(shift: Shift, request_id: RequestId, run_id: str) -> Started:
 def go_on_with_left(shift: Shift, backlog: Backlog) -> str | None:
     """Continue the runs that an earlier delivery or auto-run had to leave; returns the reason code if it has to stop.
 
-    One that cannot by itself, because a person changed something meanwhile, waits for that person, and nobody with it.
+    One that cannot, because a person changed something meanwhile, waits for that person; the others don't wait.
     """
     engine = shift.engine
     for run in (*shift.terms.left(), *_cut_off(engine, backlog)):
@@ -124,7 +124,7 @@ def _cut_off(engine: Engine, backlog: Backlog) -> list[Run]:
 
 
 def to_recover(shift: Shift, backlog: Backlog) -> list[RequestId]:
-    """Return the requests on which somebody worked and nobody does, without those that cannot be helped."""
+    """Return the requests whose run was at work and has no process now, without those that cannot be recovered."""
     return _recoverable(shift.session, backlog)
 
 
@@ -133,7 +133,7 @@ def _recoverable(session: AutoSession, backlog: Backlog) -> list[RequestId]:
 
 
 def continued_first(engine: Engine, backlog: Backlog, last: AutoSession | None) -> tuple[Request, ...]:
-    """Return whose runs the next auto-run goes on with before it selects anything, in that order (SEL-7).
+    """Return the requests whose runs the next auto-run continues before it selects, in that order (SEL-7).
 
     What was lost, or had ended, is only set right by it, and not run.
     """

@@ -1,6 +1,6 @@
 """Auto-run (AUT; D59 §10, D39 §6): select, start exactly one run, wait for its end, select again.
 
-The queue lock is held from before the first selection to behind the last, and given back however that comes about.
+The queue lock is held from before the first selection until after the last, and released however auto-run ends.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ UPCOMING_SHOWN = 10
 
 
 def limits_of(settings: Settings) -> Limits:
-    """Return when auto-run stops by itself, from the settings."""
+    """Return when auto-run stops automatically, from the settings."""
     return Limits(
         stop_after_needs_input=settings.integer("auto.stop_after_needs_input"),
         stop_after_failed=settings.integer("auto.stop_after_failed"),
@@ -127,7 +127,7 @@ def _begin(shift: Shift, last: AutoSession | None) -> str | None:
     count_begun(shift, backlog)
     if not shift.is_healthy():
         return "DOCTOR_FAILED"
-    _record(shift, ActivityKind.TRANSITION, told)  # not before: whoever has it started is told that it works (API-2)
+    _record(shift, ActivityKind.TRANSITION, told)  # not before: this shows its caller that it works (API-2)
     return recover(shift, backlog) or go_on_with_left(shift, backlog)
 
 
@@ -147,7 +147,7 @@ def _end(shift: Shift, reason: str) -> None:
 
 
 def _save_behind(shift: Shift) -> None:
-    """Write down how it ended behind a lost lock, if nobody has taken the queue, or the session, since."""
+    """Record how it ended after losing its lock, if no process has taken the queue or the session since."""
     lease = shift.engine.locks.acquire_queue()
     if isinstance(lease, Lock):
         return
@@ -190,7 +190,7 @@ def _loop(shift: Shift) -> str:
 
 
 def _look(shift: Shift) -> _Look:
-    """Look at everything anew; before there is said to be nothing the issues are read, however fresh they are."""
+    """Read everything again; before reporting that nothing is left, read the issues, however fresh they are."""
     before = shift.issues.count
     shift.read_issues()
     look = _select(shift)
@@ -205,7 +205,7 @@ def _select(shift: Shift) -> _Look:
     """Read the backlog, so that new and edited requests count, and select (SEL-7)."""
     engine, session = shift.engine, shift.session
     reclaim_locks(engine)
-    # That we hold the queue keeps nobody from being selected by us.
+    # Our own queue lock does not keep us from selecting a request.
     backlog = read_backlog(engine.backlog, with_all_runs=False)._replace(queue_lock=None)
     selection = select_next(backlog)
     not_again = barred(session, backlog.runs)

@@ -40,7 +40,7 @@ POLL_SECONDS = 0.2
 class AutoTerms:
     """How one auto-run is to go.
 
-    `texts` are the words of its summary, `asked` tells what signals ask for, `observe` is told of everything it does,
+    `texts` are the words of its summary, `asked` returns what signals ask for, `observe` gets everything it does,
     `finish` of the end, before the notification that may take its time. `left` gives the runs that an earlier delivery
     of the same auto-run had to leave. `is_continuing` only takes up one that was cut off, and begins none (AUT-4).
     `care` looks after the issues, where the settings name a repository.
@@ -93,13 +93,13 @@ class Shift:
         self._ttl_seconds = engine.settings.number("locks.ttl_seconds")
 
     def is_to_end_now(self) -> bool:
-        """Keep the queue lock alive and hear what a person wants; asked several times a second, also during a run."""
+        """Renew the queue lock and notice what a person wants; called several times a second, even during a run."""
         self.lease.allow(self._ttl_seconds)
         self._notice_sleep()
         known = self.session.stop_request
         signalled = self.terms.asked()
         if signalled is StopRequest.AFTER_RUN and self._signalled is StopRequest.NONE and known is signalled:
-            self._presses += 1  # Ctrl-C behind `aiflow stop`: what that asked for is under way already
+            self._presses += 1  # Ctrl-C after `aiflow stop`: that request is in progress already
         self._signalled = signalled
         signalled = StopRequest.NOW if self._presses and signalled is StopRequest.AFTER_RUN else signalled
         wish = strongest(known, signalled, self.engine.control.stop_asked())
@@ -114,7 +114,7 @@ class Shift:
         return ClockReading(self.engine.time.now(), self.engine.time.monotonic())
 
     def _notice_sleep(self) -> None:
-        """Have the journal say that the machine slept: who finds a gap in the night is told why."""
+        """Record in the journal that the machine slept, to explain a gap in the night."""
         before, self._clocks = self._clocks, self._read_clocks()
         seconds = slept_between(before, self._clocks)
         if seconds is not None:
@@ -124,7 +124,7 @@ class Shift:
                 self.engine.journal.append(entry)
 
     def _observe_run(self, run: Run) -> None:
-        """Tell of a change of the run; while it waits for its agent's quota, auto-run waits with it (RUN-13)."""
+        """Report a change of the run; while it waits for its agent's quota, auto-run waits with it (RUN-13)."""
         self._tell_run(run)
         until = run.waits_until
         if until is not None and self.session.state is AutoRunState.RUNNING:
@@ -133,7 +133,7 @@ class Shift:
             self.move(AutoRunEvent.RUN_STARTED, waits_for=None, waits_until=None)
 
     def why_stop(self) -> str | None:
-        """Return the reason code for which auto-run ends now, or None to go on (AUT-3)."""
+        """Return the reason code for which auto-run ends now, or None to continue (AUT-3)."""
         self.is_to_end_now()
         if self.lease.is_lost:
             return "LOCK_LOST"
@@ -147,7 +147,7 @@ class Shift:
             time.sleep(min(POLL_SECONDS, left))
 
     def read_issues(self, *, is_wanted: bool = False) -> None:
-        """Read what changed at the issues, if that is due or wanted; trouble is told once and keeps nothing back."""
+        """Read what changed at the issues, if that is due or wanted; a problem is reported once and stops nothing."""
         care, looks = self.terms.care, self.issues
         seconds = self.engine.settings.number("github.poll_seconds")
         if care is None or not (is_wanted or looks.due_in(care, seconds) <= 0):
@@ -186,12 +186,12 @@ class Shift:
         self.move(AutoRunEvent.RUN_STARTED, running=Upcoming(started.request_id, title))
 
     def end(self, session: AutoSession) -> None:
-        """Go on with what came of the request that was begun."""
+        """Continue with the outcome of the request that was begun."""
         self.session, self.facts = session, None
         self.move(AutoRunEvent.RUN_ENDED, running=None)
 
     def put_down(self) -> None:
-        """Go on without having begun anything."""
+        """Continue without having begun anything."""
         self.end(replace(self.session, current=None))
 
     def move(self, event: AutoRunEvent, **shown: object) -> None:
@@ -201,13 +201,13 @@ class Shift:
         self.show(**shown)
 
     def save(self) -> None:
-        """Write the session down while the queue is ours; the record of whoever took it over stays theirs."""
+        """Record the session while the queue is ours; if another process took it over, leave its record alone."""
         self.session = replace(self.session, changed_at=self.engine.time.now())
         with contextlib.suppress(ConflictError), self.lease.writing():
             self.terms.records.save(self.session)
 
     def show(self, **changes: object) -> None:
-        """Tell whoever watches."""
+        """Report to the observers."""
         self._status = replace(self._status, session=self.session, **changes)  # type: ignore[arg-type]
         self.terms.observe(self._status)
         self._status = replace(self._status, interrupted=())

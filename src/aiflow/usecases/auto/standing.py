@@ -1,4 +1,4 @@
-"""How it stands here (CLI `status`, API): what runs, what waits, what is next, the last auto-run, the cost."""
+"""The state of this checkout (CLI `status`, API): what runs, what waits, what is next, the last auto-run, the cost."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def look_around(engine: Engine, records: AutoRecords, texts: Texts) -> Standing:
 
 
 def read_standing(engine: Engine, records: AutoRecords) -> Backlog:
-    """Read what is open, with what the next auto-run continues: that waits for nobody."""
+    """Read what is open, with what the next auto-run continues, which does not wait for a person."""
     backlog = read_open(engine)
     if not is_left(backlog):
         return backlog
@@ -58,7 +58,7 @@ def read_standing(engine: Engine, records: AutoRecords) -> Backlog:
 
 
 def glance(engine: Engine, records: AutoRecords, backlog: Backlog, board: Board | None = None) -> Glance:
-    """Look at what stands around every page: what runs, how many wait, what is next, auto-run.
+    """Read what every page shows in its frame: what runs, how many wait, what is next, auto-run.
 
     With a board of that backlog, what is known of it is not worked out again.
     """

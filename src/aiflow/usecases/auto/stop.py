@@ -76,6 +76,6 @@ def queue_in_progress(auto: Lock, run: Lock | None) -> ConflictError:
 
 
 def working_auto(engine: Engine) -> Lock | None:
-    """Return the queue lock of an auto-run that is at work; a dead one's counts as none."""
+    """Return the queue lock of an auto-run that is at work; that of a process that is gone counts as none."""
     queue = (status for status in engine.locks.survey() if status.lock.lock_type is LockType.QUEUE)
     return next((status.lock for status in queue if not status.verdict.is_stale), None)

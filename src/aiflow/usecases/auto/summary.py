@@ -53,7 +53,7 @@ def summarize(engine: Engine, session: AutoSession, texts: Texts) -> Summary:
 
 
 def summarize_alone(session: AutoSession, texts: Texts) -> Summary:
-    """Sum up a session behind which the backlog cannot be read any more: what it did, and what of that waits."""
+    """Sum up a session after which the backlog can no longer be read: what it did, and what of that waits."""
     waiting = tuple(
         Waiting(
             each.request_id,
@@ -88,7 +88,7 @@ def _found(engine: Engine, session: AutoSession) -> Iterator[Upcoming]:
 
 
 def _is_done(backlog: Backlog, result: Result) -> bool:
-    """Tell whether a request is done, be it accepted by itself or by a person meanwhile; else it waits for one."""
+    """Return whether a request is done, accepted automatically or by a person; else it waits for a person."""
     request = backlog.by_id.get(RequestId(result.request_id))
     return result.outcome is RunOutcome.ACCEPTED or (request is not None and request.status is RequestStatus.DONE)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ForecastPage(NamedTuple):
-    """A part of the order and of what never runs, how many follow in all, and from which place the order goes on."""
+    """A part of the order and of what never runs, how many follow in all, and where the order continues."""
 
     foreseen: Forecast
     total: int

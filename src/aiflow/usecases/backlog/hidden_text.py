@@ -1,4 +1,4 @@
-"""Hidden text as people are told of it (SEC): what a request hides, in words and as plain data."""
+"""Hidden text as people see it reported (SEC): what a request hides, in words and as plain data."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def hidden_shape(request: Request, body: str) -> list[dict[str, Any]]:
 
 
 def _fields(request: Request, body: str) -> list[tuple[str, CleanText]]:
-    titles = () if request.title in body else (("title", request.title),)  # a heading is told of once
+    titles = () if request.title in body else (("title", request.title),)  # a heading is reported once
     texts = (*titles, *(("labels", label) for label in request.labels), ("body", body))
     return [(name, clean(text)) for name, text in texts]

@@ -40,7 +40,7 @@ class RequestFilter(NamedTuple):
 
 
 EVERYTHING = RequestFilter()
-# What nobody needs to look at any more: left out of a list unless it is asked for.
+# Statuses that need no attention any more: left out of a list unless asked for.
 CLOSED = (RequestStatus.DONE, RequestStatus.ARCHIVED)
 
 
@@ -67,7 +67,7 @@ def list_requests(
     limit: int | None = None,
     after: str | None = None,
 ) -> RequestList:
-    """List the requests behind a place in the order; locks are judged only where one could be left over."""
+    """List the requests after a place in the order; locks are judged only if one could be stale."""
     backlog = read_backlog(sources)
     if backlog.locks or any(request.status is RequestStatus.RUNNING for request in backlog.requests):
         backlog = with_interrupted(backlog, locks())

@@ -25,7 +25,7 @@ def missing_merges(engine: Engine, request: Request, base_branch: str) -> tuple[
 
 
 def base_now(engine: Engine, records: AutoRecords) -> str:
-    """Return the base branch of what runs next: that of an auto-run at work, or of one that the next start goes on."""
+    """Return the base branch of what runs next: that of a running auto-run, or of one that the next start continues."""
     session = records.load()
     night = session.base_branch if session is not None and session.is_interrupted else ""
     return engine.base_branch or night or engine.find_base()

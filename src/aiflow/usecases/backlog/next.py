@@ -26,7 +26,7 @@ class NextAnswer(NamedTuple):
     lost: frozenset[RequestId] = frozenset()
     waiting: int = 0
     warnings: tuple[Barrier, ...] = ()
-    # Whose runs the next auto-run goes on with before it starts what is selected.
+    # The requests whose runs the next auto-run continues before it starts what is selected.
     continued: tuple[Request, ...] = ()
 
 
@@ -47,7 +47,7 @@ def next_request(
 ) -> NextAnswer:
     """Select the next request and, unless in brief, look at what is not selected; locks are judged only if need be."""
     backlog = read_backlog(sources, with_all_runs=False)
-    if backlog.locks or backlog.queue_lock:  # a start would reclaim those of dead holders: then that is said (SEL-7)
+    if backlog.locks or backlog.queue_lock:  # a start would reclaim stale ones: then that is shown (SEL-7)
         backlog = with_interrupted(backlog, locks())
     answer = NextAnswer(select_next(backlog, include_all=include_all))
     if is_brief:

@@ -1,6 +1,6 @@
 """Change several things of a request at once, as a person (API PATCH; REQ-3, API-2): all of them, or none.
 
-Whoever says which version they saw is refused if it is another one by now.
+A caller who names the version they saw is refused if the request has changed since.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Patch(NamedTuple):
 
 
 def text_version(editor: RequestEditor, request_id: RequestId) -> str:
-    """Return what tells one version of a request's text from another; nothing where it is not edited here."""
+    """Return what identifies a version of a request's text; nothing if it is not edited here."""
     try:
         return _version(editor.whole_text(request_id))
     except AiflowError:

@@ -1,4 +1,4 @@
-"""Edit a request as a whole, as a person (CLI `edit`; REQ-3, REQ-5): checked first, and nobody's change is lost."""
+"""Edit a request as a whole, as a person (CLI `edit`; REQ-3, REQ-5): checked first, and no change is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request with everything that is known of it: its text, its runs, what keeps it, and the way on."""
+"""One request with everything that is known of it: its text, its runs, what holds it up, and the next step."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class WhyAnswer(NamedTuple):
     """The request itself and everything it waits for; its place in line if it is in one, counted from 1.
 
-    One that `is_continued` is no person's: the next auto-run goes on with its run by itself.
+    One that `is_continued` needs no person: the next auto-run continues its run.
     """
 
     stations: tuple[Station, ...]
@@ -79,7 +79,7 @@ def unmeetable(sources: BacklogSources, request_id: RequestId) -> tuple[Barrier,
 
 
 def _place(first: Station, backlog: Backlog) -> int | None:
-    """Return the place in line of a request before which nothing stands but perhaps a running auto-run."""
+    """Return the place in line of a request that nothing holds up but perhaps a running auto-run."""
     if first.request is None or first.request.status is not RequestStatus.READY:
         return None
     if any(barrier.reason_code != "QUEUE_LOCKED" for barrier in first.barriers):

@@ -1,6 +1,6 @@
-"""Clean up after runs (GIT-5): say what would go, then take it away, each run by itself and looked at once more.
+"""Clean up after runs (GIT-5): list what would be removed, then remove it, run by run and checked once more.
 
-What goes of a run goes while nobody can take a lock: a run that starts, goes on or is accepted at the same moment
+A run's things are removed while no process can take a lock: a run that starts, resumes or is accepted at that moment
 finds everything of it, or nothing. A dry run is the plan alone.
 """
 
@@ -108,7 +108,7 @@ def clean_up(engine: Engine, plans: Iterable[Plan], rules: CleanRules, actor: Ac
 
 
 def retention(engine: Engine) -> Cleaned:
-    """Clean up as the settings say, by itself: quietly, and trouble with it is no trouble for who calls."""
+    """Clean up automatically as the settings say: quietly, and a problem with it does not affect the caller."""
     wish = CleanWish()
     rules = rules_for(engine, wish)
     try:
@@ -119,9 +119,9 @@ def retention(engine: Engine) -> Cleaned:
 
 
 def clean_after_accept(engine: Engine, run: Run, lease: Lease | None = None) -> bool:
-    """Take away an accepted run's worktree, if git has all of it; never raises, tells whether it went.
+    """Remove an accepted run's worktree, if git has all of it; never raises, returns whether it was removed.
 
-    Who holds the request's lock hands it over; without it, a request that is locked is left alone.
+    A caller that holds the request's lock passes it; without it, a locked request is left alone.
     """
     item = Item(ItemKind.WORKTREE, run.place.path, RunStanding.ACCEPTED, run.run_id, run.request_id)
     found = Found(run.run_id, run.request_id, RunStanding.ACCEPTED)
@@ -141,7 +141,7 @@ def clean_after_accept(engine: Engine, run: Run, lease: Lease | None = None) -> 
 
 
 def _clean_run(engine: Engine, plan: Plan, rules: CleanRules, cleaned: Cleaned, actor: Actor) -> None:
-    """Take away what goes of one run, as far as that still holds once nobody can begin anything."""
+    """Remove a run's things, as far as that is still right once no process can start anything."""
     sure, taken = plan, Cleaned()
     try:
         with engine.locks.standstill() as locks:
@@ -161,7 +161,7 @@ def _clean_run(engine: Engine, plan: Plan, rules: CleanRules, cleaned: Cleaned, 
 
 
 def _take_away(engine: Engine, plan: Plan, taken: Cleaned) -> None:
-    """Take things away in their order: where one stays behind, so does what needs it."""
+    """Remove things in their order: if one stays, so does what needs it."""
     for group in _groups(plan):
         is_leftover = all(item.kind is ItemKind.LEFTOVER for item in group)
         if not is_leftover and any(failure.item.kind is not ItemKind.LEFTOVER for failure in taken.failed):

@@ -84,7 +84,7 @@ def look_again(engine: Engine, found: Found, locks: Mapping[RequestId, Lock]) ->
 
 
 def is_locked(found: Found, locks: Mapping[RequestId, Lock]) -> bool:
-    """Tell whether somebody holds a run's request; where nobody knows whose it is, any lock counts."""
+    """Return whether a run's request is locked; if its request is unknown, any lock counts."""
     if found.request_id is None:
         return bool(locks)
     return found.request_id in locks or any(lock.run_id == found.run_id for lock in locks.values())

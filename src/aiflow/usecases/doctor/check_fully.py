@@ -29,7 +29,7 @@ LEAST_GIT = (2, 38)
 
 def check_full(engine: Engine, look: StoreLook) -> list[Finding]:
     """Check everything, and put right what a crash left: stale locks, interrupted runs, requests without a run."""
-    cut_off = list(_put_right(engine))  # before the look at the checkout: what is half written there is nobody's change
+    cut_off = list(_put_right(engine))  # before checking the checkout: half-written files are no person's change
     findings = [*check_quick(engine, asks=True)[1], *cut_off, *_check_git_version(engine)]
     findings += check_store(engine.settings, look, engine.voice.texts)
     findings += [_reclaim(engine), *_mark(engine)]
@@ -96,7 +96,7 @@ def _reclaim(engine: Engine) -> Finding:
 
 
 def _mark(engine: Engine) -> Iterator[Finding]:
-    """Mark interrupted runs, and set requests right that nobody works on."""
+    """Mark interrupted runs, and correct requests whose run has no process."""
     marked: list[str] = []
     lost: list[str] = []
     latest = engine.runs.latest()

@@ -30,7 +30,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 class StoreLook(NamedTuple):
     """How the doctor looks at stores: the one of this machine, and the one that the settings name, which it opens.
 
-    `lack` tells what the one of this machine would need to run, if something is missing.
+    `lack` is what the store of this machine lacks to run, if anything.
     """
 
     local: Callable[[], StoreStatus]

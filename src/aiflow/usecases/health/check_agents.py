@@ -22,7 +22,7 @@ AGENT_ENV = SETTINGS.having(key="agent.env")
 
 
 def check_agents(engine: Engine, *, asks: bool = False) -> Iterator[Finding]:
-    """Check each role's agent; what holds for several roles is told once.
+    """Check each role's agent; what holds for several roles is reported once.
 
     Without asking, a login that is nowhere to be seen is only a warning: it may be in a place that we do not know.
     """
@@ -57,7 +57,7 @@ def _without_login(program: AgentProgram, told: tuple[tuple[str, str], ...]) -> 
 
 
 def check_sandbox(engine: Engine) -> Iterator[Finding]:
-    """Say of which roles the kernel confines the agents, which bring a sandbox of their own, and which have none."""
+    """Report which roles' agents the kernel confines, which bring their own sandbox, and which have none."""
     chosen = engine.settings.for_role
     sandboxes = {role: str(chosen(role, "sandbox")) for role in Role}
     kinds = {role: str(chosen(role, "kind")) for role in Role}

@@ -1,4 +1,4 @@
-"""Hand orders over (QUE-3, QUE-9): what can be queued is, what cannot be is said beside it."""
+"""Queue orders (QUE-3, QUE-9): those that can be queued are; the answer names the others."""
 
 from __future__ import annotations
 

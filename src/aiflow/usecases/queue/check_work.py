@@ -35,14 +35,14 @@ def require_startable(engine: Engine, request_id: RequestId) -> Request:
         reclaim_locks(engine)
         settle_or_refuse(engine, request_id)
     if request is not None and request_id in backlog.interrupted:
-        return request  # starting it goes on with the run that crashed (RUN-11)
+        return request  # starting it continues the run that crashed (RUN-11)
     if request_id in backlog.locks:
         raise in_progress(backlog.locks[request_id], request_id)
     return require_unbarred(engine, request_id, backlog)
 
 
 def require_resumable(engine: Engine, run: Run, wish: ResumeWish, *, updates: bool = False) -> None:
-    """Refuse to let a run go on that a runner could not let go on either."""
+    """Refuse to continue a run that a runner could not continue either."""
     request_id = RequestId(run.request_id)
     if request_id in (locks := without_dead_locks(backlog_around(engine, request_id), engine.locks).locks):
         raise in_progress(locks[request_id], request_id)
@@ -55,10 +55,10 @@ def require_resumable(engine: Engine, run: Run, wish: ResumeWish, *, updates: bo
 
 
 def foresee_refusal(engine: Callable[[], Engine], tasks: Iterable[Task], scene: QueueScene) -> tuple[Finding, ...]:
-    """Return what the doctor fails at, if a task needs a runner of this checkout and none lives.
+    """Return the doctor's checks that fail, if a task needs a runner of this checkout and none is running.
 
-    It may be mended before one comes, so it is no reason to refuse the task. A runner that lives has its own settings,
-    and tells itself what keeps it; one elsewhere has another checkout.
+    They may be fixed before one starts, so the task is not refused. A running runner has its own settings,
+    and reports itself what keeps it; one elsewhere has another checkout.
     """
     standings = (standing_of(task, scene) for task in tasks)
     if not any(each is not None and each.code is StandingCode.NO_RUNNER_HERE for each in standings):

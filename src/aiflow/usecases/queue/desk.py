@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aiflow.ports import Journal, LockView, Time
     from aiflow.ports.tasks import QueueStore, RunnerRecords, TaskQueue, Wake
 
-# So many places of a line are read to say what is ahead of a task; behind that, "at least" is good enough.
+# How many places of a line are read to count the tasks ahead of one; beyond that, "at least" is good enough.
 LINE_PLACES = 1000
 
 
@@ -28,7 +28,7 @@ class Desk:
     """One namespace of a store, and the checkout it is looked at from.
 
     `start` is what starts a runner of this namespace, `is_own` whether
-    it is the project's. `is_gone` tells whether a runner's process is provably dead, which only its own machine can
+    it is the project's. `is_gone` returns whether a runner's process is provably gone, which only its own machine can
     know.
     """
 
@@ -50,7 +50,7 @@ class Desk:
 class StoreView:
     """A whole store, seen from one checkout: the project's own namespace, the one that is asked about, and a desk each.
 
-    A store is opened by whoever asks; `timeout_seconds` is behind how much silence a runner counts as dead.
+    The store is opened when it is asked; after `timeout_seconds` of silence a runner counts as gone.
     """
 
     store: QueueStore

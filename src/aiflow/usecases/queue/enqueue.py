@@ -1,4 +1,4 @@
-"""Hand work to a runner (QUE-3, QUE-9, QUE-11): one task in the queue, and whoever waits on this machine is told."""
+"""Hand work to a runner (QUE-3, QUE-9, QUE-11): one task in the queue, and the runners of this machine are notified."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Enqueued(NamedTuple):
 
 
 def enqueue_work(desk: Desk, order: Order) -> Enqueued:
-    """Put an order into the queue; REQUEST_QUEUED if its request has a live task, TASK_EXISTS if the id is taken."""
+    """Queue an order; REQUEST_QUEUED if its request has an unfinished task, TASK_EXISTS if the id is taken."""
     prompt = check_prompt(order.prompt) if order.action is TaskAction.PROMPT or order.prompt else ""
     now = desk.time.now()
     named = order if order.task_id else replace(order, task_id=_draw_id(desk, order, now))

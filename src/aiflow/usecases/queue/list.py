@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TaskList(NamedTuple):
-    """A part of the list, each task with how its namespace looks; `next_start` is where it goes on, None at its end."""
+    """A part of the list, each task with the state of its namespace; `next_start` is where it continues, or None."""
 
     tasks: tuple[tuple[Task, QueueScene], ...]
     next_start: str | None = None
@@ -33,7 +33,7 @@ def list_queue(
     *,
     is_all: bool = False,
 ) -> TaskList:
-    """Read a page of tasks, and how each namespace looks at this moment, as far as some of them live."""
+    """Read a page of tasks, and the current state of each namespace that has unfinished ones."""
     names = sorted(view.store.namespaces(progress)) if is_all else [view.namespace]
     desks = {name: view.desk_of(name) for name in names}
     starts = starts_of(wanted.start, names) if is_all else dict.fromkeys(names, wanted.start)
@@ -47,7 +47,7 @@ def list_queue(
 
 
 def _scene(desk: Desk, sources: BacklogSources, tasks: list[Task]) -> QueueScene:
-    """Look around where some of the tasks live; of those that are over, find what to do next."""
+    """Read the surroundings of unfinished tasks; for those that are over, find what to do next."""
     is_lively = any(not task.is_final for task in tasks)
     scene = look_around(desk, tasks) if is_lively else look_away(desk)
     placed = [(task, place_of(task, scene.runners)) for task in tasks]

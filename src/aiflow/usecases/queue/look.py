@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from aiflow.usecases.read_backlog import BacklogSources
 
 
-# Behind an id comes nothing smaller than this: the list that starts there has that very id, too.
+# Nothing smaller than this comes after an id: the list that starts there has that very id, too.
 _LEAST = "\x01"
 
 
 class Listing(NamedTuple):
-    """A part of the list; `next_start` is where it goes on, None at its end."""
+    """A part of the list; `next_start` is where it continues, None at its end."""
 
     tasks: tuple[Task, ...]
     next_start: str | None = None
@@ -56,7 +56,7 @@ def list_tasks(queue: TaskQueue, wanted: TaskFilter, progress: Callable[[int], N
 def merge_listings(listings: Iterable[Listing], limit: int) -> Listing:
     """Put the lists of several namespaces together, in the same order; tasks of one id by their namespaces.
 
-    Where it goes on is named by the last task and its namespace, for the same id may be in several.
+    The last task and its namespace name where it continues, because the same id may be in several.
     """
     parts = list(listings)
     by_name = sorted((task for part in parts for task in part.tasks), key=lambda task: task.namespace)
@@ -68,9 +68,9 @@ def merge_listings(listings: Iterable[Listing], limit: int) -> Listing:
 
 
 def starts_of(start: str | None, namespaces: Collection[str]) -> dict[str, str | None]:
-    """Return where the list of each namespace goes on, from where all of them together do.
+    """Return where the list of each namespace continues, from where all of them together do.
 
-    Namespaces behind that of the last task still have theirs of the same id, if there is one.
+    Namespaces after that of the last task still have their task of the same id, if there is one.
     """
     at = max((name for name in namespaces if (start or "").startswith(f"{name}/")), key=len, default=None)
     if start is None or at is None:
@@ -99,7 +99,7 @@ def not_found(queue: TaskQueue, task_id: str) -> NotFoundError:
 
 
 def close_match(queue: TaskQueue, name: str) -> str | None:
-    """Return the task that was meant: the live one of a request of that name, or one with nearly that id."""
+    """Return the task that was meant: the unfinished one of a request of that name, or one with nearly that id."""
     import difflib
 
     known = list(islice(_recent(queue), KNOWN_TASKS))
@@ -122,7 +122,7 @@ def ways_after(
 ) -> Mapping[str, WayAfter]:
     """Return what to do next by task id, for tasks and the checkouts their work is in; of a request's only the newest.
 
-    What was tried before is past. Where a task of the request lives that is not among them, the way is to look at that.
+    Earlier tries no longer count. If the request has an unfinished task that is not among them, look at that one.
     """
     newest: dict[str, tuple[Task, Checkout | None]] = {}
     for task, where in sorted(tasks, key=lambda pair: pair[0].created_at, reverse=True):
@@ -132,7 +132,7 @@ def ways_after(
 
 
 def _by_now(desk: Desk, task: Task, way: WayAfter) -> WayAfter:
-    """Lead to the live task of the request, if there is one: it does what was to be done."""
+    """Point to the unfinished task of the request, if there is one: it does the work."""
     live = desk.queue.live_of(task.request_id)
     if live is not None and live.task_id != task.task_id:
         way = WayAfter(NextAction(ActionKind.QUEUE_SHOW, task_id=live.task_id))
@@ -148,18 +148,18 @@ def _way(sources: BacklogSources, here: Checkout, task: Task, where: Checkout | 
             action = next_step_here(task, request, sources.runs.latest([request_id]).get(request_id))
             return WayAfter(action) if action else None
         except AiflowError:
-            pass  # it is not here, or cannot be read: what the task tells has to do
+            pass  # it is not here, or cannot be read: use what the task says
     action = next_step(task)
     return WayAfter(action, None if where == here else where) if action and where else None
 
 
 def place_of(task: Task, runners: Iterable[Runner]) -> Checkout | None:
-    """Return the checkout that a task's work is in: its own, or that of whoever took it."""
+    """Return the checkout that a task's work is in: its own, or that of the runner that took it."""
     return task.checkout or next((each.checkout for each in runners if each.runner_id == task.claimed_by), None)
 
 
 def find_place(desk: Desk, task: Task) -> Checkout | None:
-    """Return the checkout that has a task, also where its runner's record is gone: what goes on with it is there."""
+    """Return the checkout that has a task, even if its runner's record is gone: then that of its successor."""
     seen = set()
     for each in _line_of(desk, task):
         if each.task_id in seen:
@@ -171,7 +171,7 @@ def find_place(desk: Desk, task: Task) -> Checkout | None:
 
 
 def _line_of(desk: Desk, task: Task) -> Iterator[Task]:
-    """Give a task and those that go on with it."""
+    """Yield a task and its successors."""
     following: Task | None = task
     while following is not None:
         yield following

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NamespaceList(NamedTuple):
-    """The tasks of each namespace, counted, the runners that live, and which namespace is the project's own."""
+    """The tasks of each namespace, counted, the running runners, and which namespace is the project's own."""
 
     counts: Mapping[str, Mapping[TaskStatus, int]]
     alive: tuple[Runner, ...]

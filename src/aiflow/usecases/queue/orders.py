@@ -33,7 +33,7 @@ _ACTIONS = {mode: action for action, mode in MODES.items()}
 
 @dataclass(frozen=True, slots=True)
 class TypedOrder:
-    """What was typed behind `aiflow queue add`."""
+    """What was typed after `aiflow queue add`."""
 
     names: tuple[str, ...] = ()
     prompt: str | None = None
@@ -54,7 +54,7 @@ class TypedOrder:
 
     @property
     def mode(self) -> ResumeMode | None:
-        """How a run is to go on; None if one is to be started."""
+        """How a run is to continue; None if one is to be started."""
         ways = (
             (self.resume, ResumeMode.RESUME),
             (self.retry_step, ResumeMode.RETRY_STEP),
@@ -64,12 +64,12 @@ class TypedOrder:
 
     @property
     def says_how(self) -> bool:
-        """Whether something was given that only a run that goes on can use."""
+        """Whether something was given that only a resumed run can use."""
         return any((self.answer is not None, self.keep_changes, self.update, self.force))
 
     @property
     def options(self) -> dict[str, str]:
-        """What the task is told beside its action; the answer is its prompt, which may be long."""
+        """What the task gets besides its action; the answer is its prompt, which may be long."""
         flags = {FORCE: self.force, KEEP_CHANGES: self.keep_changes, UPDATE: self.update, WATCH: self.watch}
         flags |= {QUICK: self.quick, NO_BASELINE: self.no_baseline}
         step = {STEP_ID: self.step.upper()} if self.step else {}

@@ -1,4 +1,4 @@
-"""List runners: who lives first, then who was heard of last."""
+"""List runners: running ones first, then by their last heartbeat."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RunnerList(NamedTuple):
-    """Runners, each with whether its process is provably dead, how many there are, and from which place it goes on."""
+    """Runners, each with whether its process is provably gone, how many there are, and where the list continues."""
 
     runners: tuple[tuple[Runner, bool], ...]
     now: datetime

@@ -1,4 +1,4 @@
-"""One task with everything that is known of it: all of its prompt, how it stands, where its work is, the way on."""
+"""One task with everything that is known of it: all of its prompt, its standing, where its work is, the next step."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ REASON = "CANCELLED"
 
 
 def cancel_task(desk: Desk, engine: Engine, task_id: str, who: str) -> Task:
-    """Cancel a task, or what goes on with it, and tell the runners of this machine; its interrupted runs are marked.
+    """Cancel a task or its successor, and notify the runners of this machine; its interrupted runs are marked.
 
     Cancelled already is fine, TASK_NOT_ACTIVE if it ended otherwise and its work is not in the queue any more.
     """
@@ -38,7 +38,7 @@ def cancel_task(desk: Desk, engine: Engine, task_id: str, who: str) -> Task:
 def cancel_at_once(
     desk: Desk, task_id: str, who: str, here: Callable[[], Engine], engine_at: Callable[[str], Engine]
 ) -> tuple[Task, bool]:
-    """Cancel a task without waiting for its runner; tells whether that has let it go already."""
+    """Cancel a task without waiting for its runner; returns whether the runner has released it already."""
     before = live_delivery(desk, find_task(desk.queue, task_id))
     desk, engine = at_the_runs(desk, before, here, engine_at)
     task = cancel_task(desk, engine, task_id, who)
@@ -62,7 +62,7 @@ def at_the_runs(
 
 
 def stop_runs(desk: Desk, engine: Engine, task: Task) -> tuple[Run, ...]:
-    """Stop what nobody works on any more; that this did not work is said, and does not undo the cancel."""
+    """Stop runs without a process; a failure of this is reported, and does not undo the cancel."""
     try:
         return stop_runs_of(engine, task, desk.checkout)
     except AiflowError as error:
@@ -72,11 +72,11 @@ def stop_runs(desk: Desk, engine: Engine, task: Task) -> tuple[Run, ...]:
 
 
 def live_delivery(desk: Desk, task: Task) -> Task:
-    """Return what goes on with a task, as far as that is in the queue; the task itself if nothing does."""
+    """Return the last successor of a task that is in the queue; the task itself if it has none."""
     seen = {task.task_id}
     while task.successor is not None and task.successor not in seen:
         following = desk.queue.get(task.successor)
-        if following is None:  # its runner died on the way: the next one delivers it
+        if following is None:  # its runner crashed before queuing it: the next one delivers it
             break
         seen.add(following.task_id)
         task = following
@@ -84,7 +84,7 @@ def live_delivery(desk: Desk, task: Task) -> Task:
 
 
 def _cancel(desk: Desk, engine: Engine, named: Task, who: str) -> Task:
-    """Cancel the delivery that lives; one that was handed on at this very moment is followed."""
+    """Cancel the delivery that is at work or queued; if it gets a successor at this moment, cancel that."""
     while True:
         task = live_delivery(desk, named)
         is_over = task.is_final and task.status is not TaskStatus.CANCELLED
@@ -110,7 +110,7 @@ def _mark(desk: Desk, engine: Engine, task: Task) -> tuple[Run, ...]:
 
 
 def holder_of(desk: Desk, task: Task) -> Runner | None:
-    """Return the runner that still has a cancelled task in its hands, and whose heartbeat says that it lives."""
+    """Return the runner that still works on a cancelled task and whose heartbeat shows that it is running."""
     for runner in desk.runners.all():
         if runner.runner_id == task.claimed_by and runner.task_id == task.task_id:
             lives = is_fresh(runner, desk.time.now(), desk.timeout_seconds) and not desk.is_gone(runner)

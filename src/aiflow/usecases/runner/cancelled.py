@@ -1,10 +1,10 @@
-"""A cancelled task's run does not go on, also if nobody was there to obey (RUN-12, QUE-6, QUE-8).
+"""A cancelled task's run does not continue, even if no runner was there to stop it (RUN-12, QUE-6, QUE-8).
 
 What every recovery looks at is the mark of `.aiflow/control/` that `aiflow cancel` leaves; this module leaves it for
 tasks. Who cancels a task in the checkout of its run leaves it first: a kill before the store has heard of it leaves a
 run that stops as cancelled, and its task ends so when it is delivered again. A runner asks the store as
 well before it recovers: the cancel may have come from another machine. A run that somebody works on is left to its
-owner, who watches the task; an auto-run would else go on with the next request.
+owner, who watches the task; otherwise an auto-run would continue with the next request.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def mark_interrupted(engine: Engine, task: Task, here: Checkout) -> tuple[Run, .
 def stop_runs_of(engine: Engine, task: Task, here: Checkout) -> tuple[Run, ...]:
     """Stop the interrupted runs of a cancelled task at once, and return those; what cannot be now has its mark.
 
-    So are those that a runner had stopped, and that the task was to go on with: nobody does any more.
+    So are runs that a runner had stopped and that the task was to continue.
     """
     stopped = [mark_crashed(engine, RequestId(run.request_id)) for run in mark_interrupted(engine, task, here)]
     stopped += [judge_cut(engine, run, called_off) for run in _cut_runs(engine, task, here)]
@@ -61,7 +61,7 @@ def _wanted(task: Task) -> list[RequestId] | None:
 
 
 def obeys_cancel(desk: RunnerDesk, request_id: RequestId) -> bool:
-    """Stop a request's interrupted run if its task was cancelled, wherever that was; tells whether it was."""
+    """Stop a request's interrupted run if its task was cancelled anywhere; returns whether it was."""
     engine = desk.engine
     run = find_crashed(engine, request_id)
     if run is None or not (engine.control.is_cancelled(run.run_id) or _is_cancelled(desk, run)):
@@ -72,6 +72,6 @@ def obeys_cancel(desk: RunnerDesk, request_id: RequestId) -> bool:
 
 
 def _is_cancelled(desk: RunnerDesk, run: Run) -> bool:
-    """Ask the store whether the task of an interrupted run, or what was to go on with it, was cancelled."""
+    """Ask the store whether the task of an interrupted run, or its successor, was cancelled."""
     cancelled = (task for page in desk.queue.pages([TaskStatus.CANCELLED]) for task in page.tasks)
     return any(is_about(task, run, desk.runner.checkout) for task in cancelled)

@@ -1,7 +1,7 @@
 """Claim a task only with the checkout's turn (QUE-5), so that a RUNNING task is being worked on.
 
 The turn is taken once there is something to claim, and given back at once if it was not to be had. While somebody else
-runs here, the task stays in the queue, and an auto-run is told that somebody waits (LCK-7).
+runs here, the task stays in the queue, and an auto-run learns that a runner waits (LCK-7).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TurnClaims:
 
     @property
     def is_anything_left(self) -> bool:
-        """Whether something is in the queue that waits for whoever is at work here."""
+        """Whether a task is in the queue that waits for the process at work here."""
         return self.rival is not None or self.auto_rival is not None
 
     def claim(self, rival: Lock | None) -> Task | None:
@@ -70,7 +70,7 @@ class TurnClaims:
         self._is_waiting = False
 
     def wait_for_turn(self) -> None:
-        """Wait until nobody runs here, a stop is asked for, there is news, or it is time to look at the queue."""
+        """Wait until no run is active here, a stop is asked for, there is news, or it is time to check the queue."""
         desk, time = self._desk, self._desk.engine.time
         until = time.monotonic() + min(desk.pace.poll_seconds, MOST_WAIT_SECONDS)
         while (left := until - time.monotonic()) > 0 and desk.asked() is StopRequest.NONE and occupant(desk.engine):

@@ -1,4 +1,4 @@
-"""What a runner works with (QUE-7), and what it tells whoever watches."""
+"""What a runner works with (QUE-7), and the news it reports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EAR_SECONDS = 0.25
 
 
 class NewsKind(StrEnum):
-    """What a runner tells."""
+    """The kinds of news that a runner reports."""
 
     STARTED = "started"
     WAITING = "waiting"
@@ -64,7 +64,7 @@ class RunnerNews:
 
 
 class Outage:
-    """Whom the store does not answer just now: told once when it begins and once when it is over for all of them."""
+    """Whom the store does not answer just now: reported once when it begins and once when it is over for all."""
 
     def __init__(self, lock: AbstractContextManager[object]) -> None:
         self._lock = lock
@@ -91,7 +91,7 @@ class Pace:
 
     poll_seconds: float
     timeout_seconds: float
-    # How long one that is to leave now tries to write its task's end: whoever asked may soon ask less kindly.
+    # How long a runner that has to exit now tries to record its task's end: a harder kill may follow soon.
     leave_seconds: float = 10.0
 
     @property
@@ -128,7 +128,7 @@ class RunnerDesk(Desk):
     outage: Outage = field(init=False)
 
     def __post_init__(self) -> None:
-        """Be able to tell that the store is away, from the work and from what goes on beside it."""
+        """Be able to report that the store is unreachable, from the work and from the threads beside it."""
         object.__setattr__(self, "outage", Outage(self.engine.time.mutex()))
 
     @property
@@ -162,7 +162,7 @@ class RunnerDesk(Desk):
                 return answer
 
     def say_away(self, who: str, error: AiflowError) -> None:
-        """Tell that the store does not answer, and what a person can do, unless that was told already."""
+        """Report that the store does not answer, and what a person can do, unless that was reported already."""
         if isinstance(error, EnvironmentProblemError) and self.outage.begins(who):
             command = error.context.get("start", NextAction(ActionKind.DOCTOR, options=(("full", ""),)))
             facts = {"problem": error.context.get("problem", ""), "command": command}

@@ -1,7 +1,7 @@
 """Carry a claimed task out (QUE-3 to QUE-5, QUE-11): with the same engine and the same locks as in a terminal.
 
 The request is read again: what may no longer run ends as an error with the reason, and nothing else changes. It was
-claimed with the checkout's turn, so nobody else runs here (QUE-5); what is in the way of it all the same, as an
+claimed with the checkout's turn, so no other run is active here (QUE-5); what is in its way anyway, such as an
 acceptance of the very request, is waited for without keeping the turn from others (LCK-7).
 """
 
@@ -84,7 +84,7 @@ def watched(engine: Engine, heartbeat: Heartbeat, task: Task) -> Engine:
 
 
 def _patience(desk: RunnerDesk, heartbeat: Heartbeat, hold: TaskHold) -> Patience:
-    """Wait as a runner does: whoever is in the way is named when they change, and a cancel or a stop is heard."""
+    """Wait as a runner does: report the process in the way when it changes, and notice a cancel or a stop."""
     named: list[str] = []
 
     def tell(error: ConflictError) -> None:
@@ -118,7 +118,7 @@ def _run(desk: RunnerDesk, engine: Engine, hold: TaskHold) -> TaskEnd:
 
 
 def _go_on(engine: Engine, task: Task, request_id: RequestId, prompt: str) -> Run:
-    """Let a stopped run go on as a person asked for it."""
+    """Continue a stopped run as a person asked for it."""
     run = _latest(engine, request_id, task.run_id)
     if run is None:
         raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=request_id, name=task.run_id or request_id)
@@ -138,7 +138,7 @@ def _is_ready(engine: Engine, request_id: RequestId) -> bool:
 
 
 def _auto_run(desk: RunnerDesk, engine: Engine, hold: TaskHold) -> TaskEnd:
-    """Work through the backlog; what an earlier delivery had to leave goes on first."""
+    """Work through the backlog; first continue what an earlier delivery had to stop."""
     task = hold.task
     terms = AutoTerms(
         desk.auto_records,
@@ -152,7 +152,7 @@ def _auto_run(desk: RunnerDesk, engine: Engine, hold: TaskHold) -> TaskEnd:
     )
     code = auto_run(engine, terms).session.reason_code
     if code == "AUTO_STOPPED_BY_PERSON" and desk.asked() is not StopRequest.NONE:
-        hold.cut_off = hold.cut_off or CutOff.STOPPED  # the rest of the backlog is for whoever comes next
+        hold.cut_off = hold.cut_off or CutOff.STOPPED  # the rest of the backlog is for the next runner
     return end_of_auto(hold, code)
 
 

@@ -1,4 +1,4 @@
-"""End a claimed task (QUE-4, QUE-6, QUE-7): its status first, then the task that goes on with its work, if one has to.
+"""End a claimed task (QUE-4, QUE-6, QUE-7): its status first, then the task that continues its work, if needed.
 
 A task that is no longer ours is left as it is: what we would have written is dropped and recorded.
 """
@@ -53,14 +53,14 @@ def finish_task(desk: RunnerDesk, heartbeat: Heartbeat, hold: TaskHold, end: Tas
 
 
 def deliver_again(desk: RunnerDesk, ended: Task, checkout: Checkout | None) -> None:
-    """Enqueue the task that goes on with an ended one, unless somebody did; it keeps its place in the queue.
+    """Queue the task that continues an ended one, unless that was done; it keeps its place in the queue.
 
     `checkout` is where a bare prompt was begun.
     """
     following = successor_of(ended, desk.engine.time.now(), checkout)
     try:
         desk.queue.enqueue(following, desk.queue.prompt(ended))
-    except ConflictError as error:  # the request has a live task: what was to be done is done by that one
+    except ConflictError as error:  # the request has another unfinished task, which does the work
         if error.reason_code not in ("REQUEST_QUEUED", "TASK_EXISTS"):
             raise
         return

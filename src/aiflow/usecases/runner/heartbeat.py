@@ -1,7 +1,7 @@
 """A runner's heartbeat (QUE-7, QUE-8, QUE-10): kept up beside its work, with an eye on the task it has at work.
 
 The record is saved at every poll and all through a task. Each time the task is looked at as well: one that was
-cancelled, or that is no longer ours, is told to whoever works on it, and so is that the store has been away for too
+cancelled, or that is no longer ours, is reported to its worker, and so is that the store has been away for too
 long: before anybody may take over, the agent has ended.
 """
 
@@ -57,7 +57,7 @@ class TaskHold:
 
 
 class Heartbeat:
-    """Keeps one runner's record alive."""
+    """Keeps one runner's record up to date."""
 
     def __init__(self, desk: RunnerDesk) -> None:
         self._desk = desk
@@ -93,7 +93,7 @@ class Heartbeat:
             self._beside.poke()
 
     def note_run(self, run: Run) -> None:
-        """Name the run that works on the task; the store hears of it at once, but nobody waits for that."""
+        """Name the run that works on the task; the store is updated at once, without waiting for it."""
         hold = self._hold
         if hold is not None and hold.run_id != run.run_id:
             hold.run_id = run.run_id
@@ -122,7 +122,7 @@ class Heartbeat:
         return self._time.monotonic() - self._saved_seconds >= self._desk.pace.gives_up_seconds
 
     def why_end(self) -> CutOff | None:
-        """Tell why the work on the task has to end; asked several times a second, by whoever does it."""
+        """Return why the work on the task has to end, if so; the worker asks several times a second."""
         hold = self._hold
         if hold is None:
             return CutOff.STOPPED if self._desk.asked() is StopRequest.NOW else None

@@ -1,6 +1,6 @@
 """Put what was interrupted in this checkout into the queue (RUN-11): a runner recovers it like any other work.
 
-What a person cancelled while nobody was there to obey is not work any more: its run only stops (RUN-12, QUE-6).
+A task that a person cancelled while its runner was gone is no longer work: its run only stops (RUN-12, QUE-6).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def queue_recoveries(desk: RunnerDesk, known: set[str]) -> None:
-    """Enqueue a start for each request whose run nobody works on and that has no live task; each run once.
+    """Queue a start for each request with an interrupted run and no unfinished task; each run once.
 
     `known` remembers which were enqueued and are still not recovered: those are not tried for ever (RUN-14).
     """
@@ -40,13 +40,13 @@ def queue_recoveries(desk: RunnerDesk, known: set[str]) -> None:
 
 
 def _active_run(desk: RunnerDesk, request_id: RequestId) -> str | None:
-    """Return the run that is to go on; one that had ended before is not what was interrupted."""
+    """Return the run to continue; one that had ended before was not interrupted."""
     latest = desk.engine.runs.latest([request_id]).get(request_id)
     return latest.run_id if latest is not None and latest.is_active else None
 
 
 def _enqueue(desk: RunnerDesk, request: Request, run_id: str | None) -> bool:
-    """Enqueue one; False if it has a live task: that goes on with it, or is about to be seen to by a reaper."""
+    """Queue one; False if it has an unfinished task: that continues it, or a reaper will handle it."""
     priority = request.priority or DEFAULT_PRIORITY
     now = desk.time.now()
     order = Order(TaskAction.START, request.id, run_id, priority=priority, task_id=desk.new_task_id(now))

@@ -31,7 +31,7 @@ def end_for_error(hold: TaskHold, error: Exception, mask: Callable[[str], str]) 
 
 
 def end_of_run(hold: TaskHold, run: Run) -> TaskEnd:
-    """Say how a task ends with its run; one that our own end cut off goes on in another delivery."""
+    """Return how a task ends with its run; if our own end cut the run off, another delivery continues it."""
     code, summary = (run.error.reason_code, words_of(run.error, ENGLISH)) if run.error else (None, "")
     if code is not None and is_cut(run):
         return end_with(hold, code, summary, run.run_id)
@@ -39,7 +39,7 @@ def end_of_run(hold: TaskHold, run: Run) -> TaskEnd:
 
 
 def end_with(hold: TaskHold, reason_code: str, text: str = "", run_id: str | None = None) -> TaskEnd:
-    """End a task for a reason that is not its run's; where that is our own end, its work goes on in another task."""
+    """End a task for a reason that is not its run's; if that is our own end, another task continues its work."""
     cut_off = hold.cut_off
     code = cut_off.value if cut_off is not None else reason_code
     message = message_of(code, text if cut_off is None else "")
