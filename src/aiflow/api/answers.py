@@ -29,7 +29,7 @@ def encoded(shape: Any) -> bytes:
 
 
 def answer(http: HttpRequest, shape: Any, *, version: str = "") -> Response:
-    """Answer a question; who has the answer already is told so (304). `version` is what an edit is checked against."""
+    """Answer a question; a caller that has it already gets 304. `version` is what an edit is checked against."""
     body = encoded(shape)
     etag = f'"{version}-{hashlib.sha256(body).hexdigest()[:16]}"'
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}

@@ -1,4 +1,4 @@
-"""The application: every route behind the one guard, every error with a reason code."""
+"""The application: one guard before every route, every error with a reason code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One connection that is not waited for for ever (SEC): headers that trickle in, answers that nobody reads.
+"""One connection with time limits (SEC): for headers that trickle in, and answers that are not read.
 
 uvicorn ends only connections on which nothing is asked; a body's time is the guard's.
 """
@@ -47,7 +47,7 @@ class Connection(H11Protocol):
             self._header_timer = _cancelled(self._header_timer)
 
     def on_response_complete(self) -> None:
-        """See to it that the end of an answer is read, too."""
+        """Make sure that the end of an answer is read, too."""
         super().on_response_complete()
         if self.transport.get_write_buffer_size() and self._write_timer is None:
             self._write_timer = self.loop.call_later(self.patience.write_seconds, self._end_unless_written)
@@ -59,7 +59,7 @@ class Connection(H11Protocol):
         self._write_timer = self.loop.call_later(self.patience.write_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Go on: the caller has read."""
+        """Continue: the caller has read."""
         super().resume_writing()
         self._write_timer = _cancelled(self._write_timer)
 

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of a route: its answers, every refusal it can give, its headers (API-2)."""
+"""What the OpenAPI document says about a route: its answers, every refusal it can give, its headers (API-2)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Its addr
 
 
 def said_once(http: HttpRequest) -> None:
-    """Refuse a parameter that is given several times and has one value: which one is meant nobody knows."""
+    """Refuse a parameter that is given several times and has one value: it is unknown which one is meant."""
     names = [name for name, _ in http.query_params.multi_items()]
     repeated = next((name for name in names if names.count(name) > 1 and name not in LISTS), None)
     if repeated is not None:
@@ -52,7 +52,7 @@ def said_once(http: HttpRequest) -> None:
 
 
 def reads(model: Any, *codes: str, is_open: bool = False, text: str | None = None) -> dict[str, Any]:
-    """Document a question; an open one needs nobody to be signed in, `text` is an example of it as plain text."""
+    """Document a question; an open one needs no sign-in, `text` is an example of it as plain text."""
     responses = errors(*ALWAYS, *MACHINE, *codes)
     responses[200] = {"headers": _ETAG} | ({"content": plain_text(text)} if text is not None else {})
     responses[304] = {"description": "The caller already has this answer."}

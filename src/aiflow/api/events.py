@@ -1,7 +1,7 @@
 """The event stream (API-3): one watcher for all readers, each fact encoded once, a bounded queue for each reader.
 
-Nobody looks while nobody listens. Whoever does not read loses their place here, and nobody else anything: they come
-back with the id of the last event that they had, and are told what they missed, or that there is a gap.
+Without listeners, nothing is watched. A listener that does not read is disconnected; others lose nothing. It comes
+back with the id of the last event that it had, and gets what it missed, or learns that there is a gap.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class EventHub:
             reader.wake()
 
     async def join(self) -> Reader:
-        """Listen from now on; what is in the journal by now is not told, but can be replayed."""
+        """Listen from now on; existing entries of the journal are not sent, but can be replayed."""
         async with self._turn:
             if self._task is None or self._task.done():
                 await self.beside(self.watch.begin)

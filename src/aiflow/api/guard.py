@@ -1,4 +1,4 @@
-"""The one layer before every route (SEC): whoever may not call is answered here, and no route is looked up."""
+"""The one layer before every route (SEC): it answers callers that may not call, and no route is looked up."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class AccessGuard:
         await self.app(scope, _given_again(body, receive), sending)
 
     async def _body(self, http: HttpRequest, receive: Receive, *, is_known: bool) -> bytes:
-        """Read a body, as large as whoever sends it may send one."""
+        """Read a body, up to the size that its sender may send."""
         seconds = self._server.patience.body_seconds
         if not is_webhook(http.method, http.scope["path"]):
             return await _read_body(http, receive, MAX_BODY_BYTES if is_known else MAX_OPEN_BODY_BYTES, seconds)
@@ -93,7 +93,7 @@ class AccessGuard:
             self._hooks.release()
 
     async def _let_in(self, http: HttpRequest) -> Caller | None:
-        """Return who calls, nobody where that needs nobody; raise why they may not."""
+        """Return the caller, None if the call needs no sign-in; raise why they may not call."""
         call, is_unguarded = _call_of(http), self._server.is_unguarded
         code = refuse(call, self._server.addresses, is_unguarded=is_unguarded)
         if code is not None:
@@ -162,7 +162,7 @@ async def _read_body(http: HttpRequest, receive: Receive, most: int, seconds: fl
 
 
 def _given_again(body: bytes, receive: Receive) -> Receive:
-    """Give a route the body that was read; behind it only that the caller has gone is to be heard."""
+    """Give a route the body that was read; after it, only that the caller has gone."""
     is_given = False
 
     async def again() -> Message:
@@ -176,7 +176,7 @@ def _given_again(body: bytes, receive: Receive) -> Receive:
 
 
 def _hardened(send: Send) -> Send:
-    """Add to every answer what tells browsers to be careful with it."""
+    """Add headers to every answer that make browsers careful with it."""
 
     async def hardened(message: Message) -> None:
         if message["type"] == "http.response.start":

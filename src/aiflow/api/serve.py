@@ -25,7 +25,7 @@ PORTS_TRIED = 20
 
 
 class HttpServer(uvicorn.Server):
-    """A server that leaves signals to whoever started it, and says when it answers."""
+    """A server that leaves signals to its starter, and says when it answers."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class HttpServer(uvicorn.Server):
 def listen(host: str, port: int, *, is_ours: Callable[[str, int], bool]) -> socket.socket:
     """Listen on a port; one that another checkout's server has is left to it, and the next free one taken.
 
-    `is_ours` tells whether it is aiflow that answers there.
+    `is_ours` returns whether it is aiflow that answers there.
     """
     for tried in range(port, port + PORTS_TRIED if port else 1):
         try:

@@ -1,4 +1,4 @@
-"""The HTTP server in a thread, so that whoever started it hears signals and looks after the rest."""
+"""The HTTP server in a thread, so that its starter can handle signals and everything else."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class RunHistory(Protocol):
         *,
         since: str = "",
     ) -> tuple[tuple[tuple[RequestId, RunSummary], ...], int]:
-        """Return runs of one request or of all, newest first, those behind a run id, and how many there are in all.
+        """Return runs of one request or of all, newest first, those after a run id, and how many there are in all.
 
         `since` leaves out those with a smaller id. Only here each has its record: when it began, how long it was
         worked on, what it used.
@@ -100,7 +100,7 @@ class RunStore(RunHistory, Protocol):
         """Write an unfinished step's patch and return its path, or remove it."""
 
     def open_log(self, run: Run, number: int, title: str, follow: Hear | None = None) -> StepLog:
-        """Open a step's log to add to it (0 is the planner's), behind a dated title; `follow` gets all of it too."""
+        """Open a step's log to add to it (0 is the planner's), after a dated title; `follow` gets all of it too."""
 
     def log_path(self, run: Run, number: int) -> str:
         """Return the path of a step's log, below the root."""
@@ -209,7 +209,7 @@ class Workshop(Protocol):
 
 
 class Notifier(Protocol):
-    """Tells a person who is not there (a command from the settings)."""
+    """Notifies a person who is away (a command from the settings)."""
 
     def send(self, note: Note, interrupted: Callable[[], bool] = lambda: False) -> str | None:
         """Send one message; return what went wrong, None if nothing did. Never raises."""

@@ -40,7 +40,7 @@ class Workspaces(Protocol):
         """Make the worktree on its branch, at a commit if the branch does not exist yet; True if it had to be made."""
 
     def note_set_up(self, place: Place, *, is_known: bool) -> None:
-        """Write down what set-up made; or forget it, where nobody knows what an agent made of it (not `is_known`)."""
+        """Record what set-up made; or forget it, if an agent may have changed it (not `is_known`)."""
 
     def is_as_set_up(self, place: Place, tip: str) -> bool:
         """Tell whether what set-up made is as it was, at the branch's tip; if so, what git ignores beside it goes."""
@@ -49,7 +49,7 @@ class Workspaces(Protocol):
         """Tell whether the worktree is there and git knows it."""
 
     def tip(self, place: Place) -> str | None:
-        """Return the commit the branch stands at."""
+        """Return the commit that the branch points to."""
 
     def is_ancestor(self, place: Place, old: str, new: str) -> bool:
         """Tell whether one commit leads to another."""
@@ -64,13 +64,13 @@ class Workspaces(Protocol):
         """Commit what was collected on top of a commit (or in its place: `amends`), and return the new one."""
 
     def find_commit(self, place: Place, since: str, trailers: Mapping[str, str]) -> str | None:
-        """Return the branch's tip if it is the one commit behind (or in place of) `since` with these trailers."""
+        """Return the branch's tip if it is the one commit after (or instead of) `since` with these trailers."""
 
     def tidy(self, place: Place) -> tuple[str, ...]:
-        """Put back what tests or a reviewer changed behind a commit, and return those paths."""
+        """Restore what tests or a reviewer changed after a commit, and return those paths."""
 
     def drop_leftovers(self, place: Place) -> tuple[str, ...]:
-        """Put back what tests changed behind what was collected of a step, and return those paths."""
+        """Restore what tests changed after a step was collected, and return those paths."""
 
     def diff(self, place: Place, since: str) -> str:
         """Return what was collected of a step since a commit, as text for a reviewer."""
@@ -88,7 +88,7 @@ class Workspaces(Protocol):
         """Keep what an unfinished step left under a ref; own commits folded back to `since`."""
 
     def restore(self, place: Place, since: str, kept: str) -> None:
-        """Lay an unfinished step's kept commit out in the worktree again, behind `since`."""
+        """Restore an unfinished step's kept commit in the worktree, on top of `since`."""
 
     def go_back(self, place: Place, commit: str, keep_as: str) -> tuple[LargeFile, ...]:
         """Set branch and worktree back to a commit; what was there stays reachable under a ref (RUN-6).
@@ -107,13 +107,13 @@ class Merging(Protocol):
         """
 
     def landing(self, place: Place, accepted_as: str, work: tuple[str, str]) -> Landing | None:
-        """Find what brought a run's work into the base branch; None if nobody can tell.
+        """Find what brought a run's work into the base branch; None if that is unknown.
 
         `work` is the commit where it began, and its last one.
         """
 
     def revert(self, place: Place, landing: Landing, message: str) -> Revert:
-        """Take a run's work out of the base branch as it stands now, as a commit on top of it; nothing is moved."""
+        """Take a run's work out of the current base branch, as a commit on top of it; nothing is moved."""
 
     def keep_branch(self, place: Place, commit: str) -> None:
         """Make a run's branch at a commit, if it is not there."""
@@ -131,13 +131,13 @@ class Merging(Protocol):
         """Remove such a worktree; one that is not there is no trouble."""
 
     def move_base(self, place: Place, merge: Merge) -> bool:
-        """Move the base branch to a merge commit, in a checkout by fast-forward; False if it moved by itself before."""
+        """Move the base branch to a merge commit, in a checkout by fast-forward; False if it has moved before."""
 
     def put_right(self) -> CutOffMove | None:
         """End or take back a fast-forward that was cut off together with its aiflow; None if there is none."""
 
     def find_cut_off(self) -> CutOffMove | None:
-        """Tell of such a fast-forward that nobody has put right yet; changes nothing."""
+        """Report such a fast-forward that has not been repaired yet; changes nothing."""
 
     def update(self, place: Place, keep_as: str, undone: Landing | None = None) -> Update:
         """Merge the base branch into a run's branch as a commit kept under a ref; the branch itself stays.

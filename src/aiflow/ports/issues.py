@@ -1,7 +1,7 @@
 """GitHub as use cases and the issues' source ask it (ISS-1): one repository's issues, and what is written to them.
 
 A read that fails was tried again a little. A write that fails with GITHUB_UNKNOWN may have happened: its answer was
-lost, and whoever wrote looks before writing again. Any other failure changed nothing. Deleted, transferred and unknown
+lost, and the caller checks before writing again. Any other failure changed nothing. Deleted, transferred and unknown
 issues and comments raise GITHUB_GONE, but only while the repository itself can be seen.
 """
 
@@ -108,7 +108,7 @@ class IssueCare(Protocol):
         """Read what changed since the last time, or everything."""
 
     def looked_at(self) -> datetime | None:
-        """Return when somebody of this checkout read what changed for the last time; None if nobody ever did."""
+        """Return when this checkout last read what changed; None if it never did."""
 
     def wish(self, number: int) -> str | None:
         """Return the id of what asks for a run of an issue now, as last seen; None if nothing does."""

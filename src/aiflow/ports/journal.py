@@ -1,4 +1,4 @@
-"""The protocols of the journal (ERR-4): every process appends to it, and whoever wants to know reads it by cursor."""
+"""The protocols of the journal (ERR-4): every process appends to it, and any process reads it by cursor."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class JournalEntry(NamedTuple):
-    """One entry as it was recorded; its cursor is the place behind it, from which reading goes on."""
+    """One entry as it was recorded; its cursor is the place after it, from which reading continues."""
 
     cursor: str
     fields: Mapping[str, Any]
 
 
 class JournalPage(NamedTuple):
-    """What was read: entries, where to go on, how many damaged lines were passed, and whether entries are gone."""
+    """What was read: entries, where to continue, how many damaged lines were skipped, and whether entries are gone."""
 
     entries: tuple[JournalEntry, ...]
     cursor: str
@@ -34,16 +34,16 @@ class Journal(Protocol):
 
 
 class JournalReader(Protocol):
-    """The journal as it is read; a cursor is opaque text, one that leads nowhere any more begins anew with a gap."""
+    """The journal as it is read; a cursor is opaque text, one whose entry is gone starts again with a gap."""
 
     def read(self, after: str | None = None, limit: int = 1000) -> JournalPage:
-        """Read what is behind a cursor (from the start without one), oldest first; raises on what is no cursor."""
+        """Read what comes after a cursor (from the start without one), oldest first; raises if it is no cursor."""
 
     def read_back(self, before: str | None = None, limit: int = 1000) -> JournalPage:
         """Read what is before a cursor (from the end without one), newest first; its cursor leads further back."""
 
     def end(self) -> str:
-        """Return the cursor behind the last entry, to follow only what comes."""
+        """Return the cursor after the last entry, to follow only new ones."""
 
     def follow(self, after: str | None, should_stop: Callable[[], bool]) -> Iterator[JournalEntry]:
-        """Yield what is behind a cursor (without one only what comes), and wait for more until told to stop."""
+        """Yield what comes after a cursor (without one only new entries), and wait for more until asked to stop."""

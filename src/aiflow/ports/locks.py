@@ -28,14 +28,14 @@ class LockView(Protocol):
         """Return a request's lock."""
 
     def queue_holder(self) -> Lock | None:
-        """Return the queue lock: whoever has it is the auto-run of this checkout."""
+        """Return the queue lock: its holder is the auto-run of this checkout."""
 
     def turn_holder(self) -> Lock | None:
         """Return the turn of a runner that is about to claim a task (QUE-5)."""
 
 
 class Lease(Protocol):
-    """A lock that is ours, kept alive by a heartbeat beside us (LCK-3)."""
+    """A lock that we hold, renewed by a heartbeat (LCK-3)."""
 
     lock: Lock
 
@@ -44,7 +44,7 @@ class Lease(Protocol):
         """Whether somebody else has taken the lock: then nothing may be written any more."""
 
     def allow(self, seconds: float) -> None:
-        """Let the heartbeat renew the lock for this long from now; behind that it expires."""
+        """Let the heartbeat renew the lock for this long from now; after that it expires."""
 
     def writing(self) -> AbstractContextManager[None]:
         """Hold the guard while something is written; raises LOCK_LOST if the lock is no longer ours."""
@@ -61,14 +61,14 @@ class Locks(LockView, Protocol):
     ) -> Lease | Lock:
         """Take a request's lock, or return the lock of who runs here, or (beside others) of who runs that (LCK-7).
 
-        `turn` is the token of the turn, where that is ours: then nobody else can have begun a run here.
+        `turn` is the token of the turn, if that is ours: then no other process can have begun a run here.
         """
 
     def acquire_queue(self) -> Lease | Lock:
         """Take the queue lock, or return its holder's lock."""
 
     def acquire_turn(self) -> Lease | Lock:
-        """Take the turn of this checkout, or return the lock of whoever runs in it or is about to (QUE-5)."""
+        """Take the turn of this checkout, or return the lock of the run that is or will be active in it (QUE-5)."""
 
     def survey(self) -> list[LockStatus]:
         """Judge every lock that exists; changes nothing."""
@@ -77,17 +77,17 @@ class Locks(LockView, Protocol):
         """Remove every stale lock, after what its holder's agent left running is ended; return those removed."""
 
     def break_lock(self, request_id: RequestId | None, kind: LockType = ...) -> LockStatus | None:
-        """Remove a lock whoever holds it, a request's or (None) the queue's or the turn; None if there is none."""
+        """Remove a lock of any holder, a request's or (None) the queue's or the turn; None if there is none."""
 
     def standstill(self) -> AbstractContextManager[Mapping[RequestId, Lock]]:
-        """Let nobody take a lock, nor a holder write, for a moment; gives the request locks that are held."""
+        """For a moment, let no process take a lock and no holder write; gives the request locks that are held."""
 
 
 class Control(Protocol):
     """Files that reach a running process from another one (LCK-8)."""
 
     def ask_cancel(self, run_id: str) -> None:
-        """Ask whoever works on a run to cancel it."""
+        """Ask the process that works on a run to cancel it."""
 
     def is_cancelled(self, run_id: str) -> bool:
         """Tell whether somebody asked for it."""
@@ -108,13 +108,13 @@ class Control(Protocol):
         """Let it be known that a person waits for their turn in this checkout."""
 
     def is_turn_wanted(self) -> bool:
-        """Tell whether somebody who is alive waits for their turn: auto-run lets them go first."""
+        """Return whether a running process waits for its turn: auto-run lets it go first."""
 
     def beginning_at(self, at: datetime) -> AbstractContextManager[Callable[[], bool]]:
         """Let it be known that an auto-run waits for its time; gives a way to ask whether it was called off."""
 
     def beginnings(self) -> tuple[Beginning, ...]:
-        """Return the auto-runs that wait for their time and whose processes live, the first first."""
+        """Return the auto-runs that wait for their time and whose processes are running, the first first."""
 
     def call_off(self) -> tuple[Beginning, ...]:
         """Let none of those begin, and return them."""

@@ -1,4 +1,4 @@
-"""What the server needs of the outside: who may call it, where it is said to be, and the processes it starts."""
+"""What the server needs from the outside: who may call it, where its address is recorded, its child processes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ServerRecords(Protocol):
         """Say where this server is."""
 
     def read(self) -> ServerRecord | None:
-        """Return what this checkout's server said last; it may have died since."""
+        """Return what this checkout's server recorded last; it may be gone since."""
 
     def others(self) -> Sequence[ServerRecord]:
         """Return what the servers of all checkouts said last."""

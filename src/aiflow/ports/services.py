@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class ServiceState(NamedTuple):
-    """How a service stands: `state` is the manager's own word; `lingers` is None where that is not known.
+    """The state of a service: `state` is the manager's own word; `lingers` is None if that is not known.
 
     A service that does not linger ends when the user logs out, and does not start with the machine.
     """
@@ -29,7 +29,7 @@ class Services(Protocol):
         """Say what is missing here to manage services; None if nothing is."""
 
     def text(self, service: ServiceSpec) -> str:
-        """Return what the manager would be told."""
+        """Return the text that the manager would get."""
 
     def install(self, service: ServiceSpec) -> None:
         """Install a service and start it, now and with the machine."""

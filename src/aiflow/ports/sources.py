@@ -50,7 +50,7 @@ class RequestSource(Protocol):
     def confirm(self, request_id: RequestId, run_id: str) -> Refusal | None:
         """Look once more just before a run's first agent call: why it may not begin after all; None if it may.
 
-        Where the source cannot be asked, that is raised: nothing is known, and whoever asks may ask again.
+        If the source cannot be asked, that is raised: nothing is known, and the caller may ask again.
         """
 
     def settle(self, request_id: RequestId, run_id: str, outcome: RunOutcome) -> Settled | Dropped:
@@ -60,7 +60,7 @@ class RequestSource(Protocol):
         """
 
     def may_go_on(self, request_id: RequestId) -> Refusal | None:
-        """Say why a stopped run of this request may not go on; None if it may."""
+        """Return why a stopped run of this request may not continue; None if it may."""
 
     def send_back(self, request_id: RequestId, run_id: str, comment: Comment) -> Settled | Dropped:
         """Add a comment to a request and make it ready again, both at once (REQ-6)."""

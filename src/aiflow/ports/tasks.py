@@ -47,7 +47,7 @@ class TaskQueue(Protocol):
     def enqueue(self, task: Task, prompt: str = "") -> Task:
         """Put a new task into the queue and return it as it is there, with its fence.
 
-        Takes its request's guard first: REQUEST_QUEUED if that has a live task already, named in the context. The same
+        Takes its request's guard first: REQUEST_QUEUED if that names another unfinished task (in the context). The same
         task again is the same task, whatever became of it; another one under its id is TASK_EXISTS.
         """
 
@@ -67,13 +67,13 @@ class TaskQueue(Protocol):
         """Cancel a task that is queued or running; cancelled already is fine, TASK_NOT_ACTIVE if it ended otherwise."""
 
     def end_lost(self, task: Task, end: TaskEnd, now: datetime) -> Task | None:
-        """End a running task whose runner is dead, by the very claim that was seen; None if that is past (QUE-7)."""
+        """End a running task whose runner is gone, by the very claim that was seen; None if it has changed (QUE-7)."""
 
     def get(self, task_id: str) -> Task | None:
         """Return a task as it is now, read consistently."""
 
     def live_of(self, request_id: str) -> Task | None:
-        """Return the one live task of a request, as its guard tells; None if it has none."""
+        """Return the one unfinished task of a request, as its guard names it; None if it has none."""
 
     def has_had(self, request_id: str) -> bool:
         """Tell whether a request has, or ever had, a task here."""
@@ -87,7 +87,7 @@ class TaskQueue(Protocol):
     def waiting(self, checkout: Checkout | None, most: int) -> tuple[str, ...]:
         """Return the places of what waits for a checkout's runners, or for anybody's: the first, in claim order.
 
-        They are told as a claim finds them: what no runner finds has none, however much has ended is not read.
+        They are counted as a claim finds them: tasks that no runner finds have none, and ended ones are not read.
         """
 
     def adopt(self, now: datetime) -> int:
@@ -117,7 +117,7 @@ class RunnerRecords(Protocol):
         """Return every runner's record, read consistently."""
 
     def put_to_rest(self, runner: Runner) -> bool:
-        """Mark a dead runner as stopped and without a task; False if it has moved since it was seen."""
+        """Mark a runner that is gone as stopped and without a task; False if its record has changed since."""
 
     def forget(self, runner: Runner) -> None:
         """Remove the record of a runner that has been at rest for long."""
@@ -148,7 +148,7 @@ class QueueStore(Protocol):
 
 
 class Wake(Protocol):
-    """Tells the runners of this machine at once that there is something to look at (PRF-4)."""
+    """Notifies the runners of this machine at once that there is something to check (PRF-4)."""
 
     def wait(self, seconds: float) -> tuple[str, ...]:
         """Wait for news at most this long; returns the ids of tasks that were named, none if the time is over."""
@@ -157,13 +157,13 @@ class Wake(Protocol):
         """Tell every runner of a namespace on this machine of a task, and return how many heard; never raises."""
 
     def close(self) -> None:
-        """Be nobody to tell any more."""
+        """Stop to be notified."""
 
 
 class StoreStatus(NamedTuple):
     """What is known of this machine's own store; `problem` is why it does not answer, where it should.
 
-    `is_stopped` tells that somebody stopped it, `exposed` which of its files others may read.
+    `is_stopped`: a person stopped it; `exposed`: which of its files others may read.
     """
 
     is_running: bool
@@ -179,7 +179,7 @@ class StoreStatus(NamedTuple):
 
 
 class LocalStore(Protocol):
-    """The DynamoDB Local that aiflow fetches, starts and stops by itself, one per user (QUE-2, QUE-2a)."""
+    """The DynamoDB Local that aiflow downloads, starts and stops automatically, one per user (QUE-2, QUE-2a)."""
 
     def start(self, progress: Callable[[str, float | None], None], *, is_key_new: bool = False) -> StoreStatus:
         """Start it if it does not run, fetching it first where it is missing; two at once start one.

@@ -1,4 +1,4 @@
-"""The protocol of time: what time it is, letting it pass, and what goes on beside the work meanwhile."""
+"""The protocol of time: what time it is, waiting, and threads beside the work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Time(Protocol):
         """Make something that is done again and again beside the work; `act` returns the seconds to its next turn."""
 
     def mutex(self) -> AbstractContextManager[object]:
-        """Make what lets in one at a time, of the work and what goes on beside it."""
+        """Make a mutex between the work and the threads beside it."""
 
 
 class Beside(Protocol):
@@ -39,7 +39,7 @@ class Beside(Protocol):
         """Let the next turn be now."""
 
     def close(self) -> None:
-        """End it, behind the turn it is at."""
+        """End it after its current turn."""
 
     def leave(self) -> None:
-        """End it, and wait for nothing: the turn it is at may take long, and nobody needs its end."""
+        """End it without waiting: its current turn may take long, and its end is not needed."""

@@ -1,4 +1,4 @@
-"""What the settings say of each role's agent (AGT-1)."""
+"""The settings of each role's agent (AGT-1)."""
 
 from __future__ import annotations
 

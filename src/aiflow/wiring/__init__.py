@@ -98,7 +98,7 @@ class Project(NamedTuple):
 
     @property
     def journal(self) -> ActivityLog:
-        """The journal of this checkout, to add to and to read, for whoever this process works for."""
+        """The journal of this checkout, to add to and to read, on behalf of this process's caller."""
         return self.journal_of(os.environ.get(PERSON_VARIABLE, ""))
 
     def journal_of(self, person: str) -> ActivityLog:
@@ -276,7 +276,7 @@ def read_settings(root: str, flags: Iterable[str]) -> Settings:
 
 
 def is_runner_gone(runner: Runner) -> bool:
-    """Tell whether a runner was a process of this machine and is provably dead."""
+    """Return whether a runner was a process of this machine and is provably gone."""
     from aiflow.adapters.processes.runner_process import is_gone
 
     return is_gone(runner)

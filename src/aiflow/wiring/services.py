@@ -1,4 +1,4 @@
-"""The server of a checkout as a service (API-1): who manages services here, and what they are told."""
+"""The server of a checkout as a service (API-1): which manager runs services here, and the texts it gets."""
 
 from __future__ import annotations
 

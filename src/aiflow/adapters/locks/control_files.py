@@ -31,7 +31,7 @@ class ControlFiles:
         self._folder = f"{root}/{STATE_DIR}/{FOLDER}"
 
     def ask_cancel(self, run_id: str) -> None:
-        """Ask whoever works on a run to cancel it."""
+        """Ask the process that works on a run to cancel it."""
         if "/" in run_id or "\0" in run_id:  # no run has such a name, and it would lead elsewhere
             raise NotFoundError(reason_code="RUN_NOT_FOUND", run_id=run_id)
         self._ask(self._path(run_id))
@@ -74,7 +74,7 @@ class ControlFiles:
             yield lambda: not os.path.exists(path)
 
     def beginnings(self) -> tuple[Beginning, ...]:
-        """Return the auto-runs that wait for their time and whose processes live, the first first."""
+        """Return the auto-runs that wait for their time and whose processes are running, the first first."""
         return tuple(sorted(self._later().values()))
 
     def call_off(self) -> tuple[Beginning, ...]:
@@ -85,7 +85,7 @@ class ControlFiles:
         return tuple(sorted(found.values()))
 
     def _later(self) -> dict[str, Beginning]:
-        """Return who waits for their time, by their files; what the dead left, or nobody can read, is none."""
+        """Return the processes that wait for their time, by their files, without those that are gone or unreadable."""
         found: dict[str, Beginning] = {}
         for path in self._named(LATER):
             with contextlib.suppress(AiflowError, OSError, ValueError, KeyError, TypeError):
@@ -96,7 +96,7 @@ class ControlFiles:
 
     @contextlib.contextmanager
     def _waiting(self, kind: str, wish: bytes) -> Iterator[str]:
-        """Hold a file for as long as we wait: who waits is told from who died, in whatever container."""
+        """Hold a file for as long as we wait: it shows in any container that we are still waiting."""
         path = f"{self._folder}/{kind}{os.getpid()}-{os.urandom(4).hex()}.json"
         with contextlib.ExitStack() as stack:
             with translated(path):
@@ -107,7 +107,7 @@ class ControlFiles:
             yield path
 
     def is_turn_wanted(self) -> bool:
-        """Tell whether somebody who is alive waits for their turn; what the dead left is forgotten."""
+        """Return whether a running process waits for its turn; files of processes that are gone are removed."""
         wanted = False
         for path in self._named(TURN):
             with contextlib.suppress(AiflowError, OSError):
@@ -124,7 +124,7 @@ class ControlFiles:
             return []
 
     def _ask(self, path: str) -> None:
-        """Write a wish down, with who had it; whoever asked first is kept."""
+        """Record a wish, with who had it; the first one is kept."""
         with translated(path):
             state_dir(Path(self._root), FOLDER)
             create_file(Path(path), _wish(), state_dir(Path(self._root), "tmp"))

@@ -1,8 +1,8 @@
-"""The life of a lock's holder as the kernel keeps it (LCK-4), for whoever cannot see its process from their container.
+"""Whether a lock's holder is running, as the kernel shows it (LCK-4), even if another container hides its process.
 
 A holder has one byte of a file locked for as long as it holds: the byte of its fence, by a lock that belongs to the
 open file and not to the process, so that neither a fork nor another open of the file gives it back. The kernel frees it
-when the holder is gone, and tells every container of the machine about it, also while the holder is paused. Nobody else
+when the holder is gone, and shows it to every container of the machine, even while the holder is paused. Nobody else
 locks that file: on NFS and SMB a `flock` of the guard would wait for the byte of every holder.
 """
 

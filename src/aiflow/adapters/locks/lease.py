@@ -1,4 +1,4 @@
-"""A lock that is ours (LCK-3): kept alive by a heartbeat, written under its guard, given back only if still ours."""
+"""A lock that we hold (LCK-3): renewed by a heartbeat, written under its guard, released only if still ours."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class LockSite:
 
     @property
     def holders(self) -> str:
-        """The file in which whoever holds a lock has a byte locked (`lock_life`)."""
+        """The file in which a lock's holder has a byte locked (`lock_life`)."""
         return f"{self.folder}/holders"
 
     def remove(self, name: str) -> None:
-        """Remove a lock file for good, or what stands in its place; only under the guard."""
+        """Remove a lock file for good, or what is in its place; only under the guard."""
         path = f"{self.folder}/{name}"
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
@@ -99,7 +99,7 @@ class LockLease:
         return self._is_lost
 
     def live(self) -> None:
-        """Let every container of this machine know that we live; before the lock is seen."""
+        """Show every container of this machine that we are running; before the lock is visible."""
         if can_keep():
             self._life = keep(self._site.holders, self.lock.fence or 0)
 
@@ -108,7 +108,7 @@ class LockLease:
         self._heartbeat.start()
 
     def allow(self, seconds: float) -> None:
-        """Let the heartbeat renew the lock for this long from now; behind that it expires."""
+        """Let the heartbeat renew the lock for this long from now; after that it expires."""
         self._allowed_until = time.monotonic() + seconds
 
     @contextlib.contextmanager
@@ -140,7 +140,7 @@ class LockLease:
     def _guarded(self) -> Iterator[bool]:
         """Hold the guard if the lock is ours, and tell whether it is.
 
-        Looks before, too: where `.aiflow` was cleaned away, entering the guard would make a part of it anew.
+        Checks before, too: if `.aiflow` was cleaned away, entering the guard would create a part of it again.
         """
         if not self._is_ours():
             yield False
@@ -149,7 +149,7 @@ class LockLease:
             yield self._is_ours()
 
     def _is_ours(self) -> bool:
-        """Read whose lock it is now; a file that cannot be read is an OSError, and nobody knows."""
+        """Read whose lock it is now; a file that cannot be read raises OSError: then that is unknown."""
         try:
             current = self._site.files.load(self._name)
         except (FileNotFoundError, NotADirectoryError):

@@ -98,7 +98,7 @@ class LockFiles:
         except FileNotFoundError:
             return None
         except OSError as error:
-            # What is no file of ours is damage, and goes by its age; who may only not look must not guess.
+            # A file that is not ours is damage, judged by its age; if we may only not read it, we must not guess.
             written_at = self._written_at(name) if error.errno in _NO_LOCK_FILE else None
             return Lock(*_owner(name), is_readable=False, written_at=written_at)
 

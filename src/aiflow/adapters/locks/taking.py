@@ -1,6 +1,6 @@
 """Taking, judging and reclaiming the locks of `.aiflow/locks/` (LCK-1, 2, 4, 5, 7).
 
-Whoever changes a lock file holds one permanent guard file for that moment: read, check, write, with nobody between.
+A process that changes a lock file holds one permanent guard file for that moment: read, check, write, undisturbed.
 The guard file's content is the last fence number that was given out.
 """
 
@@ -48,7 +48,7 @@ def _now() -> datetime:
 
 
 class LockTaking(LockFiles):
-    """The locks of one checkout, for the engine: nobody else takes them (LCK-7)."""
+    """The locks of one checkout, for the engine: nothing else takes them (LCK-7)."""
 
     def __init__(self, root: str, ttl_seconds: float, clock: Callable[[], datetime] = _now) -> None:
         super().__init__(root)
@@ -59,7 +59,7 @@ class LockTaking(LockFiles):
     def acquire_request(
         self, request_id: RequestId, run_id: str, *, beside_others: bool = False, turn: str | None = None
     ) -> LockLease | Lock:
-        """Take a request's lock, or return the lock of whoever runs in this checkout, stale or not (LCK-7)."""
+        """Take a request's lock, or return the lock of the run that is active here, stale or not (LCK-7)."""
         request_id = normalize_id(request_id)
         wanted = Lock(LockType.REQUEST, request_id, run_id)
         lease = self._acquire(f"request.{request_id}.lock.json", wanted, beside_others=beside_others, turn=turn)
@@ -68,7 +68,7 @@ class LockTaking(LockFiles):
         return lease
 
     def _end_before(self, lease: LockLease, run_id: str) -> None:
-        """Wait for what the last holder of a run still has at work: behind a lock that a person broke it may live."""
+        """Wait for what a run's last holder still has at work: after a person broke its lock, it may be running."""
         try:
             if liveness_files(self._guards, run_id):
                 end_leftovers(self._guards, run_id, None)
@@ -87,7 +87,7 @@ class LockTaking(LockFiles):
         return self._acquire(QUEUE_NAME, Lock(LockType.QUEUE))
 
     def acquire_turn(self) -> LockLease | Lock:
-        """Take the turn of this checkout, or return the lock of whoever runs or is about to."""
+        """Take the turn of this checkout, or return the lock of the run that is or will be active."""
         return self._acquire(TURN_NAME, Lock(LockType.TURN))
 
     def survey(self) -> list[LockStatus]:
@@ -103,7 +103,7 @@ class LockTaking(LockFiles):
             return [status for name, lock in self.files() if (status := self._reclaim(name, lock)) is not None]
 
     def break_lock(self, request_id: RequestId | None, kind: LockType = LockType.QUEUE) -> LockStatus | None:
-        """Remove a lock whoever holds it, a request's or (None) the queue's or the turn; None if there is none."""
+        """Remove a lock of any holder, a request's or (None) the queue's or the turn; None if there is none."""
         wanted = (kind, None) if request_id is None else (LockType.REQUEST, normalize_id(request_id))
         if not any((lock.lock_type, lock.request_id) == wanted for _, lock in self.files()):
             return None
@@ -117,7 +117,7 @@ class LockTaking(LockFiles):
 
     @contextlib.contextmanager
     def standstill(self) -> Iterator[Mapping[RequestId, Lock]]:
-        """Let nobody take a lock, nor a holder write, for a moment; gives the request locks that are held."""
+        """For a moment, let no process take a lock and no holder write; gives the request locks that are held."""
         with contextlib.ExitStack() as stack:
             with translated(self._folder):
                 state_dir(Path(self._root), FOLDER)
@@ -147,7 +147,7 @@ class LockTaking(LockFiles):
             is_made = create_file(Path(path), to_bytes(lease.lock), Path(self._folder))
             if is_made:
                 lease.start()
-        except BaseException:  # whatever comes between: no lock stays behind that nobody gives back
+        except BaseException:  # whatever happens: leave no lock that is never released
             lease.release()
             raise
         if not is_made:  # something is there that is no file: a broken link
@@ -170,7 +170,7 @@ class LockTaking(LockFiles):
         )
 
     def _remove_torn(self) -> None:
-        """Remove temporary files: they are made under the guard that we hold, so whoever made one is dead."""
+        """Remove temporary files: they are made under the guard, which we hold, so their makers are gone."""
         for name in os.listdir(self._folder):
             if name.endswith(".tmp"):
                 os.unlink(f"{self._folder}/{name}")
@@ -180,7 +180,7 @@ class LockTaking(LockFiles):
         return LockStatus(lock, alive, judge(lock, alive, self._site.clock(), self._site.ttl_seconds))
 
     def _liveness(self, lock: Lock) -> Liveness:
-        """Tell whether a holder lives: by its process, or by what the kernel says of one in another container."""
+        """Return whether a holder is running: by its process, or for another container by what the kernel shows."""
         alive = liveness(lock.holder, facts_of(lock.pid))
         if alive is not Liveness.UNKNOWN or lock.fence is None or not _is_in_container(lock):
             return alive
@@ -208,7 +208,7 @@ class LockTaking(LockFiles):
 
 
 def _is_in_container(lock: Lock) -> bool:
-    """Tell whether a lock's holder is under our very kernel, and lets it be known that it lives (`lock_life`)."""
+    """Return whether a lock's holder is under our kernel, and shows that it is running (`lock_life`)."""
     return lock.pid_namespace is not None and lock.boot_id is not None and lock.boot_id == boot_id()
 
 

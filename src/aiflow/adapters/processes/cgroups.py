@@ -1,4 +1,4 @@
-"""A cgroup for every guarded call, where Linux lets us make one (AGT-5): nobody leaves it by forgetting who they are.
+"""A cgroup for every guarded call, where Linux lets us make one (AGT-5): clearing the environment does not leave it.
 
 It is a child of our own cgroup, named as the call's liveness file is, and made by the guard (`forking.py`). Where there
 is no cgroup v2 or it is not ours to change (version 1 alone, mounted read-only, not delegated to us), a call works
@@ -48,7 +48,7 @@ def folder_of(cgroups: str, mounts: str) -> str | None:
 
 
 def is_call(path: str, name: str, mounts: str) -> bool:
-    """Tell whether a path is where the cgroup of the call with this name can be: nobody else's is ever touched."""
+    """Tell whether a path is where the cgroup of the call with this name can be: no other is ever touched."""
     is_below = any(path.startswith(f"{point}/") for _, point in _mounted(mounts))
     return is_below and os.path.basename(path) == PREFIX + name and os.path.realpath(path) == path
 
@@ -62,9 +62,9 @@ def noted(path: object, name: str) -> str | None:
 
 
 def end_members(path: str | None, guard: int = 0) -> int:
-    """Kill everything in a call's cgroup but us and whoever started us, and return how many there were.
+    """Kill everything in a call's cgroup but us and our ancestors, and return how many there were.
 
-    The lost guard is not counted: it lets go of its pipes and files a moment before it is gone from there.
+    The lost guard is not counted: it releases its pipes and files a moment before it is gone from there.
     """
     if path is None or not (found := members(path)):
         return 0
@@ -113,7 +113,7 @@ def kill_each(path: str, pids: set[int]) -> None:
 
 
 def remove(path: str | None, seconds: float = REMOVE_SECONDS) -> None:
-    """Remove a cgroup that nobody is in; one that is busy for longer is left to whoever starts next."""
+    """Remove an empty cgroup; one that stays busy is left to the next start."""
     deadline = time.monotonic() + seconds
     pause = 0.0001
     while path is not None and not _is_removed(path) and time.monotonic() < deadline:

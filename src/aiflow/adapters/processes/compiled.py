@@ -1,4 +1,4 @@
-"""Starting a program of ours without compiling it each time: that takes as long as everything else it does."""
+"""Start one of our programs without compiling it each time, which takes as long as everything else it does."""
 
 from __future__ import annotations
 

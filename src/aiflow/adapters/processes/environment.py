@@ -17,7 +17,7 @@ GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_CONF
 JAVA_HOME NVM_DIR PYENV_ROOT RBENV_ROOT GOPATH GOROOT CARGO_HOME RUSTUP_HOME
 """
 ALLOWED = frozenset(_ALLOWED_NAMES.split())
-# No terminal is there, nothing may wait for one, and output shall come as it is written.
+# There is no terminal, nothing may wait for one, and output should come as it is written.
 ALWAYS = {"TERM": "dumb", "CI": "1", "GIT_TERMINAL_PROMPT": "0", "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}
 
 

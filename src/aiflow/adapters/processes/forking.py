@@ -1,7 +1,7 @@
 """Starting a guard's program as a fork of the guard (AGT-4, AGT-5): in its call's cgroup from the start, and confined.
 
-To move a process into a cgroup takes 10 ms, since nobody on the machine may fork meanwhile; to start it there takes
-none. Imported by the guard, so with nothing that costs time, and nothing of aiflow but what stands beside us.
+Moving a process into a cgroup takes 10 ms, because no process on the machine may fork meanwhile; starting it there
+takes none. Imported by the guard, so it imports nothing slow, and of aiflow only the modules beside it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def start(
 
 
 def fork_into(cgroup: str) -> int:
-    """Fork into a new cgroup; where that cannot be, a fork like any other. Whoever started us removes what is made."""
+    """Fork into a new cgroup, or normally if that is impossible. The process that started us removes the cgroup."""
     for _ in range(TRIES if cgroup else 0):
         try:
             os.mkdir(cgroup)

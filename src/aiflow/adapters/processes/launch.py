@@ -1,7 +1,7 @@
 """Running external programs, each under a guard of its own (AGT-4, AGT-5).
 
-The guard owns the program and everything it starts; `watch.py` reads the output, watches the limits, and tells the
-guard to end everything. If we die, the end of the control pipe tells it the same.
+The guard owns the program and everything it starts; `watch.py` reads the output, watches the limits, and asks the
+guard to end everything. If we are killed, the end of the control pipe means the same.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class GuardedProcesses:
         return "landlock" if is_available() else None
 
     def _start_guard(self, program: Program, length: int, pipes: int) -> GuardAtWork:
-        """Start a guard that waits to be told what to run; with two pipes, the second is for standard error."""
+        """Start a guard that waits for its program; with two pipes, the second is for standard error."""
         with contextlib.ExitStack() as given, contextlib.ExitStack() as kept:
             control, tell = _pipe(given, kept)
             status, report = _pipe(kept, given)
@@ -118,7 +118,7 @@ class GuardedProcesses:
 
 
 def _describe(program: Program) -> bytes:
-    """Write down what the guard shall run; not on its command line, where everybody could read it."""
+    """Write the program for the guard; not on its command line, where everybody could read it."""
     pairs = [f"{name}={value}" for name, value in {**program.environ, RUN_MARK: program.run_id}.items()]
     writable = program.writable or ()
     confined = -1 if program.writable is None else len(writable)

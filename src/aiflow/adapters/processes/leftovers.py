@@ -1,6 +1,6 @@
-"""Ending what a dead runner left behind, before anybody takes its place (LCK-4, AGT-5).
+"""Ending what a killed runner left running, before another takes its place (LCK-4, AGT-5).
 
-A guard that lives ends everything by itself and then lets go of its liveness file; only where the guard was lost too
+A running guard ends everything itself and then releases its liveness file; only if the guard was killed too
 are processes looked for: in its call's cgroup where there was one, by the mark they carry, and by where they work, for
 one may have emptied its environment.
 """
@@ -30,7 +30,7 @@ SWEEP_SECONDS = 5.0
 
 
 def end_leftovers(guards_folder: str, run_id: str, since: float | None) -> int:
-    """End whatever a run's dead runner left running, and return how many processes had to be killed.
+    """End whatever a run's killed runner left running, and return how many processes had to be killed.
 
     `since` is a start time of `table.started_at`: nothing older is touched but the guards themselves.
     """
@@ -42,7 +42,7 @@ def end_leftovers(guards_folder: str, run_id: str, since: float | None) -> int:
         ended = sum(cgroups.end_members(note.cgroup, note.pid) for note in notes)
         ended += sweep(RUN_MARK, run_id, since)
         ended += sum(sweep_worktree(note.folder, run_id, note.started_at) for note in notes)
-        # Git ends by itself soon after its caller; killed in the middle it would leave its own locks behind.
+        # Git ends soon after its caller; killed in the middle, it would leave its locks.
         _wait(lambda: not _targets(GIT_MARK, run_id, since), GIT_SECONDS)
         ended += sweep(GIT_MARK, run_id, since)
         for path in liveness_files(guards_folder, run_id):
@@ -81,7 +81,7 @@ def _until_none(look: Callable[[], dict[int, table.KnownProcess]], seconds: floa
 
 
 def _targets(mark: str, run_id: str, since: float | None) -> dict[int, table.KnownProcess]:
-    """Return the living processes of a mark with everything below them; never ourselves nor whoever started us."""
+    """Return the running processes of a mark with all descendants; never ourselves nor our ancestors."""
     carrying = table.marked(mark, run_id)
     if not carrying:
         return {}
@@ -106,7 +106,7 @@ def _strays(folder: str, run_id: str, since: float) -> dict[int, table.KnownProc
             basic,
             is_inside=any(f"{each}/".startswith(f"{folder}/") for each in folders),
             is_marked=environ.get(RUN_MARK) == run_id,
-            # Git and guards end by themselves, and are waited for.
+            # Git and guards end without help; we wait for them.
             is_persons=is_persons(environ) or not {GIT_MARK, GUARD_MARK}.isdisjoint(environ),
         )
 
@@ -115,7 +115,7 @@ def _strays(folder: str, run_id: str, since: float) -> dict[int, table.KnownProc
 
 
 def _kill(targets: dict[int, table.KnownProcess]) -> None:
-    """Kill processes, each by its group too where that is led by one of them: nobody can fork away from that."""
+    """Kill processes, and their group if one of them leads it: no process can escape that by forking."""
     for pid, known in targets.items():
         if table.started_at(pid) != known.started_at:  # gone, and the number may be somebody else's by now
             continue
@@ -127,7 +127,7 @@ def _kill(targets: dict[int, table.KnownProcess]) -> None:
 
 
 def are_guards_at_work(guards_folder: str, run_id: str) -> bool:
-    """Tell whether a guard still holds its liveness file, or lives though somebody removed that."""
+    """Return whether a guard still holds its liveness file, or is running although the file was removed."""
     if any(is_held(path) for path in liveness_files(guards_folder, run_id)):
         return True
     return bool(table.marked(GUARD_MARK, run_id))

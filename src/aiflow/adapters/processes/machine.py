@@ -1,4 +1,4 @@
-"""What tells this machine, this boot of it and this container from all others (LCK-1, QUE-7).
+"""What identifies this machine, this boot of it and this container (LCK-1, QUE-7).
 
 Where there is no such thing (macOS has no pid namespaces), None.
 """
@@ -21,7 +21,7 @@ def host_name() -> str:
 
 
 def boot_id() -> str | None:
-    """Return what tells this boot of the machine from every other."""
+    """Return what identifies this boot of the machine."""
     try:
         with open(f"{PROC}/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip() or None
@@ -30,7 +30,7 @@ def boot_id() -> str | None:
 
 
 def pid_namespace() -> str | None:
-    """Return what tells the process numbers that we use from those of other containers."""
+    """Return what identifies the pid namespace that we use."""
     try:
         return str(os.stat(f"{PROC}/self/ns/pid").st_ino)
     except OSError:
@@ -38,7 +38,7 @@ def pid_namespace() -> str | None:
 
 
 def machine_id() -> str | None:
-    """Return what tells this machine from others of its name, also behind a reboot if it can.
+    """Return what distinguishes this machine from others of its name, even after a reboot if possible.
 
     Containers of one image may share the file, so in one only this boot and namespace count; WSL's are machines of
     their own. The id itself is not to be shown to others (machine-id(5)): its hash is.

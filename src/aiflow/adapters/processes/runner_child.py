@@ -25,7 +25,7 @@ SHOWN = 300
 
 
 class RunnerProcess:
-    """Starts and lets go the runner of one server."""
+    """Starts and releases the runner of one server."""
 
     def __init__(self, root: Path, environ: Mapping[str, str], settings: Sequence[str] = ()) -> None:
         self._root = root

@@ -1,4 +1,4 @@
-"""This process as a runner (QUE-7, QUE-11): named so exactly that its machine can tell whether it lives."""
+"""This process as a runner (QUE-7, QUE-11): named so exactly that its machine can tell whether it is running."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def make_task_id(at: datetime) -> str:
 
 
 def is_gone(runner: Runner) -> bool:
-    """Tell whether a runner's process is provably dead; of another machine's or container's nothing is known."""
+    """Return whether a runner's process is provably gone; for another machine or container, that is unknown."""
     if runner.pid is None:
         return False
     facts = facts_of(runner.pid)

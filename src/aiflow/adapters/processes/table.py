@@ -1,4 +1,4 @@
-"""What this machine knows of its processes (LCK-4, AGT-5): who lives, since when, and whose run they carry.
+"""What this machine knows of its processes (LCK-4, AGT-5): which are running, since when, and whose run they belong to.
 
 A start time is an opaque number, comparable only on the same machine: seconds since boot on Linux, where psutil's
 `create_time` would shift whenever somebody sets the clock, and psutil's number elsewhere.
@@ -156,7 +156,7 @@ def facts_of(pid: int | None) -> OwnerFacts:
 
 
 def _is_hidden(pid: int) -> bool:
-    """Tell whether a process that cannot be looked at is there all the same: another user's, kept from us (hidepid)."""
+    """Return whether a process that we cannot see exists anyway: another user's, hidden from us (hidepid)."""
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -180,7 +180,7 @@ def everything(source: Table | None = None) -> dict[int, KnownProcess]:
 
 
 def marked(mark: str, run_id: str, source: Table | None = None) -> list[int]:
-    """Return the living processes that carry a run's mark; never ourselves nor whoever started us."""
+    """Return the running processes that carry a run's mark; never ourselves nor our ancestors."""
     source = source or table()
     processes = everything(source)
     spared = lineage(processes, os.getpid())

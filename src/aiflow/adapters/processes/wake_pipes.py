@@ -1,7 +1,7 @@
 """Named pipes by which the runners of this machine hear of news at once (PRF-4); the poll stays as the safety net.
 
 `<folder>/<namespace>/<runner id>`: made by the runner that listens, written to by whoever has put something into the
-queue. A pipe that nobody reads is what a killed runner left, and is taken away by whoever finds it.
+queue. A pipe without a reader was left by a killed runner; the process that finds it removes it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class WakePipes:
     def _listen(self) -> None:
         """Make the pipe and open it, unless the open one is still to be found; where that fails, the poll has to do.
 
-        Who pokes between the two finds a pipe that nobody reads, and takes it away, be it a moment later: so this is
+        A writer that comes between the two finds a pipe without a reader, and removes it a moment later: so this is
         looked at again before every wait.
         """
         if self._path is None or self._is_found():
@@ -81,7 +81,7 @@ class WakePipes:
         return sum(_tell(f"{folder}/{name}", line) for name in names)
 
     def close(self) -> None:
-        """Be nobody to tell any more; twice does no harm."""
+        """Stop to be notified; twice does no harm."""
         path, self._path = self._path, None
         pipe, self._pipe = self._pipe, None
         if pipe is None or path is None:
@@ -96,14 +96,14 @@ def count_listeners(folder: str) -> int:
     count = 0
     for place, _, names in os.walk(folder):
         for name in names:
-            with contextlib.suppress(OSError):  # nobody reads it
+            with contextlib.suppress(OSError):  # it has no reader
                 os.close(os.open(f"{place}/{name}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW))
                 count += 1
     return count
 
 
 def _tell(path: str, line: bytes) -> bool:
-    """Write into one pipe; one that is full has news enough, one that nobody reads goes."""
+    """Write into one pipe; a full one has news enough, one without a reader is removed."""
     try:
         pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError as error:

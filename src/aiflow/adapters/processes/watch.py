@@ -44,13 +44,13 @@ class GuardAtWork:
     cgroup: str | None
 
     def write(self, data: bytes) -> None:
-        """Tell it something; if it died meanwhile, the end of its status says so."""
+        """Send it something; if it is gone meanwhile, the end of its status shows that."""
         with contextlib.suppress(BrokenPipeError):
             while data:
                 data = data[os.write(self.tell, data) :]
 
     def close(self) -> None:
-        """Let go of it: if it is still there, that makes it end everything."""
+        """Release it: if it is still running, that makes it end everything."""
         for fd in (self.tell, self.status, *self.said):
             os.close(fd)
         self.process.wait()
@@ -170,7 +170,7 @@ class Watch:
             self._stop(reason, now)
 
     def _reason(self, now: float) -> End | None:
-        """Return why the program must not go on."""
+        """Return why the program must not continue."""
         if now >= self.next_ask:
             self.next_ask = now + ASK_SECONDS
             if self.should_stop():

@@ -19,7 +19,7 @@ MOST_BYTES = 1_000_000
 
 
 def write_note(folder: Path, worker: Worker) -> None:
-    """Write down which process a worker is, and nothing of what it was told: that may be somebody's answer.
+    """Record which process a worker is, but not its arguments: they may hold a person's answer.
 
     One that is not whole, for the server was killed, counts as none; one that outlives a power cut is of no use.
     """
@@ -37,7 +37,7 @@ def new_file(path: Path) -> BinaryIO:
 
 
 def workers_alive(folder: Path) -> dict[Worker, Process]:
-    """Return the workers that were written down and still work, whoever started them."""
+    """Return the recorded workers that are still at work, whatever started them."""
     found = dict(filter(None, map(_read, sorted(folder.glob("*.json")))))
     return {worker: process for worker, process in found.items() if is_alive(process)}
 

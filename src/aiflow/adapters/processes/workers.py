@@ -43,7 +43,7 @@ class _Outliving(subprocess.Popen[bytes]):
 class WorkerProcesses:
     """Starts and looks after workers of one server.
 
-    `settings` are those that the server itself was given; `variable` tells each worker on whose behalf it works.
+    `settings` are those that the server itself was given; `variable` names to each worker on whose behalf it works.
     """
 
     def __init__(self, root: Path, environ: Mapping[str, str], variable: str, settings: Sequence[str] = ()) -> None:
@@ -75,7 +75,7 @@ class WorkerProcesses:
         worker = Worker(process.pid, worker_id, tuple(argv))
         with self._guard:
             for earlier in self._started.values():
-                earlier.poll()  # whoever nobody asks about any more is no zombie either
+                earlier.poll()  # so that a worker without a watcher does not stay a zombie
             self._started[worker] = process
         with contextlib.suppress(OSError):  # without it the next server takes it for a terminal's
             write_note(folder, worker)

@@ -1,4 +1,4 @@
-"""The two kinds of models: what is answered, which nobody checks while the server works, and what is taken."""
+"""The two kinds of models: answers, which are not validated while the server works, and bodies."""
 
 from __future__ import annotations
 
