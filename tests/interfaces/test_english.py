@@ -43,6 +43,23 @@ def test_what_is_shown_and_explained_is_plain_english(instead: str) -> None:
     assert found(NOT_ENGLISH[instead], right(described())) == []
 
 
+WRONG = (
+    "The run goes on. The way on is shown. It tells its cost. The agent is told. Of that nothing is said.",
+    "Nobody holds the lock. It is alive. The runner died. It starts by itself, a program of yours.",
+    "You mend it, see to it, put it down, let go of it. The files behind the run are made anew.",
+    "It works also if you stop. Who writes to it is heard. Whoever reads it waits. The command leaves with 3.",
+    "Brackets: by what stands in them. It shall stop all the same, while a run is under way. Please wait.",
+)
+RIGHT = "Behind a proxy, behind 3 other tasks, in a worktree of its own, any of yours."
+
+
+@pytest.mark.spec("ERR-1")
+def test_every_pattern_finds_its_word_and_no_right_use() -> None:
+    unused = {instead for instead, what in NOT_ENGLISH.items() if not found(what, (("", text) for text in WRONG))}
+    assert unused == set()
+    assert [instead for instead, what in NOT_ENGLISH.items() if found(what, right([("", RIGHT)]))] == []
+
+
 @pytest.mark.spec("ERR-1")
 @pytest.mark.parametrize("instead", NOT_ON_SCREEN)
 def test_what_is_shown_is_written_with_care(instead: str) -> None:
