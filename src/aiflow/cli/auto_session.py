@@ -52,7 +52,7 @@ def _work(session: CliSession, view: AutoView, terms: AutoTerms) -> Summary:
         view.stopping(session.texts("auto.stops_now" if is_now else "auto.stops_after_run"))
 
     def finish(summary: Summary) -> None:
-        with contextlib.suppress(OSError):  # that nobody reads it does not change how it ended
+        with contextlib.suppress(OSError):  # a closed output does not change how it ended
             view.finish(summary)
 
     expect_to_stay()

@@ -75,7 +75,7 @@ def _edited(session: CliSession, path: Path, before: str, trouble: str) -> str:
 
 
 def _saved(path: Path) -> str:
-    """Read what was saved, byte for byte; another encoding than UTF-8 is left for the person to mend."""
+    """Read what was saved, byte for byte; another encoding than UTF-8 is left for the person to fix."""
     try:
         return path.read_bytes().decode("utf-8")
     except UnicodeDecodeError:

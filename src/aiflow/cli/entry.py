@@ -10,7 +10,7 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """Run the program; until it can say something itself, it ends at Ctrl-C as any other program does."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is to be ignored, as behind `nohup`
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is to be ignored, as under `nohup`
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     # A backlog is tens of thousands of small objects that are all kept, and so is what is imported: looking for garbage
     # among them again and again costs more than everything else (PRF-1).

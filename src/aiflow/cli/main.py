@@ -50,7 +50,7 @@ ALIASES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "store": (("queue", "store"), ()),
 }
 
-# Commands of the specification that come with later versions: whoever types one is told so.
+# Commands of the specification that come with later versions: typing one says so.
 LATER_COMMANDS = frozenset(
     [
         "mcp",
@@ -172,7 +172,7 @@ def _heed_ctrl_c() -> None:
 
 
 def _report(error: Exception, *, is_json: bool) -> int:
-    """Show an error; that nobody can read it does not change the exit code."""
+    """Show an error; a closed output does not change the exit code."""
     from aiflow.cli.failure import code_of, report
 
     try:
@@ -186,7 +186,7 @@ def _report(error: Exception, *, is_json: bool) -> int:
 
 
 def _require_utf8(argv: list[str]) -> None:
-    """Start anew in UTF-8 where the locale says otherwise: file names and answers are the same on every machine."""
+    """Restart in UTF-8 if the locale says otherwise: file names and answers are the same on every machine."""
     if sys.getfilesystemencoding().lower() != "utf-8" and not sys.flags.utf8_mode:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", "-m", "aiflow", *argv])  # noqa: S606
 

@@ -26,7 +26,7 @@ PRIORITY_CHOICE = click.Choice([priority.value for priority in Priority])
 # A shell that completes the id of a run offers so many.
 COMPLETED_RUNS = 100
 
-# Commands whose `-c` counts for the way on that they advise, too.
+# Commands whose `-c` is repeated in the next step that they recommend.
 LET_WORK = frozenset({"run", "resume", "retry-step", "replan", "auto"})
 
 F = TypeVar("F", bound=Callable[..., Any])

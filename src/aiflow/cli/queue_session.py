@@ -32,7 +32,7 @@ def open_view(
     """Open the project's queue store for one call of the program; one of this machine's own is started if need be."""
     from aiflow.wiring import namespace_of, queue_view
 
-    namespace_of(session.project, session.settings)  # a name that is none is said before a store is started
+    namespace_of(session.project, session.settings)  # report an invalid name before a store is started
     if namespace is not None:
         check_namespace(namespace)
     store = open_queue_store(session, is_quiet=is_quiet, is_to_write=is_to_write, is_all_told=True)

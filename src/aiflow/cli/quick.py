@@ -1,7 +1,7 @@
 """`aiflow next --json` without click (PRF-1): to import that takes as long as to read thousands of requests.
 
 Other programs ask this again and again, and in these words there is nothing to parse. The answer is the command's own;
-whatever is in its way, from a mistake in the settings to a full disk, is left to the program, which begins anew.
+whatever is in its way, from a mistake in the settings to a full disk, is left to the program, which starts again.
 """
 
 from __future__ import annotations

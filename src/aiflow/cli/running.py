@@ -121,13 +121,13 @@ def run_to_the_end(
     if as_json:
         print_json(run_result(run))
     else:
-        with contextlib.suppress(OSError):  # that nobody reads it does not change how it ended
+        with contextlib.suppress(OSError):  # a closed output does not change how it ended
             view.finish(run)
     raise click.exceptions.Exit(exit_code_of(run))
 
 
 def _patience(session: CliSession, engine: Engine) -> Patience:
-    """Wait as a person does (`--wait`): told once whom for, and until they lose patience."""
+    """Wait as a person does (`--wait`): say once for what, until they lose patience."""
     told: list[str] = []
 
     def tell(error: ConflictError) -> None:

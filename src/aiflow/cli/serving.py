@@ -155,7 +155,7 @@ def _be_up(session: CliSession, wishes: UpWishes, up: _Up, view: UpView) -> None
 
 
 def _watch_issues(server: Server, view: UpView, repo: str) -> None:
-    """Begin to watch the issues; a token that is missing is said at once."""
+    """Begin to watch the issues; a missing token is reported at once."""
     if repo:
         view.hear(UpNews(UpNewsKind.ISSUES_WATCHED, {"repo": repo}))
 

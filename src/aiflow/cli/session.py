@@ -43,7 +43,7 @@ _repeated: list[str] = []
 
 
 def repeat_settings(flags: Sequence[str]) -> None:
-    """Choose what `-c` said that has to be said again in the advice of this process."""
+    """Choose the settings of `-c` that this process has to repeat in its advice."""
     _repeated[:] = flags
 
 
@@ -53,7 +53,7 @@ def settings_to_repeat() -> tuple[str, ...]:
 
 
 class View(Protocol):
-    """Whoever shows runs as they go on."""
+    """A view that shows runs as they progress."""
 
     def observe(self, run: Run) -> None:
         """Show what is new in a run."""
@@ -142,11 +142,11 @@ class CliSession:
 
     @property
     def journal(self) -> Journal:
-        """The journal; what could not be recorded is said, and does not undo what was done."""
+        """The journal; an entry that could not be recorded is reported, and does not undo what was done."""
         return _TellingJournal(self.project.journal, self.texts)
 
     def engine(self, interrupted: Callable[[], bool] = lambda: False, view: View | None = None) -> Engine:
-        """The run engine of this checkout, which tells a view what happens."""
+        """The run engine of this checkout, which reports to a view what happens."""
         from dataclasses import replace
 
         from aiflow.usecases.engine import Voice
@@ -167,7 +167,7 @@ class CliSession:
         return missing_merges(engine, request, base_now(engine, self.project.auto_records))
 
     def continued_first(self, backlog: Backlog) -> tuple[Request, ...]:
-        """Name the requests whose runs the next auto-run goes on with before it selects anything."""
+        """Name the requests whose runs the next auto-run continues before it selects anything."""
         from aiflow.usecases.auto.recovery import continued_first
 
         return continued_first(self.engine(), backlog, self.project.auto_records.load())
@@ -200,7 +200,7 @@ def session_of(ctx: click.Context) -> CliSession:
 
 
 def _warn(text: str) -> None:
-    """Say what did not work beside the work itself; that nobody reads it is no trouble."""
+    """Report what failed beside the work itself; a closed output is not a problem."""
     from aiflow.cli.terminal.render import say
 
     with contextlib.suppress(OSError):

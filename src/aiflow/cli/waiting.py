@@ -14,7 +14,7 @@ LOOK_SECONDS = 0.1
 
 
 def until_ctrl_c() -> contextlib.AbstractContextManager[None]:
-    """Follow something that has no end of its own: Ctrl-C is how a person ends that, and nothing was broken off."""
+    """Follow something that does not end: a person ends it with Ctrl-C, and that interrupts nothing."""
     return contextlib.suppress(KeyboardInterrupt)
 
 

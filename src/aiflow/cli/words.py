@@ -33,7 +33,7 @@ class EverywhereOption(click.Option):
     """An option that every command takes: `aiflow --help` shows it, once."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return nothing; shells complete it all the same."""
+        """Return nothing; shells complete it anyway."""
         return None
 
 

@@ -44,14 +44,14 @@ def command(session: CliSession, as_json: bool, target: RequestId, no_wait: bool
         print_json(run_result(run))
     elif not run.is_active:
         show_end(run, session.texts)
-        if not is_asked and run.task is not None:  # its owner, who would have ended the task, is dead
+        if not is_asked and run.task is not None:  # its owner, which would have ended the task, is gone
             _tell_of_task(session, run.task)
     elif not no_wait:
         click.echo(session.texts("cancel.not_yet", run_id=run.run_id))
 
 
 def _ask(session: CliSession, engine: Engine, run: Run) -> bool:
-    """Ask for the cancel; of a run that its runner stopped, say that its task goes on with it, and what ends that."""
+    """Ask for the cancel; of a run that its runner stopped, say that a task continues it, and how to cancel that."""
     try:
         return ask_to_cancel(engine, run)
     except ConflictError as error:

@@ -47,7 +47,7 @@ def command(session: CliSession, as_json: bool, folder: str | None, no_run: bool
     texts = session.texts
     place = new_demo(None if folder is None else os.path.join(session.start, folder))
     place.leave_settings()
-    session.check_settings(place.source(texts.language))  # a mistake in a flag is told before anything is made
+    session.check_settings(place.source(texts.language))  # report a mistake in a flag before anything is made
     demo = make_demo(place, texts)
     if not as_json:
         with contextlib.suppress(OSError):  # that nobody reads it does not stop the rest
@@ -119,7 +119,7 @@ def _work(session: CliSession, interrupts: Interrupts) -> None:
 
 
 def _stay(suggestions: tuple[Suggestion, ...], texts: Texts, url: str) -> None:
-    """Say what to try next, and where the page stays; who has ended it is told how everything is removed."""
+    """Say what to try next, and where the page stays; after it has ended, how to remove everything."""
     if not url:
         _show(tuple(each for each in suggestions if each.name == "end"), texts)
         return

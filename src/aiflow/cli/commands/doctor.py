@@ -59,7 +59,7 @@ def show_examination(session: CliSession, examined: Examination) -> None:
 
 
 def show_finding(finding: Finding, texts: Texts) -> None:
-    """Write what one check found, and the command that mends it."""
+    """Write what one check found, and the command that fixes it."""
     result = paint(f"{finding.health:4}", COLOURS[finding.health], is_bold=True)
     code = f"{finding.reason_code}: " if finding.reason_code else ""
     say(code + texts(f"check.{finding.message}", **dict(finding.facts)), f"{result}  ")

@@ -64,7 +64,7 @@ def command(session: CliSession, as_json: bool, name: str | None, **options: str
 
 
 def _settings(session: CliSession, root: str, options: dict[str, str | None]) -> Settings:
-    """Read the settings; a mistake in an option of this command is told as one of that option."""
+    """Read the settings; a mistake in an option of this command is reported as such."""
     from aiflow.usecases.shapes.errors import error_facts
 
     try:

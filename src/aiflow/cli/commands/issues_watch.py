@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def command(session: CliSession, as_json: bool) -> None:  # noqa: FBT001
     """Read the issues again and again, and start those that are ready."""
     room, settings = open_room(session), session.settings
-    room.host()  # who has no token is told so at once
+    room.host()  # report a missing token at once
     expect_to_stay()
     view = RunView(session.texts, is_quiet=as_json, stopping=session.texts("run.cancelling"))
     telling = _Telling(session, view, as_json=as_json)
@@ -68,7 +68,7 @@ class _Telling:
             print_json(looked_shape(found))
 
     def heard(self, trouble: AiflowError | None) -> None:
-        """Tell of trouble with GitHub, and of its end."""
+        """Report a problem with GitHub, and its end."""
         record_trouble(self._session.journal, system_time(), trouble)
         if trouble is not None:
             report(trouble, is_json=self._as_json)

@@ -103,7 +103,7 @@ def _read_body(name: str) -> str:
 
 
 def _require_valid(session: CliSession, new: NewRequest, request_id: str, path: str) -> None:
-    """Say so if what the person wrote cannot be used yet; it is kept all the same."""
+    """Say so if what the person wrote cannot be used yet; it is kept anyway."""
     from aiflow.domain.request import InvalidRequest
     from aiflow.usecases.shapes.backlog import describe_problem
 

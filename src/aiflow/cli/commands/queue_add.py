@@ -85,7 +85,7 @@ def _show(added: Added, texts: Texts) -> None:
 
 
 def _warn(finding: Finding, texts: Texts) -> None:
-    """Say what keeps every runner of this checkout from taking a task, and the command that mends it."""
+    """Say what keeps every runner of this checkout from taking a task, and the command that fixes it."""
     problem = f"{finding.reason_code}: {texts(f'check.{finding.message}', **dict(finding.facts))}"
     say(texts("queue.nobody_takes", problem=problem), "  ")
     if finding.fix:

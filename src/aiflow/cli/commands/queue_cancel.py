@@ -65,7 +65,7 @@ def command(
 def _cancel(
     session: CliSession, desk: Desk, task_id: str, *, as_json: bool, flags: dict[str, bool]
 ) -> tuple[Task, bool]:
-    """Cancel one task and wait until its runner has let it go; tells whether it has."""
+    """Cancel one task and wait until its runner has released it; returns whether it has."""
     texts = session.texts
     before = live_delivery(desk, find_task(desk.queue, task_id))
     is_running = before.status is TaskStatus.RUNNING
@@ -89,7 +89,7 @@ def _cancel(
 
 
 def _engine_at(session: CliSession, root: str) -> Engine:
-    """Give the engine of another checkout of this machine; a mistake in its settings is none of ours."""
+    """Give the engine of another checkout of this machine; a mistake in its settings is not ours."""
     there = CliSession(root, session.flags, session.texts)
     there.is_lenient = True
     return there.engine()

@@ -47,7 +47,7 @@ def command(
     is_all: bool,  # noqa: FBT001
     **where: int | str | None,
 ) -> None:
-    """List tasks, by id backwards: those with an id of ours newest first, also of all namespaces."""
+    """List tasks, by id backwards: those with an id of ours newest first, even of all namespaces."""
     if is_all and namespace is not None:
         raise BadInputError(detail=session.texts("queue.all_alone"), hint="aiflow queue list --help")
     wanted = TaskFilter(tuple(map(TaskStatus, statuses)), int(where["limit"] or USUAL_LIMIT), where["start"])  # type: ignore[arg-type]

@@ -60,7 +60,7 @@ def command(session: CliSession, as_json: bool, action: str | None, lines: int |
 
 
 def _act(session: CliSession, store: LocalStore, action: str, *, is_quiet: bool) -> tuple[str, StoreStatus]:
-    """Start or stop the store; return the key of what to say of that (nothing for a look), and how the store is."""
+    """Start or stop the store; return the key of its message (none for `status`), and the state of the store."""
     if action in ("start", ROTATE_KEY):
         with store_progress(session.texts, is_quiet=is_quiet) as progress:
             was_running = store.status().is_running

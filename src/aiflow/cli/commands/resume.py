@@ -37,7 +37,7 @@ def command(
     answer: str | None,
     **flags: bool,
 ) -> None:
-    """Let a stopped run go on."""
+    """Resume a stopped run."""
     for_this_call(session, no_baseline=flags["no_baseline"])
     if answer is None and not as_json and not flags["force"] and sys.stdin.isatty():
         answer = _ask(session, target)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @make_command("why")
 @request_id_argument()
 def command(session: CliSession, as_json: bool, request_id: RequestId) -> None:  # noqa: FBT001
-    """Say everything that keeps one request from running, down to the roots, and what mends it."""
+    """Explain why a request isn't running, down to the roots, and how to fix it."""
     engine = session.engine()
     why = explain_request(
         session.project.sources,

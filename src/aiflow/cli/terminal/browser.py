@@ -20,7 +20,7 @@ def has_browser(environ: Mapping[str, str], platform: str, *, is_terminal: bool)
 
 
 def open_browser(address: str) -> threading.Thread | None:
-    """Open an address in the browser, beside whatever else goes on; None if there is none to be seen."""
+    """Open an address in the browser, in the background; None if there is no browser to see."""
     if not has_browser(os.environ, sys.platform, is_terminal=sys.stdout.isatty()):
         return None
 

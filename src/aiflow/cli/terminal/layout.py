@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# What may not end a line, and what may not begin one; behind a wide character, the half-width marks neither.
+# What may not end a line, and what may not begin one; after a wide character, the half-width marks neither.
 _OPENING = "「『（【〈《"
 _CLOSING = "、。，．・：；？！」』）】〉》ー々ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮ"
 _NARROW = r"[!-~\x1b\u00a0-\u2e7f]"

@@ -102,7 +102,7 @@ def broken(line: Line, width: int) -> list[Line]:
 
 
 def _between(line: Line, begin: int, end: int) -> Line:
-    """Return what stands between two places of a line's text."""
+    """Return what is between two places of a line's text."""
     kept: list[LinePart] = []
     at = 0
     for part in line:
@@ -113,7 +113,7 @@ def _between(line: Line, begin: int, end: int) -> Line:
 
 
 def paragraph(text: str, prefix: Line, width: int | None) -> list[Line]:
-    """Break a text into lines that stand below each other behind a prefix; without a width only at its own breaks."""
+    """Break a text into lines that are aligned after a prefix; without a width only at its own breaks."""
     indent = width_of(prefix)
     shown = [clean(line) for line in text.splitlines()] or [""]
     if width is not None:
@@ -124,7 +124,7 @@ def paragraph(text: str, prefix: Line, width: int | None) -> list[Line]:
 
 
 def event_text(happening: Happening, texts: Texts, run: Run | None = None) -> str:
-    """Say one line of a run's history; a moment in its note is told in the reader's own time."""
+    """Say one line of a run's history; a moment in its note is shown in the reader's own time."""
     facts = {"step": happening.step_id or "", "reason": happening.reason_code or "", "note": happening.note or ""}
     until = parse_instant(happening.note or "") if happening.event == RunEvent.QUOTA_WAIT else None
     if happening.event == RunEvent.TEXT_WITHHELD:
@@ -149,7 +149,7 @@ _FORMS = ("retry", "later", "whole", KNOWN)
 
 
 def _form(event: str, run: Run | None) -> str | None:
-    """Return how an event is told of a run that tests its base first, or has no planner."""
+    """Return how to word an event of a run that tests its base first, or has no planner."""
     if run is None:
         return None
     forms = {

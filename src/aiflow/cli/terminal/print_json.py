@@ -7,7 +7,7 @@ import re
 import sys
 from typing import Any
 
-# What commands a terminal, or what nobody would see in the output: JSON has another way to write it.
+# What controls a terminal, or would be invisible in the output: JSON has another way to write it.
 _UNSEEN = (
     "[\x7f-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )

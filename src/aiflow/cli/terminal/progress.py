@@ -21,7 +21,7 @@ _CLEAR = "\r\x1b[K"
 
 @contextlib.contextmanager
 def counting(texts: Texts) -> Iterator[Callable[[int], None]]:
-    """Give what is told how much was read so far."""
+    """Return the function that gets how much was read so far."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda _seen: None
         return

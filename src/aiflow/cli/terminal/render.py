@@ -53,7 +53,7 @@ def say_at_once(text: str) -> None:
 
 
 def is_watched() -> bool:
-    """Tell whether a live area makes sense: a person looks on, and the terminal can be redrawn."""
+    """Return whether a live area makes sense: a person is watching, and the terminal can be redrawn."""
     return is_terminal() and os.environ.get("TERM") != "unknown" and not os.environ.get("CI")
 
 
@@ -70,7 +70,7 @@ def paint(text: str, colour: str | None = None, *, is_bold: bool = False) -> str
 
 
 def heading(text: str) -> None:
-    """Write a line that stands above others."""
+    """Write a line above others."""
     click.echo(paint(clean(text), is_bold=True))
 
 
@@ -83,7 +83,7 @@ def table(
 ) -> None:
     """Write rows under headers: whole in a pipe; on a terminal the last two columns give way, the last one wraps.
 
-    `is_last_to_give` is for one where the last column alone shall give way.
+    `is_last_to_give` is for a table in which only the last column may shrink.
     """
     shown = [[clean(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(map(display_width, column)) for column in zip(*shown, strict=True)]
@@ -121,7 +121,7 @@ def terminal_width() -> int:
 
 
 def say(text: str, prefix: str = "", *, err: bool = False) -> None:
-    """Write a paragraph behind a prefix; on a terminal its lines are broken and stand below each other."""
+    """Write a paragraph after a prefix; on a terminal its lines are broken and aligned."""
     stream = sys.stderr if err else sys.stdout
     indent = " " * min(display_width(unpainted(prefix)), MOST_INDENT)
     shown = [clean(line) for line in text.splitlines()] or [""]
@@ -147,5 +147,5 @@ def ago(moment: datetime, now: datetime, texts: Texts) -> str:
 
 
 def with_age(text: str, moment: datetime | None, now: datetime, texts: Texts) -> str:
-    """Say behind a text how long ago that was, if it is known."""
+    """Add to a text how long ago that was, if it is known."""
     return texts("ago.behind", text=text, when=ago(moment, now, texts)) if moment else text

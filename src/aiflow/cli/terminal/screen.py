@@ -1,4 +1,4 @@
-"""A live area below lines that scroll up, drawn by a thread of its own: nobody waits for a terminal that is held.
+"""A live area below lines that scroll up, drawn by a separate thread: the work does not wait for a paused terminal.
 
 The only module that knows how a terminal is redrawn; rich is imported when a screen is really started (PRF-6).
 """
@@ -41,7 +41,7 @@ class Screen:
         self._columns = 0
 
     def start(self) -> None:
-        """Begin to show; what others print meanwhile stands among the lines and does not tear the area."""
+        """Begin to show; what others print meanwhile appears among the lines and does not tear the area."""
         sys.stdout = _Between(self._streams[0], self.add)
         if sys.stderr.isatty():
             sys.stderr = _Between(self._streams[1], self.add)
@@ -131,7 +131,7 @@ def _as_text(*lines: Line) -> Text:
 
 
 class _Between(io.TextIOBase):
-    """What stands in for a stream while an area is shown: whole lines go among the others."""
+    """Replaces a stream while an area is shown: whole lines appear among the others."""
 
     encoding = "utf-8"
 

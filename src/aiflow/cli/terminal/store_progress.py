@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def open_queue_store(
     session: CliSession, *, is_quiet: bool = False, is_to_write: bool = True, is_all_told: bool = False
 ) -> QueueStore:
-    """Open the project's queue store; that the one of this machine has to be started is said on stderr.
+    """Open the project's queue store; if this machine's store has to be started, stderr says so.
 
-    So is that it makes us wait: only while it is opened, unless nobody else will tell of that later.
+    Stderr also says that we wait for it: only while it is opened, unless nothing else will report that later.
     """
     from aiflow.wiring import open_store
 

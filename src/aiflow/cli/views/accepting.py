@@ -1,4 +1,4 @@
-"""What is about to be accepted, and the question whether it shall be: only a person at a terminal is asked (REQ-6)."""
+"""What is about to be accepted, and the question whether to: only a person at a terminal is asked (REQ-6)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_asked(*, as_json: bool, is_sure: bool) -> bool:
 
 
 def ask_for_one(session: CliSession, run: Run) -> None:
-    """Show what a run changed, and ask; one that cannot be accepted is left to whoever says why."""
+    """Show what a run changed, and ask; a run that cannot be accepted is left to the code that says why."""
     found = _diff(session.engine(), run)
     if run.state is not RunState.DONE or run.accepted_as or found is None:
         return

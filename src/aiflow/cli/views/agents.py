@@ -1,4 +1,4 @@
-"""The agents as a person sees them: a table, how to get one, and a call as it goes on."""
+"""The agents as a person sees them: a table, how to get one, and a call in progress."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _row(program: AgentProgram, texts: Texts) -> list[str]:
 
 
 def show_trouble(program: AgentProgram, texts: Texts) -> None:
-    """Write why an agent that roles use cannot be used, and the command that mends it."""
+    """Write why an agent that roles use cannot be used, and the command that fixes it."""
     assert program.trouble is not None
     say(trouble_words(program, texts), f"{paint(program.trouble.reason_code, 'red', is_bold=True)}: ")
     say(program.mending or texts("agents.set_argv"), "  → ")
@@ -113,12 +113,12 @@ def following(program: AgentProgram, texts: Texts, *, is_quiet: bool) -> Callabl
 
 
 def _broken(line: str) -> list[str]:
-    """Break a line of the agent's on a terminal, so that the gutter stands before each part."""
+    """Break a line of the agent's on a terminal, so that the gutter is before each part."""
     return wrap(line, max(20, terminal_width() - len(GUTTER))) if is_terminal() else [line]
 
 
 def show_trial(trial: Trial, texts: Texts) -> None:
-    """Write what came of a call: how long it took and what it cost, or why it did not work and what mends it."""
+    """Write what came of a call: how long it took and what it cost, or why it did not work and how to fix it."""
     facts = {"seconds": f"{trial.seconds:.1f}", "tokens": f"{trial.usage.tokens:,}"}
     if trial.reason_code is None:
         cost = f", ${trial.usage.cost_usd:.4f}" if trial.usage.cost_usd else ""
@@ -126,7 +126,7 @@ def show_trial(trial: Trial, texts: Texts) -> None:
         return
     title = texts.message(trial.reason_code, {}).title
     say(f"{trial.reason_code}: {title}", f"{paint('FAIL', 'red', is_bold=True)}  ")
-    # Of one that is broken the call has told more than is known without it.
+    # About a broken one, the call has shown more than is known without it.
     told = "" if trial.program.trouble is AgentTrouble.BROKEN else trouble_words(trial.program, texts)
     for line in (*told.splitlines(), *texts.say(trial.detail).splitlines()):
         say(line, "      ")

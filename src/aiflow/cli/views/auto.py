@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class AutoView:
-    """Shows an auto-run; that nobody reads it any more does not touch the auto-run."""
+    """Shows an auto-run; a closed output does not affect the auto-run."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class AutoView:
         self._close()
 
     def observe_auto(self, status: AutoStatus) -> None:
-        """Show where auto-run stands now."""
+        """Show the state of auto-run."""
         if self._is_quiet:
             return
         now = self._clock()
@@ -119,7 +119,7 @@ class AutoView:
             self._write(summary_lines(summary, self._texts, self._clock(), columns))
 
     def show_again(self, summary: Summary, standing: str | None) -> None:
-        """Show the summary of an earlier auto-run, or of one that has not ended: then where it stands."""
+        """Show the summary of an earlier auto-run, or the state of one that has not ended."""
         if standing is None:
             self.finish(summary)
             return
@@ -141,7 +141,7 @@ class AutoView:
                     self._write([line])
 
     def _laid_out(self, told: ToldOnce) -> list[Line]:
-        """Return what is told as the lines to show."""
+        """Return the lines to show for an event."""
         return [self._stamped(told)]
 
     def _stamped(self, told: ToldOnce) -> Line:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # The clocks stand below the times of the lines above.
 GUTTER = 8
-# What a terminal shows for Ctrl-C is written behind the last line: it must not begin a new one.
+# What a terminal shows for Ctrl-C is written after the last line: it must not begin a new one.
 ECHO = 3
 
 DONE = frozenset({RunOutcome.ACCEPTED})

@@ -1,4 +1,4 @@
-"""What auto-run tells as it goes on (AUT-1): one short line for everything that happened, each told once."""
+"""What auto-run reports as it works (AUT-1): one short line for everything that happened, each once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MARKS = {
     RunOutcome.ACTIVE: ("!", "yellow"),
     RunOutcome.FAILED: ("✗", "red"),
 }
-# The end of a run is told with its outcome; that a step is being tested is no news.
+# The end of a run is reported with its outcome; that a step is being tested is no news.
 _UNTOLD = {
     RunEvent.ACCEPTED,
     RunEvent.PLANNING_STARTED,
@@ -105,9 +105,9 @@ class Teller:
         self._events = len(run.history)
 
     def _begin(self, session: AutoSession, now: datetime) -> ToldOnce:
-        """Tell that auto-run begins, or goes on with the counters it had (AUT-4)."""
+        """Report that auto-run begins, or continues with the counters it had (AUT-4)."""
         self._is_begun = True
-        # What earlier processes of it did was told by them.
+        # Earlier processes of it have reported what they did.
         self._results = len(session.results)
         has_past = bool(session.spent) or bool(session.results)
         spent = duration_text(session.spent, self._texts)
@@ -175,7 +175,7 @@ def why_still(status: AutoStatus, texts: Texts) -> str | None:
 
 
 def _awaited(status: AutoStatus, texts: Texts) -> str:
-    """Name what is waited for: new requests, an end of what a reason code names, or whoever else runs."""
+    """Name what is waited for: new requests, an end of what a reason code names, or another run."""
     cause = status.waits_for
     if cause is None:
         return texts("auto.waits.watch")

@@ -1,4 +1,4 @@
-"""What a person finds in the morning (AUT-3): why auto-run ended, what is done, what waits and how it goes on."""
+"""What a person finds in the morning (AUT-3): why auto-run ended, what is done, what waits and how to continue it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LEAST_WHY = 16
 MOST_ID = 24
 EVIDENCE_SHOWN = 10
 EMPTY: Line = ()
-# What is to be done about one request is said where that one is named.
+# The action for one request is shown where that request is named.
 NO_REQUEST = "<ID>"
 
 
@@ -84,7 +84,7 @@ def _advised(message: Message) -> tuple[str, ...]:
 
 
 def _finding(finding: Finding, texts: Texts, columns: int | None) -> list[Line]:
-    """Say what the doctor found wrong, and the command that mends it."""
+    """Say what the doctor found wrong, and the command that fixes it."""
     said = f"{finding.reason_code}: " if finding.reason_code else ""
     said += texts(f"check.{finding.message}", **dict(finding.facts))
     lines = paragraph(said, (LinePart(f"  {finding.health}", "red"), LinePart("  ")), columns)
@@ -118,7 +118,7 @@ def _named(request_id: str, title: str, colour: str | None, columns: int | None)
 
 
 def _waiting(each: Waiting, texts: Texts, columns: int | None) -> list[Line]:
-    """Say what a request waits for; the command stands alone in its line, whole, to be copied."""
+    """Say what a request waits for; the command has a line for itself, whole, to be copied."""
     label = texts("run.question") if each.is_question else f"{each.reason_code}:"
     lines = [_named(each.request_id, each.title, "yellow", columns)]
     lines += paragraph(f"{label} {each.text}", (LinePart("    "),), columns)

@@ -42,7 +42,7 @@ def show_story(session: CliSession, shown: ShownIssue) -> None:
 
 
 def _show_line(session: CliSession, line: StoryLine) -> None:
-    """Write when, who and what; then what was said, the first lines of it."""
+    """Write when, who and what; then the first lines of the comment."""
     texts = session.texts
     told = texts(f"story.{line.kind.value}", who=clean(line.who), label=clean(line.label), run_id=clean(line.run_id))
     more = [texts("story.gone")] if line.is_gone else []

@@ -32,7 +32,7 @@ def show_next(session: CliSession, answer: NextAnswer, *, is_short: bool) -> Non
 
 
 def _show_continued(session: CliSession, answer: NextAnswer) -> None:
-    """Name what the next auto-run goes on with first, in that order."""
+    """Name what the next auto-run continues first, in that order."""
     for place, request in enumerate(answer.continued):
         facts = {"request_id": request.id, "priority": request.priority, "title": clean(request.title)}
         heading(session.texts("next.then" if place else "next.chosen", **facts))

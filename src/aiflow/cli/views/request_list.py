@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def show_requests(session: CliSession, found: RequestList, *, is_filtered: bool) -> None:
-    """List requests in selection order, and behind them, unless only some were asked for, what cannot be used."""
+    """List requests in selection order, and after them, unless only some were asked for, what cannot be used."""
     texts, backlog, selection = session.texts, found.backlog, found.selection
     if not backlog.requests and not backlog.invalid:
         click.echo(texts("list.empty"))
@@ -80,7 +80,7 @@ def _note(barrier: Barrier, texts: Texts) -> str:
 
 
 def _standing(session: CliSession, request: Request, backlog: Backlog) -> str:
-    """Show in a line of the list how it stands with a request: who works on it, or why its run stopped."""
+    """Show in a line of the list the state of a request: who works on it, or why its run stopped."""
     lock, run = backlog.locks.get(request.id), backlog.runs.get(request.id)
     if request.id in backlog.lost:
         return LOST

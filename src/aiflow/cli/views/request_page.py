@@ -1,4 +1,4 @@
-"""One request on a page: how it stands, its runs, the way on, and its text with everything in it made visible."""
+"""One request on a page: its state, its runs, the next step, and its text with everything in it made visible."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def show_page(session: CliSession, shown: ShownRequest) -> None:
 
 
 def _show_runs(session: CliSession, shown: ShownRequest) -> None:
-    """Show a request's runs, newest first: of the newest also whose task it is, and the way on."""
+    """Show a request's runs, newest first: of the newest also whose task it is, and the next step."""
     from aiflow.cli.views.run_page import show_way_on
     from aiflow.cli.views.task_hints import task_fact
 

@@ -66,12 +66,12 @@ class RunView:
         return self
 
     def __exit__(self, *_how: object) -> None:
-        """Take the live area away, however it ended."""
+        """Remove the live area, however it ended."""
         if self._screen is not None:
             self._screen.stop()
 
     def observe(self, run: Run) -> None:
-        """Tell what is new in a run; that nobody reads it any more does not touch the run."""
+        """Report what is new in a run; a closed output does not affect the run."""
         if self._is_quiet:
             return
         self._show_live(run)
@@ -88,7 +88,7 @@ class RunView:
         self._notice = self._stopping
 
     def _show_live(self, run: Run) -> None:
-        """Have a live area below the lines that says what is done, and for how long already."""
+        """Show a live area below the lines, with what is being done and for how long already."""
         now, before = self._clock(), self._scene
         is_same = before is not None and doing_of(before.run) == doing_of(run)
         self._scene = RunScene(run, before.since if before and is_same else now, before.heard if before else now)
@@ -158,7 +158,7 @@ class RunView:
 
 
 def show_end(run: Run, texts: Texts) -> None:
-    """Write where a run stands: its state, why, the question, the branch, the way on."""
+    """Write the state of a run: why, the question, the branch, the next step."""
     click.echo()
     why, code = run.error, outcome_code(run)
     state = paint(run.state, RUN_COLOURS.get(run.state), is_bold=True)
@@ -188,7 +188,7 @@ def show_end(run: Run, texts: Texts) -> None:
 
 
 def _show_why(why: RunError, summary: str, texts: Texts) -> None:
-    """Write what lies behind a stop: the question with its choices, or what was seen."""
+    """Write the cause of a stop: the question with its choices, or what was seen."""
     if why.cause:
         say(texts("report.cause", cause=why.cause, title=texts.message(why.cause, {}).title), "  ")
     if why.question:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from aiflow.domain.runs.run import Run
     from aiflow.messages import Texts
 
-# An agent that thinks says nothing for a while; behind that, the person wants to know since when.
+# An agent that thinks prints nothing for a while; after that, the person wants to know since when.
 SILENCE = timedelta(seconds=30)
 
 

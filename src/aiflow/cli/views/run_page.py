@@ -1,4 +1,4 @@
-"""One run on a page: where it stands, its steps, why it stopped, what to do."""
+"""One run on a page: its state, its steps, why it stopped, what to do."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _show_steps(session: CliSession, run: Run) -> None:
 
 
 def show_way_on(session: CliSession, shown: ShownRequest) -> None:
-    """Say what a stopped run asks, and which command takes the recommended way on."""
+    """Show what a stopped run asks, and the command for the recommended next step."""
     run = shown.newest
     if run is not None and run.waits_until is not None:
         say(session.texts("show.quota", until=moment_text(run.waits_until)), "  " + pad("", 14))

@@ -59,7 +59,7 @@ def task_name(task: Task, texts: Texts) -> str:
 
 
 class RunnerView(AutoView):
-    """Shows a runner; that nobody reads it any more does not touch the runner."""
+    """Shows a runner; a closed output does not affect the runner."""
 
     def __init__(
         self, texts: Texts, runner: Runner, *, as_json: bool, clock: Callable[[], datetime] = local_now
@@ -100,7 +100,7 @@ class RunnerView(AutoView):
         self._tell([ToldOnce(now, line)])
 
     def _laid_out(self, told: ToldOnce) -> list[Line]:
-        """Break a line that is longer than the terminal is wide: what to do stands at its end."""
+        """Break a line that is longer than the terminal is wide: what to do is at its end."""
         if not self._is_watched:
             return [self._stamped(told)]
         stamp = f"{told.at.astimezone():%H:%M:%S}  "

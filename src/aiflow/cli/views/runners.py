@@ -1,4 +1,4 @@
-"""Runners as people read them: who lives, what each works on, and since when nothing was heard of the others."""
+"""Runners as people read them: which are running, what each works on, and since when the others were silent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COLOURS = {
 def show_runners(
     runners: Sequence[tuple[Runner, str]], now: datetime, texts: Texts, *, has_namespaces: bool = False
 ) -> None:
-    """List runners, each with its state: whole lines in a pipe; on a terminal where it works stands below it."""
+    """List runners, each with its state: whole lines in a pipe; on a terminal, its checkout is below it."""
     names = ["runner", "state", "heartbeat", "task", "version", "where", "note"]
     rows = []
     for runner, state in runners:

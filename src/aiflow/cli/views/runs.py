@@ -24,7 +24,7 @@ NAMES = ("run_id", "request", "state", "reason", "took", "cost", "changed")
 
 
 def show_runs(session: CliSession, found: RunList) -> None:
-    """List runs: a line each in a pipe; on a terminal the branch, which is long, stands below its run."""
+    """List runs: a line each in a pipe; on a terminal the branch, which is long, is below its run."""
     texts = session.texts
     if not found.runs:
         click.echo(texts("runs.none"))

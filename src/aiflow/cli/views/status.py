@@ -1,4 +1,4 @@
-"""How it stands, on one screen: what runs, what waits for you, what is next, the last auto-run, the cost."""
+"""The checkout on one screen: what runs, what waits for you, what is next, the last auto-run, the cost."""
 
 from __future__ import annotations
 

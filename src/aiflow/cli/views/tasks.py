@@ -36,7 +36,7 @@ FACT_WIDTH = 16
 
 
 def show_tasks(tasks: Sequence[tuple[Task, QueueScene]], texts: Texts, *, has_namespaces: bool = False) -> None:
-    """List tasks: whole lines in a pipe; on a terminal the remark stands below its task, and an id is never cut."""
+    """List tasks: whole lines in a pipe; on a terminal the remark is below its task, and an id is never cut."""
     names = ["task", "status", "priority", "age", "work"]
     rows = [
         [
@@ -60,7 +60,7 @@ def show_tasks(tasks: Sequence[tuple[Task, QueueScene]], texts: Texts, *, has_na
 
 
 def remark_of(task: Task, scene: QueueScene, texts: Texts) -> str:
-    """Say why nobody takes a task, who works on it, or how it ended."""
+    """Say why a task is not taken, who works on it, or how it ended."""
     return remark_on(task, scene, texts, lambda at: ago(at, scene.now, texts))
 
 

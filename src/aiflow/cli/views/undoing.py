@@ -1,4 +1,4 @@
-"""What undoing an acceptance takes out and what was built on it, and the question whether it shall be."""
+"""What undoing an acceptance removes and what was built on it, and the question whether to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def ask(session: CliSession, run: Run) -> None:
-    """Show what is taken out and what was built on it, and ask; what cannot be undone is left to whoever says why."""
+    """Show what is removed and what was built on it, and ask; if it cannot be undone, other code says why."""
     if not run.accepted_as:
         return
     engine = session.engine()

@@ -57,7 +57,7 @@ class UpView:
 
     def hear(self, news: UpNews) -> None:
         """Say what happened."""
-        with contextlib.suppress(OSError):  # nobody reads it: the server is for others, too
+        with contextlib.suppress(OSError):  # a closed output: the server is for others, too
             self._hear(news)
 
     def _hear(self, news: UpNews) -> None:

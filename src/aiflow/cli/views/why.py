@@ -1,4 +1,4 @@
-"""Why a request does not run, as people read it: what keeps it, what mends that, and whom it waits for."""
+"""Why a request does not run, as people read it: what keeps it, how to fix that, and whom it waits for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_DEPTH = 10  # deeper stations are written below each other
 
 
 def show_why(session: CliSession, why: WhyAnswer) -> None:
-    """Say how it stands with the request, what keeps it and what mends that, then the chain of what it waits for."""
+    """Show the request's state, what keeps it and how to fix that, then the chain of what it waits for."""
     first, stations = why.first, why.stations
     heading(_headline(session, why))
     codes = [barrier.reason_code for barrier in first.barriers]
@@ -40,7 +40,7 @@ def show_why(session: CliSession, why: WhyAnswer) -> None:
         is_link = any(problem.kind in LINKS for problem in file.problems)
         say(session.texts("why.mend_link" if is_link else "why.edit_file", path=clean(file.where)), "    → ")
     is_archived = first.request is not None and first.request.status is RequestStatus.ARCHIVED
-    if not is_archived:  # what somebody put away is not to be mended
+    if not is_archived:  # an archived request need not be fixed
         _show_actions(session, first, "    ")
     if first.request is not None:
         warn_of_misspelt_keys(session, first.request_id)
@@ -55,7 +55,7 @@ def show_why(session: CliSession, why: WhyAnswer) -> None:
 
 
 def _show_actions(session: CliSession, station: Station, indent: str) -> None:
-    """Show what mends what keeps a request, and that a person can do what its run could not."""
+    """Show how to fix what keeps a request, and that a person can do what its run could not."""
     for action in station.actions:
         click.echo(f"{indent}→ {clean(said(action, session.texts))}")
     if station.by_hand is not None:
@@ -99,7 +99,7 @@ def _show_task(session: CliSession, first: Station) -> None:
 
 
 def _headline(session: CliSession, why: WhyAnswer) -> str:
-    """Say in one line how it stands with the request."""
+    """Show in one line the state of the request."""
     texts, first, request = session.texts, why.first, why.first.request
     title = clean(request.title) if request else ""
     facts = {"request_id": first.request_id, "title": title, "status": request.status if request else ""}
@@ -117,7 +117,7 @@ def _headline(session: CliSession, why: WhyAnswer) -> str:
 
 
 def _sentence(session: CliSession, station: Station, by_id: dict[RequestId, Station]) -> str:
-    """Write one link of the chain: who waits for whom, and how it stands with that one (SEL-5)."""
+    """Write one link of the chain: who waits for whom, and the state of that one (SEL-5)."""
     texts = session.texts
     facts = {"waiting": station.waited_for_by, "request_id": station.request_id}
     if station.request is None:

@@ -1,7 +1,7 @@
 """What an entry of the journal says, in words: for the terminal and the page, in one place.
 
-`activity_words` is the sentence; `activity_facts` are the recorded facts behind it. An entry of a kind or event that is
-not known here, by a newer version or damaged, is told by its facts.
+`activity_words` is the sentence; `activity_facts` are its recorded facts. An entry of a kind or event that is
+not known here, by a newer version or damaged, is shown by its facts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Fields = Mapping[str, Any]
 
-# What is said in its own way, or says nothing to a person.
+# Facts that have their own wording, or mean nothing to a person.
 _SAID = ("event", "key", "from", "to", "digest")
 # Events of a run that are about the step it is in; others only happen while it is in one.
 _AT_STEP = frozenset(

@@ -1,4 +1,4 @@
-"""What is said about an agent program: its login, what is to be known of it, what keeps it from working."""
+"""The texts about an agent program: its login, what to know about it, what keeps it from working."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def demo_shape(root: str, summary: Summary | None, suggestions: Iterable[Suggest
 
 
 def waiting_shape(each: Waiting) -> dict[str, Any]:
-    """One request that waits for a person, and the command to go on."""
+    """One request that waits for a person, and the command to continue."""
     return {
         "request_id": each.request_id,
         "title": each.title,

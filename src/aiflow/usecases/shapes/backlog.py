@@ -146,7 +146,7 @@ def shown_shape(shown: ShownRequest | BrokenRequest) -> dict[str, Any]:
 
 
 def created_shape(new: NewRequest, request_id: str, path: str) -> dict[str, Any]:
-    """`new --json`: where the request is, and how it stands."""
+    """`new --json`: where the request is, and its state."""
     return {"request_id": request_id, "path": path, "status": new.status, "priority": new.priority}
 
 

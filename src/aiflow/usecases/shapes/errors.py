@@ -1,4 +1,4 @@
-"""Errors as plain data (ERR-2): what the API answers, and what people are told of them."""
+"""Errors as plain data (ERR-2): what the API answers, and what people read about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes of what is said about issues."""
+"""Shapes of issues."""
 
 from __future__ import annotations
 

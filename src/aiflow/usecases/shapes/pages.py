@@ -1,4 +1,4 @@
-"""A part of a list as plain data (API-2): who asks for pages is told how many entries there are, and where to go on."""
+"""A part of a list as plain data (API-2): a page with how many entries there are, and where to continue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Paged(Protocol):
 
     @property
     def next_after(self) -> str | int | None:
-        """Where the next part begins; None behind the last."""
+        """Where the next part begins; None after the last."""
 
 
 def with_page(shape: dict[str, Any], found: Paged) -> dict[str, Any]:

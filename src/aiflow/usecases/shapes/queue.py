@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def queue_shape(
     auto: AutoReport, store: str, namespace: str, found: Mapping[TaskStatus, int] | AiflowError, texts: Texts
 ) -> dict[str, Any]:
-    """Auto-run, the store and what to do where it does not answer, and what is queued: `null` if nobody knows."""
+    """Auto-run, the store and what to do where it does not answer, and what is queued: `null` if unknown."""
     error, counts = None, None
     if isinstance(found, Exception):
         error = error_shape(found, texts)["error"]

@@ -42,7 +42,7 @@ def report_words(run: Run, texts: Texts, quoting: Quoting = PLAIN) -> str:
 
 
 def step_words(step: StepReport, texts: Texts, quoting: Quoting = PLAIN) -> list[str]:
-    """Write what was done in a step: nothing of one in which nobody has done anything."""
+    """Write what was done in a step: nothing if nothing was done."""
     record = step.record
     if not (step.summary or step.test_runs or record.footprint.total or record.reviews):
         return []

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def run_result(run: Run) -> dict[str, Any]:
-    """What `run` and `resume` answer: where the run stands, why, and what to do next."""
+    """What `run` and `resume` answer: the state of the run, why, and what to do next."""
     why = run.error
     return {
         "request_id": run.request_id,
@@ -101,7 +101,7 @@ def logs_shape(run: Run, logs: Iterable[LogPart]) -> dict[str, Any]:
 
 
 def log_part_shape(run: Run, part: LogPart) -> dict[str, Any]:
-    """A part of one log, and from which byte it goes on."""
+    """A part of one log, and the byte at which it continues."""
     return {
         "request_id": run.request_id,
         "run_id": run.run_id,

@@ -29,5 +29,5 @@ def session_shape(session: Session) -> dict[str, Any]:
 
 
 def service_shape(state: ServiceState) -> dict[str, Any]:
-    """Return how the service of a checkout stands."""
+    """Return the state of a checkout's service."""
     return state._asdict()

@@ -1,4 +1,4 @@
-"""How it stands in a checkout as plain data (SPEC §11, §13), the same for CLI, API and page."""
+"""The state of a checkout as plain data (SPEC §11, §13), the same for CLI, API and page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def standing_shape(standing: Standing) -> dict[str, Any]:
-    """`status --json`: what runs, what waits for a person, what is next, how auto-run stands, what it all cost."""
+    """`status --json`: what runs, what waits for a person, what is next, the state of auto-run, what it all cost."""
     chosen = next_request_result(standing.selection)
     return {
         "running": [_at_work_shape(each) for each in standing.running],

@@ -1,4 +1,4 @@
-"""What a task is for and how it stands, in words: for the terminal and the page."""
+"""What a task is for and its standing, in words: for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def work_of(task: Task, texts: Texts) -> str:
 
 
 def remark_on(task: Task, scene: QueueScene, texts: Texts, ago: Callable[[datetime], str]) -> str:
-    """Say why nobody takes a task, who works on it, or how it ended; `ago` says how long ago a moment was."""
+    """Say why a task is not taken, who works on it, or how it ended; `ago` says how long ago a moment was."""
     standing = standing_of(task, scene)
     if standing is not None:
         since = standing.facts.get("since", scene.now)

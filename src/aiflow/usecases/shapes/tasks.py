@@ -27,7 +27,7 @@ HELD_UP = "held_up"
 
 
 def task_shape(task: Task, scene: QueueScene | None = None) -> dict[str, Any]:
-    """One task; `standing` says why it is not taken, or who works on it, while it lives."""
+    """One task; `standing` says why it is not taken, or who works on it, until it has ended."""
     standing = standing_of(task, scene) if scene is not None else None
     way = scene.ways.get(task.task_id) if scene is not None else None
     return {
@@ -87,7 +87,7 @@ def added_shape(
 
 
 def cancelled_shape(tasks: Iterable[tuple[Task, bool]], refused: Iterable[AiflowError], texts: Texts) -> dict[str, Any]:
-    """`queue cancel --json`: what was cancelled, each with whether its runner has let it go, and what could not be."""
+    """`queue cancel --json`: cancelled tasks, each with whether its runner released it, and what could not be."""
     return {
         "tasks": [{**task_shape(task), "is_released": is_released} for task, is_released in tasks],
         "refused": [error_shape(error, texts)["error"] for error in refused],
@@ -95,7 +95,7 @@ def cancelled_shape(tasks: Iterable[tuple[Task, bool]], refused: Iterable[Aiflow
 
 
 def standing_shape(standing: TaskStanding) -> dict[str, Any]:
-    """How it stands with a live task: a code, its facts, and a sentence."""
+    """The standing of an unfinished task: a code, its facts, and a sentence."""
     facts = {name: _plain(value) for name, value in standing.facts.items()}
     return {"code": standing.code.value, "detail": ENGLISH(f"standing.{standing.code}", **facts), "facts": facts}
 
@@ -125,12 +125,12 @@ def runner_shape(runner: Runner, now: datetime, timeout_seconds: float, *, is_go
 
 
 def runner_list(runners: Iterable[tuple[Runner, bool]], now: datetime, timeout_seconds: float) -> dict[str, Any]:
-    """`runners --json`: runners, each with whether its process is provably dead."""
+    """`runners --json`: runners, each with whether its process is provably gone."""
     return {"runners": [runner_shape(each, now, timeout_seconds, is_gone=is_gone) for each, is_gone in runners]}
 
 
 def runner_state(runner: Runner, now: datetime, timeout_seconds: float, *, is_gone: bool = False) -> str:
-    """Say in one word how it is with a runner: working, idle, held up, stopping, stopped, dead, silent."""
+    """Return the state of a runner in one word: working, idle, held up, stopping, stopped, dead, silent."""
     if runner.is_at_rest:
         return "stopped"
     if is_gone:
