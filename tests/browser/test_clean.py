@@ -30,6 +30,8 @@ PAGES = {
     "keys": "/keys",
 }
 ON_RUNS = ("replan", "cancel", "resume?mode=retry_step")
+INK = "() => getComputedStyle(document.querySelector('#h-lead')).color"
+LIGHT_INK, DARK_INK = "rgb(20, 33, 43)", "rgb(231, 237, 241)"
 OPEN_DIALOG = """(href) => import('/static/dialogs.js')
   .then(({ open }) => open(Object.assign(document.createElement('a'), { href })))"""
 
@@ -145,13 +147,16 @@ def test_what_waits_is_announced(new_page: NewPage, scripted: Up) -> None:
     expect(page.locator("#said")).to_have_text("1 waits for you")
 
 
-def test_the_morning_prints_what_waits_without_the_frame(page: Page) -> None:
+def test_the_morning_prints_what_waits_dark_on_light_without_the_frame(page: Page, up: Up) -> None:
+    page.context.add_cookies([{"name": "aiflow_theme", "value": "dark", "url": up.url}])
     page.goto("/")
+    assert page.evaluate(INK) == DARK_INK
     page.emulate_media(media="print")
     for gone in (".rail", ".tabbar", ".topbar", "#waiting .btn", "#waiting textarea"):
         assert page.locator(f"{gone} >> visible=true").count() == 0, gone
     for there in ("#h-lead", "#wait-TODO-4", "#wait-TODO-4 .ask"):
         expect(page.locator(there)).to_be_visible()
+    assert page.evaluate(INK) == LIGHT_INK  # whatever theme was chosen
 
 
 def test_under_reduced_motion_nothing_moves(page: Page) -> None:
