@@ -15,6 +15,7 @@ from aiflow.domain.activity import Activity, ActivityKind, Actor
 from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.plan import PlanStep
 from aiflow.domain.agents.usage import Usage
+from aiflow.domain.auto.asleep import SLEPT
 from aiflow.domain.auto.session import AutoSession
 from aiflow.domain.lifecycle import AutoRunState
 from aiflow.domain.request import RequestId
@@ -73,6 +74,8 @@ FINISHED = Entry(10, "P1", ("Undo the last change", "直前の変更を元に戻
 AT_WORK = Entry(11, "P1", ("Import a list from a CSV file", "CSV ファイルから取り込む"), 16, 0, 0.27)
 # Two minutes into its work, the agent's quota was used up.
 QUOTA = (timedelta(minutes=423), timedelta(minutes=265))
+# While the last but one of the night's runs was at work, the machine slept.
+SLEPT_FROM, SLEPT_TO = 66, 41
 READY = (
     Entry(13, "P1", ("Export the list as CSV", "一覧を CSV で書き出す")),
     Entry(17, "P1", ("Accept dates like “tomorrow”", "「明日」のような日付を受け付ける")),
@@ -173,8 +176,11 @@ class _Night:
         """Say that auto-run began in the evening and is at work."""
         began = _before(573)
         entry = Activity(began, ActivityKind.TRANSITION, Actor.AUTO_RUN, data={"event": "started"})
+        slept = {"event": SLEPT, "seconds": 60 * (SLEPT_FROM - SLEPT_TO)}
+        awake = Activity(_before(SLEPT_TO), ActivityKind.TRANSITION, Actor.AUTO_RUN, data=slept)
         project = project_at(str(self._root))
         project.journal.append(entry)
+        project.journal.append(awake)
         session = AutoSession(began, len(DONE) + 4, len(DONE), state=AutoRunState.RUNNING, began_at=began)
         project.auto_records.save(session)
 
