@@ -13,6 +13,7 @@ import fresh_git
 from browser.demo_bench import DemoBench, demo_up, serving
 from browser.long_night import MORNING as DAWN
 from browser.long_night import night_in
+from builders import write_request
 from dynamo import Dynamo, shared_endpoint
 from e2e.bench import Bench, git
 from e2e.up import Up
@@ -28,6 +29,7 @@ HERE = Path(__file__).parent
 # Name -> path, each in the scene that shows it best. `{run}` is the newest run of TODO-3, which is done.
 MORNING = {
     "sign-in": "/sign-in",
+    "sign-in-wrong": "/sign-in",
     "home": "/",
     "backlog": "/backlog",
     "backlog-graph": "/backlog/graph",
@@ -48,6 +50,9 @@ MORNING = {
     "keys-dialog": "/",
     "palette": "/",
     "not-found": "/requests/NOWHERE",
+    "undo": "/requests/TODO-3",
+    "backlog-found": "/backlog?s=found",
+    "request-found": "/requests/TODO-9",
     "taken": "/",
 }
 FRESH = {
@@ -64,7 +69,7 @@ FRESH = {
     "lost": "/",
     "found": "/",
 }
-# Something is wrong with the backlog, and with what auto-run needs.
+# The backlog is wrong, and what auto-run needs.
 BROKEN = {
     "backlog-broken": "/backlog",
     "request-broken": "/requests/TODO-9",
@@ -90,6 +95,7 @@ BY_HAND = {
     "request-accept": "/requests/TODO-2",
     "run-accept": "/requests/TODO-2/runs/{run}",
     "send-back": "/requests/TODO-2/send-back",
+    "send-back-lines": "/requests/TODO-2/runs/{run}?view=diff",
     "several": "/backlog",
 }
 # Auto-run is at TODO-6.
@@ -108,6 +114,7 @@ RUNNING = {
     "backlog-running": "/backlog",
     "log-search": path_of("tests_failed"),
     "force": path_of("too_large"),
+    "run-gone": path_of("question"),
 }
 FAILED = """test_due (tests.test_order.OrderTest) ... FAIL
 ======================================================================
@@ -121,8 +128,6 @@ AssertionError: Lists differ: ['1', '3', '2'] != ['3', '2', '1']
 Ran 8 tests in 0.247s
 FAILED (failures=1)
 """
-
-
 Scene = Iterator[tuple[Up, Mapping[str, str]]]
 
 
@@ -130,6 +135,8 @@ Scene = Iterator[tuple[Up, Mapping[str, str]]]
 def _morning(place: Path, language: str) -> Scene:
     """Show a demo that was worked through."""
     with demo_up(place, language, is_worked=True) as up:
+        title = {"en": "Close the file when it was read", "ja": "読み込んだファイルを閉じる"}[language]
+        write_request(up.bench.root, "TODO-9", f"---\nstatus: draft\nfound_in: TODO-3\n---\n\n# {title}\n")
         yield up, _with_run(up, MORNING, "TODO-3")
 
 

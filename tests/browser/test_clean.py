@@ -10,11 +10,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import fresh_git
+from aiflow.domain.auto.stopping import StopRequest
+from aiflow.domain.lock import Lock
 from browser.demo_bench import serving
 from browser.look import PAIRS, THEMES, Look, both_widths, each_size
 from browser.window import Fine, NewPage, Watch
 from e2e.bench import Bench
 from e2e.up import Up
+from real_engine import engine_at
 
 PAGES = {
     "home": "/",
@@ -32,6 +35,16 @@ PAGES = {
 ON_RUNS = ("replan", "cancel", "resume?mode=retry_step")
 INK = "() => getComputedStyle(document.querySelector('#h-lead')).color"
 LIGHT_INK, DARK_INK = "rgb(20, 33, 43)", "rgb(231, 237, 241)"
+SHOW_BANNERS = "() => document.querySelectorAll('#update, #found').forEach((each) => { each.hidden = false; })"
+SUBMIT = """([action, fields]) => { const form = Object.assign(document.createElement('form'), { method: 'post', action });
+  for (const [name, value] of fields) form.append(Object.assign(document.createElement('input'), { name, value }));
+  document.body.append(form); form.submit(); }"""
+REFUSED = {
+    "/requests/NOWHERE/run": [],
+    "/requests/RQ-2/resume": [],
+    "/backlog/set": [["do", "archive"], ["request_id", "RQ-2"], ["request_id", "NOWHERE"]],
+    "/backlog/set?": [["do", "accept"], ["request_id", "RQ-2"]],
+}
 OPEN_DIALOG = """(href) => import('/static/dialogs.js')
   .then(({ open }) => open(Object.assign(document.createElement('a'), { href })))"""
 
@@ -55,12 +68,14 @@ def pages(up: Up) -> dict[str, str]:
 
 @each_size
 @pytest.mark.spec("WEB-3")
-def test_axe_finds_nothing_on_any_page(page: Page, pages: dict[str, str], fine: Fine) -> None:
+def test_axe_finds_nothing_on_any_page(page: Page, look: Look, pages: dict[str, str], fine: Fine) -> None:
     for name, path in pages.items():
         page.goto(path)
         fine(page, name)
-        overflow = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
-        assert overflow <= 0, f"{path} scrolls sideways by {overflow} px"
+        for width in (320, 390) if look.is_phone else (720, 1024, 1440):
+            page.set_viewport_size({"width": width, "height": 900})
+            overflow = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+            assert overflow <= 0, f"{path} scrolls sideways by {overflow} px at {width}"
     page.goto("/")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
@@ -75,7 +90,13 @@ def test_axe_finds_nothing_on_any_page(page: Page, pages: dict[str, str], fine: 
 def test_axe_finds_nothing_in_any_dialog(page: Page, up: Up, axe: Callable[..., None]) -> None:
     run_id = up.bench.run_ids("TODO-4")[-1]
     page.goto("/")
-    for path in ("/auto/start", "/auto/stop", "/requests/TODO-4/send-back", *(f"{run_id}/{each}" for each in ON_RUNS)):
+    for path in (
+        "/auto/start",
+        "/auto/stop",
+        "/requests/TODO-4/send-back",
+        "/requests/TODO-1/undo",
+        *(f"{run_id}/{each}" for each in ON_RUNS),
+    ):
         whole = path if path.startswith("/") else f"/requests/TODO-4/runs/{path}"
         page.evaluate(OPEN_DIALOG, whole)
         expect(page.get_by_role("dialog")).to_be_visible()
@@ -91,6 +112,41 @@ def test_axe_finds_nothing_on_what_is_not_there(page: Page, watch: Watch, axe: C
         page.goto(path)
         expect(page.locator("main")).to_contain_text("_NOT_FOUND")
         axe(page)
+
+
+def test_axe_finds_nothing_in_what_is_seen_seldom(
+    new_page: NewPage, scripted: Up, watch: Watch, axe: Callable[..., None]
+) -> None:
+    watch.allow("404|405|409")
+    page, bench = new_page(up=scripted, look=Look(theme="dark")), scripted.bench
+    (bench.root / "requests/RQ-1.md").unlink()
+    for path in ("/", "/backlog"):  # first use
+        page.goto(path)
+        axe(page)
+    for number in (1, 2):
+        bench.add_request(f"RQ-{number}")
+    bench.add_request("RQ-3", status="draft", found_in="RQ-1")
+    for path in ("/", "/backlog?s=found"):
+        page.goto(path)
+        axe(page)
+    page.evaluate(SHOW_BANNERS)
+    axe(page)
+    for action, fields in REFUSED.items():  # as a browser without a script is answered
+        with page.expect_navigation():
+            page.evaluate(SUBMIT, [action, fields])
+        axe(page)
+    bench.configure(argv=["no-such-agent"])
+    page.goto("/auto/start")
+    expect(page.locator("#ev-why")).to_be_visible()
+    axe(page)
+    engine = engine_at(bench.root)
+    queue = engine.locks.acquire_queue()
+    assert not isinstance(queue, Lock)
+    engine.control.ask_stop(StopRequest.AFTER_RUN)
+    page.goto("/")
+    expect(page.locator("#qbar")).to_contain_text("Auto-run is stopping")
+    axe(page)
+    queue.release()
 
 
 def test_axe_finds_nothing_in_the_switcher(

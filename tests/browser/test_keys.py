@@ -22,7 +22,7 @@ def up(scripted: Up) -> Up:
 
 def test_g_and_a_letter_lead_to_each_page_and_u_back(page: Page, up: Up) -> None:
     open_live(page)
-    for letter, path in (("q", "/queue"), ("d", "/doctor"), ("a", "/activity"), ("m", "/")):
+    for letter, path in (("b", "/backlog"), ("q", "/queue"), ("d", "/doctor"), ("a", "/activity"), ("m", "/")):
         page.keyboard.press("g")
         page.keyboard.press(letter)
         expect(page).to_have_url(up.url + path)
@@ -56,6 +56,17 @@ def test_j_and_k_move_the_focus_and_figures_and_a_answer(page: Page, up: Up) -> 
     page.keyboard.press("g")
     page.keyboard.press("r")
     expect(page).to_have_url(f"{up.url}/requests/RQ-1/runs/{up.bench.run_ids()[0]}")
+
+
+def test_a_row_of_the_backlog_is_reached_and_opened_by_keys(page: Page, up: Up) -> None:
+    page.goto("/backlog?s=all")
+    ids = page.locator("#rows tr:not(.group)").evaluate_all("(rows) => rows.map((row) => row.id)")
+    for row in ids:
+        page.keyboard.press("j")
+        assert page.evaluate("() => document.activeElement.closest('tr')?.id") == row
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{up.url}/requests/{ids[-2].removeprefix('row-')}")
 
 
 def test_what_is_recommended_and_asked_first_opens_its_dialog(page: Page, up: Up) -> None:
@@ -109,7 +120,7 @@ def test_the_palette_finds_pages_requests_and_actions(page: Page, up: Up) -> Non
     page.keyboard.press("Enter")
     expect(dialog.get_by_role("heading", name="Keyboard")).to_be_visible()
     page.keyboard.press("Escape")
-    page.keyboard.press("Control+k")
+    page.keyboard.press("Meta+k")  # as on a Mac
     page.keyboard.type("light")
     page.keyboard.press("Enter")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")

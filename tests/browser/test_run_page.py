@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Dialog, Page, expect
 
 from aiflow.domain.runs.events import stopped
-from browser.desk import open_live
+from browser.desk import IS_SAME, open_live
 from browser.look import PAIRS, Look, both_languages, both_widths, each_size
-from browser.window import Fine, NewPage, Watch
+from browser.window import CUT_OFF, Fine, NewPage, Watch
 from e2e.up import Up
 from real_engine import engine_at
 from run_builders import at, why
@@ -181,6 +182,28 @@ class TestLiveLog:
         expect(page.locator("#log-search")).to_have_value("line 17")
         expect(page.locator("#log-hits")).to_have_text("1 of 11")
         assert rows(page) > 5
+
+    def test_a_log_that_was_truncated_or_whose_server_is_restarted_is_followed_on(
+        self, page: Page, up: Up, live_run: str, watch: Watch
+    ) -> None:
+        watch.allow(CUT_OFF, must_come=False)
+        open_live(page, live_run)
+        expect(page.locator(".log .v").last).to_contain_text("line 199")
+        [log] = (up.bench.root / "runs" / REQUESTS["running"]).glob("RUN-*/**/*.log")
+        log.write_bytes(b"")
+        log_of(up, "running", 2, "unit tests: make", "the first line again\n")
+        expect(page.locator(".log .note")).to_have_text("The log was truncated; it is read again from its start.")
+        expect(page.locator(".log .v").last).to_contain_text("the first line again")
+        expect(page.locator(".log .v", has_text="line 199")).to_have_count(0)
+        up.kill()
+        expect(page.locator("#lost")).to_be_visible()
+        log_of(up, "running", 2, "commit", "written while nobody served\n")
+        Up(up.bench, "--port", str(urlsplit(up.url).port))
+        expect(page.locator(".log .v").last).to_contain_text("written while nobody served")
+        log_of(up, "running", 2, "push", "and after\n")
+        expect(page.locator(".log .v").last).to_contain_text("and after")
+        expect(page.locator("#log-follow")).to_have_attribute("aria-pressed", "true")
+        assert page.evaluate(IS_SAME)
 
 
 def press(page: Page, key: str, address: str) -> None:

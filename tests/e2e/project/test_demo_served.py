@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import pty
@@ -23,29 +24,32 @@ ROOT = Path(__file__).parents[3]
 class Shown:
     """A demo that is being served, and what it has written so far."""
 
-    def __init__(self, folder: Path, *options: str, **environ: str) -> None:
+    def __init__(self, folder: Path, *options: str, is_terminal: bool = False, **environ: str) -> None:
         home = folder / "home"
         home.mkdir()
         own = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(folder), "LANG": "C.UTF-8"}
         own |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
         self.root = folder / "demo"
+        ours, theirs = pty.openpty() if is_terminal else (None, subprocess.PIPE)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "aiflow", "-c", "server.port=0", "demo", "--serve", *options, str(self.root)],
             cwd=folder,
             env={**own, "GIT_CONFIG_NOSYSTEM": "1", **environ},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=theirs,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
             start_new_session=True,
         )
+        if ours is not None:
+            os.close(theirs)
+        self._lines = self.process.stdout or open(ours or 0, encoding="utf-8")  # noqa: SIM115  it is read to its end
         self.text = ""
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
-        with self.process.stdout as lines:
+        with self._lines as lines, contextlib.suppress(OSError):  # which is how a terminal says that nobody writes
             for line in lines:
                 self.text += line
 
@@ -125,6 +129,19 @@ def test_a_demo_that_runs_nothing_leaves_the_start_to_the_page(shown: Shown) -> 
     assert "Nothing runs yet." in text
     assert "Auto-run started." not in text
     shown.signalled(signal.SIGTERM, is_from_terminal=False)
+
+
+@pytest.mark.spec("CLI")
+def test_a_demo_that_is_served_at_a_terminal_opens_the_page_signed_in(tmp_path: Path) -> None:
+    opened, stub = tmp_path / "opened", tmp_path / "browser"
+    stub.write_text(f'#!/bin/sh\necho "$1" >"{opened}.new" && mv "{opened}.new" "{opened}"\n')
+    stub.chmod(0o755)
+    with Shown(tmp_path, "--no-run", is_terminal=True, BROWSER=str(stub), DISPLAY=":9") as shown:
+        shown.until("The page stays up at http://127.0.0.1:")
+        wait_until(opened.exists)
+        leads = Path(opened.read_text().strip().removeprefix("file://")).read_text()
+        assert re.search(r"http://127\.0\.0\.1:\d+/sign-in#code=\w", leads)
+        shown.signalled(signal.SIGTERM, is_from_terminal=False)
 
 
 @pytest.mark.spec("CLI")

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from aiflow.api.context import Server
 from aiflow.domain.backlog.looks import WhyKind, why_not_now
 from aiflow.domain.morning.fates import RunFate
+from aiflow.domain.morning.night import GapKind
 from aiflow.usecases.morning.days import runs_of_days, tell_days
 from aiflow.usecases.morning.night import tell_night
 from aiflow.usecases.morning.recent_runs import ReadBefore
@@ -28,12 +29,13 @@ if TYPE_CHECKING:
     from aiflow.domain.auto.standing import AtWork, Glance
     from aiflow.domain.backlog.looks import Why
     from aiflow.domain.backlog.selection import Backlog, Exclusion
-    from aiflow.domain.morning.night import Bar, Night
+    from aiflow.domain.morning.night import Bar, Gap, Night
     from aiflow.domain.request import Request, RequestId
     from aiflow.usecases.engine import Engine
 
 NEXT_SHOWN = 6
 EXCLUDED_SHOWN = 6
+GAPS_SAID = 8
 
 
 def routes(server: Server) -> APIRouter:
@@ -54,6 +56,8 @@ def routes(server: Server) -> APIRouter:
         facts = {
             "frame": frame,
             "night": night,
+            "gaps": _gaps(night),
+            "gaps_said": GAPS_SAID,
             "done": tuple(_done(night)),
             "waiting": waiting,
             "running": [(each, _tail(engine, each)) for each in frame.seen.running],
@@ -71,6 +75,12 @@ def routes(server: Server) -> APIRouter:
         return page(http, call, "morning.html", facts)
 
     return router
+
+
+def _gaps(night: Night) -> list[Gap]:
+    """Return why nothing ran, the longest first; that nobody had started auto-run before the night's first work is no gap."""
+    told = [gap for gap in night.gaps if gap.start > 0 or gap.kind is not GapKind.OFF or gap.reason_code]
+    return sorted(told, key=lambda gap: gap.width, reverse=True)
 
 
 def _done(night: Night) -> Iterator[Bar]:
