@@ -19,14 +19,23 @@ from aiflow.domain.auto.asleep import SLEPT
 from aiflow.domain.auto.session import AutoSession
 from aiflow.domain.lifecycle import AutoRunState
 from aiflow.domain.request import RequestId
-from aiflow.domain.runs.events import accepted, accepting, asked, called, reported, step_done, stopped
+from aiflow.domain.runs.events import (
+    accepted,
+    accepting,
+    asked,
+    called,
+    implemented,
+    reported,
+    step_done,
+    stopped,
+)
 from aiflow.domain.runs.run import Happening, Run, RunError
 from aiflow.domain.runs.worktree import Place
 from aiflow.wiring import project_at
 from builders import write_request
 from e2e.bench import git
 from real_engine import engine_at, keep
-from run_builders import in_step, in_tests, ready_to_commit, why
+from run_builders import CHANGES, at, in_step, ready_to_commit, why
 from run_page_runs import write_log
 
 MORNING = datetime(2026, 11, 17, 7, 14, tzinfo=UTC)
@@ -95,10 +104,24 @@ STEPS = {
     "en": ("Find the file", "Read the columns", "Add the things", "Say what was left out"),
     "ja": ("ファイルを探す", "列を読み取る", "一覧に加える", "読めなかった行を伝える"),
 }
+FAILED_STEPS = {
+    "en": ("Read the due dates", "Sort by the due date", "Describe it in the README"),
+    "ja": ("期日を読み取る", "期日順に並べる", "README に書く"),
+}
 TEST = "test_what_is_due_first_comes_first_and_numbers_stay"
 FAILURE = f"""FAIL: {TEST}
   tests/test_order.py:10  self.assertEqual(shown, ["3", "2", "1"])
 AssertionError: Lists differ: ['1', '3', '2'] != ['3', '2', '1']"""
+AT_WORK_ON_IT = """$ git log --oneline -3
+Read listing.py
+Read tests/test_order.py
+Edit listing.py
+$ python3 -m unittest -q tests.test_list
+Ran 6 tests in 0.180s
+
+OK
+"""
+RAN = "Ran 8 tests in 0.247s\nFAILED (failures=1)\n"
 UNDO = {"todo.py": 31, "undo.py": 38, "tests/test_undo.py": 26, "README.md": 1}
 
 
@@ -161,7 +184,11 @@ class _Night:
         error = RunError("NEEDS_CLARIFICATION", question, question=question, choices=choices)
         self._keep(ASKED, asked(called(in_step(), Role.IMPLEMENTER), Role.IMPLEMENTER, error, MORNING), "NEEDS_INPUT")
         failure = why("UNIT_TEST_FAILED", "1 of 8", step_id="S02", stderr_snippet=FAILURE)
-        self._keep(FAILED, stopped(in_tests(2), failure, MORNING), "NEEDS_INPUT")
+        plan = tuple(PlanStep(f"S{n:02}", title) for n, title in enumerate(FAILED_STEPS[self._language], 1))
+        tested = implemented(called(in_step(2, plan), Role.IMPLEMENTER), CHANGES, "", at(10))
+        run = self._keep(FAILED, stopped(tested, failure, at(14)), "", is_told=True)
+        write_log(self._engine, run, 2, "implementer S02 attempt 1", AT_WORK_ON_IT)
+        write_log(self._engine, run, 2, "unit tests: python3 -m unittest -q", f"{FAILURE}\n\n{RAN}")
         self._commit_undo()
         done = reported(step_done(ready_to_commit(in_step(3)), git(self._root, "rev-parse", "undo"), MORNING), MORNING)
         self._keep(FINISHED, done, "REPORTED", QUOTA)
@@ -187,8 +214,16 @@ class _Night:
     def _title(self, entry: Entry) -> str:
         return entry.titles[self._language == "ja"]
 
-    def _keep(self, entry: Entry, run: Run, end: str, quota: tuple[timedelta, timedelta] | None = None) -> Run:
-        """Write a run with the times of the night in place of its own."""
+    def _keep(
+        self,
+        entry: Entry,
+        run: Run,
+        end: str,
+        quota: tuple[timedelta, timedelta] | None = None,
+        *,
+        is_told: bool = False,
+    ) -> Run:
+        """Write a run with the times of the night in place of its own; `is_told` where all of its history matters."""
         begin = _before(entry.begin)
         request_id, run_id = f"TODO-{entry.number}", _run_id(entry)
         branch = "undo" if entry is FINISHED else f"aiflow/{request_id}/{run_id}"
@@ -198,6 +233,10 @@ class _Night:
             history += (
                 Happening(MORNING - at, event) for at, event in zip(quota, ("QUOTA_WAIT", "QUOTA_BACK"), strict=True)
             )
+        if is_told:
+            first, last = run.history[0].at, run.history[-1].at
+            scale = timedelta(minutes=entry.begin - entry.end) / (last - first)
+            history = [replace(each, at=begin + (each.at - first) * scale) for each in run.history]
         if end:
             history.append(Happening(_before(entry.end), end, reason_code=error))
         seconds = 60.0 * (entry.begin - entry.end)
@@ -243,6 +282,11 @@ def _done() -> Run:
 
 def _run_id(entry: Entry) -> str:
     return f"RUN-{_before(entry.begin):%Y%m%d-%H%M%S}-a41c{entry.number % 100:02}"
+
+
+def path_to(entry: Entry) -> str:
+    """Return where a run of the night is."""
+    return f"/requests/TODO-{entry.number}/runs/{_run_id(entry)}"
 
 
 def _before(minutes: int) -> datetime:

@@ -144,8 +144,10 @@ def _take_out(page: Page, up: Up) -> None:
 
 def _comment(page: Page, up: Up) -> None:
     for number, words in ((1, "Why first?"), (2, "二行目も確認してください。")):
-        page.locator(f"tr[data-line='{number}'] > td.no:last-of-type, tr[data-line='{number}'] td.no").last.click()
-        page.keyboard.type(words)
+        page.locator(f"tr[data-line='{number}'] .say-it").last.evaluate(
+            "(button) => button.click()"
+        )  # hidden until hovered
+        page.locator("tr.say textarea:focus").fill(words)
     page.locator("[data-comments]:visible").first.click()
     page.locator("dialog[open] .lines li").first.wait_for()
 

@@ -11,8 +11,9 @@ import pytest
 
 import fresh_git
 from browser.demo_bench import DemoBench, demo_up, serving
+from browser.long_night import FAILED as STOPPED
+from browser.long_night import FINISHED, night_in, path_to
 from browser.long_night import MORNING as DAWN
-from browser.long_night import night_in
 from builders import write_request
 from dynamo import Dynamo, shared_endpoint
 from e2e.bench import Bench, git
@@ -77,11 +78,12 @@ BROKEN = {
     "doctor-fail": "/doctor",
 }
 QUIET = {"home-quiet": "/", "backlog-quiet": "/backlog"}
-# A night of a busy project, with its auto-run at work.
 NIGHT = {
     "home-night": "/",
     "backlog-night": "/backlog",
     "activity-night": "/activity",
+    "run-night": path_to(STOPPED),
+    "send-back-lines": f"{path_to(FINISHED)}?view=diff",
     "bar-stopping": "/",
     "bar-choosing": "/backlog",
     "bar-waiting": "/",
@@ -95,7 +97,6 @@ BY_HAND = {
     "request-accept": "/requests/TODO-2",
     "run-accept": "/requests/TODO-2/runs/{run}",
     "send-back": "/requests/TODO-2/send-back",
-    "send-back-lines": "/requests/TODO-2/runs/{run}?view=diff",
     "several": "/backlog",
 }
 # Auto-run is at TODO-6.

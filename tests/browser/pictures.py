@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Error, Page, sync_playwright
 from playwright.sync_api import TimeoutError as TooLateError
 
 ROOT = Path(__file__).parents[2]
@@ -34,6 +34,7 @@ OTHERWISE = {
     "no-script": {"java_script_enabled": False},
 }
 ON_PHONES = {"drawer"}
+FOR_DOCS = {"morning": "/", "run": NIGHT["run-night"]}
 Pages = Mapping[str, str]
 
 
@@ -49,7 +50,7 @@ def take_all(folder: Path, wanted: tuple[str, ...] = ("*",)) -> tuple[int, list[
         for language in LANGUAGES:
             for scene, names in SCENES.items():
                 looks = {name: _looks(name, language, wanted) for name in names}
-                if not any(looks.values()):
+                if not any(looks.values()) and not (names == [*NIGHT] and "docs" in wanted):
                     continue
                 with scene(Path(place, f"{scene.__name__}-{language}"), language) as (up, pages):
                     watch = _watch()
@@ -57,8 +58,8 @@ def take_all(folder: Path, wanted: tuple[str, ...] = ("*",)) -> tuple[int, list[
                     taken += _take(Windows(browser, watch), up, wanted_looks, pages, album)
                     with album.kept(f"{scene.__name__}-{language}"):
                         watch.judge()
-                    if pages is NIGHT and "*" in wanted:
-                        taken += _take_for_readme(Windows(browser, Watch()), up, language, folder)
+                    if pages is NIGHT and {"*", "docs"} & {*wanted}:
+                        taken += _take_for_docs(Windows(browser, Watch()), up, language, folder)
         browser.close()
     return taken, album.wrong
 
@@ -75,7 +76,7 @@ class _Album:
         """Keep what fails in the block, under a name."""
         try:
             yield
-        except AssertionError as error:
+        except (AssertionError, Error) as error:
             self.wrong.append(f"{name}: {error}")
 
 
@@ -110,13 +111,15 @@ def _take(windows: Windows, up: Up, looks: Mapping[str, tuple[Look, ...]], pages
                 open_live(last[name][-1][0], path)
             elif look in looks[name]:
                 page = windows.open(up, look, **OTHERWISE[name]) if name in OTHERWISE else signed_in
-                page.goto(path)
-                _settle(page)
-                undo = DEEDS.get(name, just_look)(page, up) or undo_nothing
-                _shoot(page, to)
                 with album.kept(to.stem):
-                    _judge(page, look, name)
-                undo()
+                    page.goto(path)
+                    _settle(page)
+                    undo = DEEDS.get(name, just_look)(page, up) or undo_nothing
+                    _shoot(page, to)
+                    try:
+                        _judge(page, look, name)
+                    finally:
+                        undo()
     for name, opened in last.items():
         if opened:
             up = ENDS[name]([page for page, _ in opened], up)
@@ -140,7 +143,8 @@ def _shoot(page: Page, to: Path) -> None:
     is_covered = page.locator("dialog[open], #drawer[open], .lost:not([hidden])").count() > 0
     seen = page.viewport_size
     if not is_covered and seen and seen["width"] < 600:  # on a phone a bar at the end of the screen would hide a part
-        page.set_viewport_size({**seen, "height": page.evaluate("() => document.documentElement.scrollHeight")})
+        for _ in range(3):  # a log grows with the screen
+            page.set_viewport_size({**seen, "height": page.evaluate("() => document.documentElement.scrollHeight")})
     if not is_covered:
         page.evaluate("() => scrollTo(0, 0)")
     page.screenshot(path=to, full_page=not is_covered, animations="disabled")
@@ -156,16 +160,19 @@ def _judge(page: Page, look: Look, name: str) -> None:
     assert overflow <= 0, f"scrolls sideways by {overflow} px"
 
 
-def _take_for_readme(windows: Windows, up: Up, language: str, folder: Path) -> int:
-    """Take the first screen of the morning, which the READMEs show; where the demo lay is nobody's business."""
+def _take_for_docs(windows: Windows, up: Up, language: str, folder: Path) -> int:
+    """Take the first screen of the pages that the READMEs and the guide show; where the demo lay is nobody's business."""
     page = _at_its_time(windows.open(up, Look(language), viewport={"width": 1280, "height": 800}), NIGHT)
-    page.goto("/")
-    page.locator("#live").wait_for()
-    page.evaluate(REPLACE, [str(up.bench.root), "~/todo"])
-    page.evaluate(REPLACE, [urlsplit(up.url).netloc, "127.0.0.1:4310"])
-    page.screenshot(path=folder / f"morning.{language}.png", animations="disabled")
+    for name, path in FOR_DOCS.items():
+        page.goto(path)
+        page.locator("#live").wait_for()
+        _settle(page)
+        page.wait_for_timeout(2_000)  # it fetches itself again when it has connected
+        page.evaluate(REPLACE, [str(up.bench.root), "~/todo"])
+        page.evaluate(REPLACE, [urlsplit(up.url).netloc, "127.0.0.1:4310"])
+        page.screenshot(path=folder / f"{name}.{language}.png", animations="disabled")
     windows.close()
-    return 1
+    return len(FOR_DOCS)
 
 
 def _settle(page: Page) -> None:

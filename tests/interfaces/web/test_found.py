@@ -34,5 +34,7 @@ def test_a_draft_that_an_agent_proposed_is_on_the_morning_and_a_shelf_of_its_own
 
 def test_the_request_leads_to_what_was_found_in_it_and_back(web: WebBench, bench: Bench) -> None:
     _found(bench)
-    assert 'href="/requests/RQ-1">RQ-1</a>' in web.page("/requests/RQ-8")
+    text = web.page("/requests/RQ-8")
+    assert 'href="/requests/RQ-1">RQ-1</a>' in text
+    assert "It has no text besides its title." in text
     assert 'href="/requests/RQ-8">RQ-8</a>' in web.page("/requests/RQ-1")

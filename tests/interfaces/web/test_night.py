@@ -141,7 +141,7 @@ def test_what_an_answer_unblocks_is_said_with_links(web: WebBench, night: Night,
     said = [words(each) for each in re.findall(r"<span>(.*?)</span>", why)]
     assert said[-4:-2] == list(UNBLOCKS[language])
     for request_id in ("RQ-2", "RQ-4"):
-        assert f'<a href="/requests/{request_id}">{request_id}</a>' in why
+        assert f'<a href="/requests/{request_id}" class="mono">{request_id}</a>' in why
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
