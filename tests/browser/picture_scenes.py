@@ -23,7 +23,7 @@ from github.place import issue_place
 from github.scene import Switch
 from github.server import served
 from real_engine import engine_at
-from run_page_runs import MADE, REQUESTS, id_of, path_of, worked_on, write_log, write_run
+from run_page_runs import MADE, REQUESTS, WORKED_ON, id_of, path_of, worked_on, write_log, write_run
 from waiting import wait_until
 
 HERE = Path(__file__).parent
@@ -194,10 +194,11 @@ def _runs(place: Path, language: str) -> Scene:
     """Show a run in every state, and the pages around one that is at work."""
     with demo_up(place, language) as up:
         root, engine = up.bench.root, engine_at(up.bench.root)
-        write_run(root, "running")
-        with worked_on(root, "running"):  # the server goes on with what nobody holds, where nobody is at work
+        for name in WORKED_ON:
+            write_run(root, name)
+        with worked_on(root, *WORKED_ON):  # the server goes on with what nobody holds, where nobody is at work
             for name in MADE:
-                run = write_run(root, name) if name != "running" else engine.runs.load(REQUESTS[name], id_of(name))
+                run = engine.runs.load(REQUESTS[name], id_of(name)) if name in WORKED_ON else write_run(root, name)
                 assert run is not None
                 for number in (1, 2):
                     write_log(engine, run, number, f"implementer S0{number} attempt 1", "Read a.py\nEdit a.py\n")

@@ -74,7 +74,7 @@ def test_axe_finds_nothing_on_any_page(page: Page, look: Look, pages: dict[str, 
         fine(page, name)
         for width in (320, 390) if look.is_phone else (720, 1024, 1440):
             page.set_viewport_size({"width": width, "height": 900})
-            overflow = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+            overflow = page.evaluate("() => document.documentElement.scrollWidth") - width
             assert overflow <= 0, f"{path} scrolls sideways by {overflow} px at {width}"
     page.goto("/")
     page.keyboard.press("?")
@@ -213,6 +213,20 @@ def test_the_morning_prints_what_waits_dark_on_light_without_the_frame(page: Pag
     for there in ("#h-lead", "#wait-TODO-4", "#wait-TODO-4 .ask"):
         expect(page.locator(there)).to_be_visible()
     assert page.evaluate(INK) == LIGHT_INK  # whatever theme was chosen
+
+
+def test_with_forced_colours_one_sees_where_one_is_and_what_failed(page: Page, up: Up) -> None:
+    page.emulate_media(forced_colors="active")
+    run_id = up.bench.run_ids("TODO-3")[-1]  # its tests failed once
+    page.goto(f"/requests/TODO-3/runs/{run_id}?step=S01&view=log")
+    expect(page.locator(".log .v.bad").first).to_have_css("border-left-width", "4px")
+    [here, other] = (page.locator(f".views a{each}").first for each in ("[aria-current]", ":not([aria-current])"))
+    line = "(link) => getComputedStyle(link).borderBottomColor"
+    assert here.evaluate(line) != other.evaluate(line)
+    page.goto("/backlog")
+    for each in ("#rail a[aria-current]", "#shelf-open"):
+        expect(page.locator(each)).to_have_css("outline-style", "solid")
+    expect(page.locator("#shelf-ready")).to_have_css("outline-style", "none")
 
 
 def test_under_reduced_motion_nothing_moves(page: Page) -> None:

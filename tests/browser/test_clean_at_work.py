@@ -78,5 +78,5 @@ class TestQueue:
             expect(page.locator("[id^=runner-]")).to_have_count(1)
             expect(page.locator("[id^=task-]")).to_have_count(2)
             fine(page, "queue-tasks")
-            overflow = page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+            overflow = page.evaluate("() => document.documentElement.scrollWidth") - look.width
             assert overflow <= 0, f"it scrolls sideways by {overflow} px"

@@ -50,7 +50,7 @@ def test_every_page_says_that_it_continues(up: Served, name: str, language: str)
     assert "badge--next" in row
     turns = dict(re.findall(r'<tr id="row-(RQ-9\d)".*?</label>(.)</td>', backlog))
     assert turns == {"RQ-90": "2", "RQ-91": "3"}
-    [waiting] = re.findall(r'id="s-waiting".*?class="n">(\d+)<', backlog)
+    [waiting] = re.findall(r'id="shelf-waiting".*?class="n">(\d+)<', backlog)
     assert waiting == "0"
     assert re.search(rf'<tr id="row-RQ-90".*{request_id}</a>.*Auto-run|which the next auto-run continues', backlog)
     page = get(up, f"/requests/{request_id}", language)

@@ -20,7 +20,7 @@ def test_a_draft_that_an_agent_proposed_is_on_the_morning_and_a_shelf_of_its_own
     web: WebBench, bench: Bench, language: str
 ) -> None:
     assert 'href="/backlog?s=found"' not in web.page("/", language=language)
-    assert 'id="s-found"' not in web.page("/backlog", language=language)
+    assert 'id="shelf-found"' not in web.page("/backlog", language=language)
     _found(bench)
     assert 'href="/backlog?s=found"' in web.page("/", language=language)
     text = web.page("/backlog?s=found", language=language)

@@ -35,6 +35,17 @@ def test_a_page_is_drawn_whole_in_each_language(web: WebBench, path: str, langua
         assert re.search(rf'<p class="rail-more">.*href="{place}"', text)
 
 
+@pytest.mark.spec("WEB-3")
+def test_an_id_stands_for_one_thing_on_a_page(web: WebBench, bench: Bench) -> None:
+    bench.add_request("RQ-2", status="draft", found_in="RQ-1")
+    bench.run()
+    run = f"/requests/RQ-1/runs/{bench.run_ids()[0]}"
+    for path in (*PAGES, "/backlog?s=all", "/backlog/graph", "/requests/RQ-1", "/requests/RQ-1/edit", "/new", run):
+        ids = re.findall(r'<[^>]* id="([^"]+)"', web.page(path))
+        assert len(ids) > 20
+        assert sorted({each for each in ids if ids.count(each) > 1}) == [], path
+
+
 @pytest.mark.spec("WEB-1")
 def test_what_waits_is_answered_where_it_stands_and_goes_on(web: WebBench, bench: Bench) -> None:
     assert re.search(r'<p class="lead">No runs since <time', web.page("/"))
