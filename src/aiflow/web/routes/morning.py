@@ -78,7 +78,7 @@ def routes(server: Server) -> APIRouter:
 
 
 def _gaps(night: Night) -> list[Gap]:
-    """Return why nothing ran, the longest first; that nobody had started auto-run before the night's first work is no gap."""
+    """Return why nothing ran, the longest first; before the night's first work auto-run was just not started yet."""
     told = [gap for gap in night.gaps if gap.start > 0 or gap.kind is not GapKind.OFF or gap.reason_code]
     return sorted(told, key=lambda gap: gap.width, reverse=True)
 
