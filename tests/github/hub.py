@@ -276,15 +276,26 @@ class Hub:
             self._event(row, "reopened", by)
 
     def transfer(self, number: int) -> None:
-        """Move an issue to another repository: here it only redirects."""
-        self.rows[number].gone = "transferred"
+        """Move an issue to another repository: here it only redirects, and what it blocks is blocked from there."""
+        row, moved = self.rows[number], ("octo/moved", number)
+        row.gone = "transferred"
+        self.elsewhere[moved] = (row.is_open, row.reason)
+        for each in self.rows.values():
+            each.blocked_by = [moved if blocker == (self.repo, number) else blocker for blocker in each.blocked_by]
 
     def delete(self, number: int) -> None:
+        """Delete an issue: it blocks none any more."""
         self.rows[number].gone = "deleted"
+        for each in self.rows.values():
+            each.blocked_by = [blocker for blocker in each.blocked_by if blocker != (self.repo, number)]
 
     def block(self, number: int, by_issue: int, repo: str = "") -> None:
         """Say that an issue is blocked by another one; nothing shows that the issue was updated."""
         self.rows[number].blocked_by.append((repo or self.repo, by_issue))
+
+    def unblock(self, number: int, by_issue: int, repo: str = "") -> None:
+        """Take that back."""
+        self.rows[number].blocked_by.remove((repo or self.repo, by_issue))
 
     def forget_author(self, number: int) -> None:
         """Delete the account that opened an issue."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +13,7 @@ from urllib.parse import quote
 from github.hub import CommentRow, EventRow, HookRow, Hub, IssueRow, LabelRow, PullRow, User
 
 API, WEB = "https://api.github.com", "https://github.com"
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 JsonObject = dict[str, Any]
 
 
@@ -112,8 +113,7 @@ def blocker(of: tuple[str, int], hub: Hub) -> JsonObject:
     if repo == hub.repo:
         return issue(hub.rows[number], hub)
     is_open, reason = hub.elsewhere[of]
-    now = hub.now()
-    row = IssueRow(number, 1, "Of another repository", "", None, now, now, is_open=is_open, reason=reason)
+    row = IssueRow(number, 1, "Of another repository", "", None, LONG_AGO, LONG_AGO, is_open=is_open, reason=reason)
     return issue(row, Hub(repo, hub.clock))
 
 

@@ -156,8 +156,11 @@ def test_blockers_are_read_also_closed_ones_and_those_of_another_repository(scen
     scene.hub.elsewhere["octo/other", 7] = (False, "completed")
     scene.hub.block(number, 7, repo="octo/other")
     client = scene.client()
-    assert client.issue(number).blocker_count == 3
-    assert client.blockers(number) == (
+    issue = client.issue(number)
+    assert (issue.blocker_count, issue.open_blocker_count) == (3, 1)
+    found = client.blockers(number) or ()
+    assert found[1].updated_at == client.issue(closed_one).updated_at
+    assert tuple(each._replace(updated_at=None) for each in found) == (
         Blocker("octo/demo", open_one, is_open=True),
         Blocker("octo/demo", closed_one, is_open=False, state_reason="not_planned"),
         Blocker("octo/other", 7, is_open=False, state_reason="completed"),

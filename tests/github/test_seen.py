@@ -117,6 +117,24 @@ def test_why_names_what_an_issue_waits_for_and_what_is_done_on_it(place: IssuePl
     assert "waits for else/where#6" in aiflow("list")
 
 
+@pytest.mark.spec("ISS-2", "SEL-5")
+def test_why_says_when_what_an_issue_waited_for_is_closed(place: IssuePlace) -> None:
+    hub, aiflow = place.hub, place.here
+    first, needs = place.opened("First"), place.opened("Needs others", "Please.", "agent:queued")
+    hub.block(needs, first)
+    hub.block(needs, 6, "else/where")
+    hub.elsewhere["else/where", 6] = (True, None)
+    place.sync()
+    assert not aiflow.json("why", f"GH-{needs}")["is_runnable"]
+    hub.close(first, "maya", "not_planned")
+    hub.elsewhere["else/where", 6] = (False, "completed")
+    aiflow("issues", "sync", "--full")
+    told = aiflow("why", f"GH-{needs}")
+    assert f"#{first} was closed as not planned: it no longer waits for that" in told
+    assert "else/where#6" not in told
+    assert aiflow.json("why", f"GH-{needs}")["is_runnable"]
+
+
 @pytest.mark.spec("ISS-9", "SEL-5")
 def test_why_says_of_an_accepted_issue_only_that_it_is_to_be_closed(place: IssuePlace) -> None:
     number, aiflow = place.queued(), place.here

@@ -11,7 +11,7 @@ from aiflow.domain.issues.again import silent_run
 from aiflow.domain.issues.deciders import deciders
 from aiflow.domain.issues.issue import Account, Right
 from aiflow.domain.issues.labels import agent_labels
-from aiflow.domain.issues.requests import request_of
+from aiflow.domain.issues.requests import request_of, unmet
 from aiflow.domain.issues.trust import SeenText, Trust
 from aiflow.domain.issues.view import IssueMemory, IssueRules, IssueView
 from aiflow.errors import AiflowError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from aiflow.adapters.github_issues.mirror import IssueMirror
+    from aiflow.domain.claims import Refusal
     from aiflow.domain.issues.issue import Issue, Story
     from aiflow.domain.issues.view import OwnRun
     from aiflow.domain.request import Request, RequestId
@@ -100,6 +101,10 @@ class IssueBook:
         """Return an issue as a request; `known` are all issues by their numbers, where they were read already."""
         issues = known if known is not None else _MirroredIssues(self.mirror)
         return request_of(self.view(story), self.repo, issues)
+
+    def unmet(self, story: Story) -> Refusal | None:
+        """Say what an issue that was just read waits for, if it does."""
+        return unmet(story, self.repo, _MirroredIssues(self.mirror))
 
     def learn(self, host: IssueHost, story: Story) -> None:
         """Learn who we are, and what those may do whose word counts on an issue; asked again when that is old."""

@@ -43,6 +43,7 @@ def issue_of(document: object) -> Issue | None:
         updated_at=time_in(document, "updated_at"),
         comment_count=number_in(document, "comments"),
         blocker_count=number_in(inside(document, "issue_dependencies_summary"), "total_blocked_by"),
+        open_blocker_count=number_in(inside(document, "issue_dependencies_summary"), "blocked_by"),
     )
 
 
@@ -80,7 +81,8 @@ def blocker_of(document: object) -> Blocker | None:
         return None
     repo = "/".join(path.rstrip("/").split("/")[-2:])
     is_open = inside(document, "state") != "closed"
-    return Blocker(repo, number, is_open, text_in(document, "state_reason") or None)
+    reason = text_in(document, "state_reason") or None
+    return Blocker(repo, number, is_open, reason, time_in(document, "updated_at"))
 
 
 def label_of(document: object) -> str:

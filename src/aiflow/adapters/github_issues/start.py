@@ -70,8 +70,10 @@ class IssueStart:
             return Claimed(standing.status)
         if has_it is not None or any(trail.run_id == run_id for trail in trails):
             return Lost(standing.status, has_it.run_id if has_it else None)
-        if standing.status is not RequestStatus.READY or standing.kept is not None:
-            return Lost(standing.status, refusal=standing.kept)
+        # What blocks it was read with it: that may be news to who selected it.
+        kept = standing.kept or self._book.unmet(story)
+        if standing.status is not RequestStatus.READY or kept is not None:
+            return Lost(standing.status, refusal=kept)
         header = start_header(view, run_id, self._here.runner)
         self._book.remember(number, started=run_id)
         try:

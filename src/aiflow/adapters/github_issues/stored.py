@@ -37,7 +37,7 @@ def read_story(text: bytes) -> Story | None:
             Issue(**_dated(plain["issue"])),
             tuple(IssueComment(**_dated(each)) for each in plain["comments"]),
             tuple(HistoryEvent(**_dated(each)) for each in plain["events"]),
-            None if blockers is None else tuple(Blocker(**each) for each in blockers),
+            None if blockers is None else tuple(Blocker(**_dated(each)) for each in blockers),
         )
     except (ValueError, KeyError, TypeError):
         return None
@@ -53,11 +53,15 @@ def _plain_value(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
+def _moment(given: str | None) -> datetime | None:
+    return datetime.fromisoformat(given) if given else None
+
+
 _MADE = {
     "author": lambda given: given and Account(*given),
     "actor": lambda given: given and Account(*given),
     "labels": tuple,
-    **dict.fromkeys(("at", "created_at", "updated_at"), datetime.fromisoformat),
+    **dict.fromkeys(("at", "created_at", "updated_at"), _moment),
 }
 
 

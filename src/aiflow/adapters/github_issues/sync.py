@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.issues.issue import Story
-from aiflow.domain.issues.labels import agent_labels
+from aiflow.domain.issues.labels import ASKING, agent_labels
 from aiflow.domain.issues.repository import Synced
 from aiflow.domain.issues.trust import last_event
 from aiflow.errors import AiflowError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from aiflow.adapters.github_issues.mirror import IssueMirror
-    from aiflow.domain.issues.issue import Issue, IssueComment
+    from aiflow.domain.issues.issue import Blocker, Issue, IssueComment
     from aiflow.domain.issues.repository import Listed
     from aiflow.ports.issues import IssueReading
     from aiflow.ports.time import Time
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 FULL_PASS = timedelta(minutes=10)
 # GitHub's own clocks differ a little, and what is written while a list is made may be missing in it.
 OVERLAP = timedelta(minutes=2)
-_CURSOR = "cursor"
+# What blocks issues is asked for so many of them in one pass.
+HELD_AT_ONCE = 20
+_CURSOR, _HELD = "cursor", "held"
 
 
 class SyncCursor(NamedTuple):
@@ -45,6 +47,7 @@ def sync_issues(host: IssueReading, mirror: IssueMirror, time: Time, *, is_full:
         return Synced()
     changed = [issue.number for issue in listed.issues if _refresh_listed(host, mirror, issue)]
     changed += [number for number in _read_again(host, mirror, late) if number not in changed]
+    changed += _read_held(host, mirror, changed) if is_full else ()
     gone = _forget_missing(host, mirror, listed) if is_full else ()
     if not listed.is_unchanged:
         _write_cursor(mirror, _moved(cursor, listed, since), now if is_full else cursor.full_at)
@@ -89,6 +92,8 @@ def _refresh_listed(host: IssueReading, mirror: IssueMirror, issue: Issue) -> bo
         # Nobody ever asked for work on it: its words are of no use yet, and cost calls.
         return mirror.keep(Story(issue, blockers=() if not issue.blocker_count else None))
     try:
+        if known is not None and _uncounted(known.issue) == _uncounted(issue) and is_whole(known):
+            return mirror.keep(known._replace(issue=issue, blockers=_read_blockers(host, issue)))
         return mirror.keep(_read_story(host, issue, known))
     except AiflowError as error:
         if error.reason_code != "GITHUB_GONE":
@@ -97,8 +102,39 @@ def _refresh_listed(host: IssueReading, mirror: IssueMirror, issue: Issue) -> bo
         return True
 
 
+def _uncounted(issue: Issue) -> Issue:
+    """Return an issue without what others change of it: how many block it, and how many of those are open."""
+    return issue._replace(blocker_count=0, open_blocker_count=0)
+
+
+def _read_held(host: IssueReading, mirror: IssueMirror, changed: Sequence[int]) -> list[int]:
+    """Read again what blocks issues that would be ready otherwise; returns the numbers of those that it is news of.
+
+    One blocker in the place of another shows in no count, and in no issue of this repository. So many at once, and
+    where there are more, the next ones in the next pass.
+    """
+    held = [story for story in mirror.stories() if _is_held(story) and story.issue.number not in changed]
+    last = mirror.note(_HELD).get("last")
+    after = [story for story in held if isinstance(last, int) and story.issue.number > last]
+    turn = [*after, *(story for story in held if story not in after)][:HELD_AT_ONCE]
+    if len(turn) < len(held):
+        mirror.put_note(_HELD, {"last": turn[-1].issue.number})
+    fresh = (story._replace(blockers=_read_blockers(host, story.issue)) for story in turn)
+    return [story.issue.number for story in fresh if mirror.keep(story)]
+
+
+def _is_held(story: Story) -> bool:
+    """Tell whether somebody asked for a run of an issue, and something blocks it, or may."""
+    is_asked = story.issue.is_open and not agent_labels(story.issue.labels).isdisjoint(ASKING)
+    return is_asked and (story.blockers is None or any(blocker.is_open for blocker in story.blockers))
+
+
+def _read_blockers(host: IssueReading, issue: Issue) -> tuple[Blocker, ...] | None:
+    return host.blockers(issue.number) if issue.blocker_count else ()
+
+
 def _read_story(host: IssueReading, issue: Issue, known: Story | None) -> Story:
-    blockers = host.blockers(issue.number) if issue.blocker_count else ()
+    blockers = _read_blockers(host, issue)
     comments = host.comments(issue.number)
     return Story(issue, merged(known.comments if known else (), comments), host.events(issue.number), blockers)
 

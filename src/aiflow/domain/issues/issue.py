@@ -54,10 +54,11 @@ class Blocker(NamedTuple):
     number: int
     is_open: bool
     state_reason: str | None = None
+    updated_at: datetime | None = None
 
 
 class Issue(NamedTuple):
-    """An issue as the repository's list shows it."""
+    """An issue as the repository's list shows it; `open_blocker_count` of its blockers are open."""
 
     number: int
     title: str
@@ -71,6 +72,7 @@ class Issue(NamedTuple):
     updated_at: datetime
     comment_count: int = 0
     blocker_count: int = 0
+    open_blocker_count: int = 0
 
 
 class Story(NamedTuple):

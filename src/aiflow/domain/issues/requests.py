@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.claims import Refusal
-from aiflow.domain.issue_ways import request_id_of
+from aiflow.domain.issue_ways import issue_number, request_id_of
 from aiflow.domain.issues.commands import words_of
 from aiflow.domain.issues.headers import RunHeader
 from aiflow.domain.issues.labels import agent_label, closed_status, priority_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from aiflow.domain.issues.issue import Issue, Story
+    from aiflow.domain.issues.issue import Blocker, Issue, Story
     from aiflow.domain.issues.view import IssueView
 
 _NUMBERS = r"#[1-9][0-9]{0,9}(?![0-9])"
@@ -86,8 +86,12 @@ def _held_elsewhere(waiting: Dependencies) -> Refusal | None:
 
 
 def dependencies_of(story: Story, repo: str, known: Mapping[int, Issue]) -> Dependencies:
-    """Read what an issue waits for: GitHub's own relation, and "Depends on #n" lines of its body."""
-    blockers = story.blockers or ()
+    """Read what an issue waits for: GitHub's own relation, and "Depends on #n" lines of its body.
+
+    That a blocker is closed does not change the issue that it blocks. So the blockers of its own repository are as the
+    repository's list has them now, or as they were when they were read if that was later.
+    """
+    blockers = [_newest(each, repo, known) for each in story.blockers or ()]
     own = [blocker for blocker in blockers if blocker.repo.lower() == repo.lower()]
     named = [number for number in _named(story.issue.body) if number not in {blocker.number for blocker in own}]
     closed = {n: known[n].state_reason for n in named if n in known and not known[n].is_open}
@@ -104,6 +108,29 @@ def dependencies_of(story: Story, repo: str, known: Mapping[int, Issue]) -> Depe
             *(f"#{number}" for number in freed),
         ),
     )
+
+
+def unmet(story: Story, repo: str, known: Mapping[int, Issue]) -> Refusal | None:
+    """Say what an issue that was just read waits for: what is open or not there, here or elsewhere; None if nothing.
+
+    Selection knew its blockers as they were before, and still may know them so.
+    """
+    waiting = dependencies_of(story, repo, known)
+    own = (each for each in story.blockers or () if each.repo.lower() == repo.lower())
+    blocking = {each.number for each in own if _newest(each, repo, known).is_open}
+    numbers = [number for each in waiting.waits_for if (number := issue_number(each)) is not None]
+    here = [n for n in numbers if n in blocking or n not in known or known[n].is_open]
+    ids = ", ".join(map(request_id_of, here))
+    return Refusal("DEPENDS_NOT_DONE", (("ids", ids),)) if here else _held_elsewhere(waiting)
+
+
+def _newest(blocker: Blocker, repo: str, known: Mapping[int, Issue]) -> Blocker:
+    """Return a blocker as it was seen last: with the issue that it blocks, or in the list of its repository."""
+    listed = known.get(blocker.number) if blocker.repo.lower() == repo.lower() else None
+    is_older = listed is None or (blocker.updated_at is not None and listed.updated_at < blocker.updated_at)
+    if listed is None or is_older:
+        return blocker
+    return blocker._replace(is_open=listed.is_open, state_reason=listed.state_reason)
 
 
 def start_header(view: IssueView, run_id: str, runner: str) -> RunHeader:
