@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from aiflow.domain.issues.issue import Account, Blocker, HistoryEvent, Issue, IssueComment, Story
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 VERSION = 1
 
@@ -53,11 +53,11 @@ def _plain_value(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _moment(given: str | None) -> datetime | None:
+def _moment(given: Any) -> datetime | None:
     return datetime.fromisoformat(given) if given else None
 
 
-_MADE = {
+_MADE: dict[str, Callable[[Any], Any]] = {
     "author": lambda given: given and Account(*given),
     "actor": lambda given: given and Account(*given),
     "labels": tuple,
