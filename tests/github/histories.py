@@ -46,6 +46,7 @@ from aiflow.domain.lifecycle import RunOutcome
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.runs.run import Run
 from aiflow.errors import AiflowError
+from github.hub import CommentRow, Hub, IssueRow, User
 from github.scene import RUNNER, Scene
 
 GH_1, NUMBER, RETRIES = RequestId("GH-1"), 1, 2
@@ -53,6 +54,7 @@ OTHER_RUNNER = "aiflow-two"
 BEAT_SECONDS = 300
 # What goes on beside a run looks less often than it wants to: a history is hours, and each look costs as much as a deed.
 TURN_SECONDS = 150.0
+PEOPLES = ("label", "unlabel", "comment", "close", "reopen", "edit", "delete", "gone")
 _WAITING = (RunOutcome.NEEDS_INPUT, RunOutcome.CANCELLED, RunOutcome.AWAITING_ACCEPTANCE)
 
 
@@ -68,10 +70,11 @@ class CrashError(BaseException):
 
 @dataclass
 class Trap:
-    """What happens before a runner's call, so many calls from now; None is its own death."""
+    """What happens before a runner's call, so many calls like this from now; None is its own death."""
 
     calls: int
     deed: Callable[[], None] | None
+    where: str = ""
 
 
 class Words:
@@ -98,6 +101,23 @@ class Words:
 
     def pull_closed(self, number: int, deed: ClosePull) -> str:
         return f"{number}:{deed.number}"
+
+
+class HeardHub(Hub):
+    """A hub that tells which comments it lists, and which one is written: the world knows who listens and writes."""
+
+    on_listed: Callable[[list[CommentRow]], None] = staticmethod(lambda _listed: None)
+    on_written: Callable[[CommentRow], None] = staticmethod(lambda _comment: None)
+
+    def listed_comments(self, row: IssueRow, reader: User | None = None) -> list[CommentRow]:
+        listed = super().listed_comments(row, reader)
+        self.on_listed(listed)
+        return listed
+
+    def comment(self, number: int, body: str, by: str) -> CommentRow:
+        written = super().comment(number, body, by)
+        self.on_written(written)
+        return written
 
 
 class RunnerTime:
@@ -130,6 +150,11 @@ class Runner:
         self.draft = ""
         self.trap: Trap | None = None
         self.is_acting = False
+        # The keys of what aiflow had said when this process last read the comments, in what it does now.
+        self.heard: set[str] | None = None
+        # Whether a run began or ended in its last deed.
+        self.has_changed = False
+        self.confirmed: set[str] = set()
         self.besides: list[Any] = []
         self.begin()
 
@@ -150,8 +175,10 @@ class Runner:
         """Do something as this process: GitHub's troubles end it, and a crash the process."""
         if self.is_acting:
             return
-        self.is_acting, before = True, self.world.acting
+        self.has_changed = self.has_changed and not is_deed
+        self.is_acting, before, self.heard = True, self.world.acting, None
         self.world.acting = self if is_deed else None
+        self.world.speakers.append(self)
         try:
             deed()
         except AiflowError:
@@ -160,6 +187,7 @@ class Runner:
             self.die()
         finally:
             self.is_acting, self.world.acting = False, before
+            self.world.speakers.pop()
             self.trap = None if is_deed else self.trap
 
     def die(self) -> None:
@@ -168,6 +196,7 @@ class Runner:
             each.close()
         for run in self.runs.values():
             self.runs[run.run_id] = run._replace(is_working=False)
+        self.confirmed.clear()
         self.begin()
 
     # -- what the engine does
@@ -191,6 +220,7 @@ class Runner:
         """Continue what was interrupted, or start the issue if it is ready."""
         crashed = next((r for r in self.runs.values() if r.outcome is RunOutcome.ACTIVE and not r.is_working), None)
         if self.working is not None:
+            self._confirm(self.working.run_id)
             return
         if crashed is not None:
             self._take_up(crashed)
@@ -215,8 +245,23 @@ class Runner:
             self.world.won()
             attempt = 1 + len(self.runs)
             self.runs[run_id] = OwnRun(run_id, RunOutcome.ACTIVE, None, attempt, is_working=True)
+            self.draft = ""
             self._show(run_id)
+            self._confirm(run_id)
         self.draft = ""
+
+    def _confirm(self, run_id: str) -> None:
+        """Look once more before the first agent call; where GitHub does not answer, the next start asks again."""
+        if run_id in self.confirmed or self.runs[run_id].is_stopping:
+            return
+        refusal = self.source.confirm(GH_1, run_id)
+        if refusal is None:
+            self.confirmed.add(run_id)
+            self.has_changed = True
+            return
+        is_cancelled = refusal.reason_code == "CANCELLED"
+        outcome = RunOutcome.CANCELLED if is_cancelled else RunOutcome.NEEDS_INPUT
+        self._ended(run_id, outcome, refusal.reason_code)
 
     def _take_up(self, run: OwnRun) -> None:
         if not isinstance(self.source.claim(GH_1, run.run_id), Claimed):
@@ -226,9 +271,13 @@ class Runner:
         else:
             self._change(run.run_id, is_working=True)
             self._show(run.run_id)
+            self._confirm(run.run_id)
 
     def finish(self, outcome: RunOutcome) -> None:
         run = self.working
+        if run is not None and not run.is_stopping and run.run_id not in self.confirmed:
+            self._confirm(run.run_id)
+            return
         if run is not None and run.is_stopping:
             self._ended(run.run_id, RunOutcome.CANCELLED, "CANCELLED")
         elif run is not None:
@@ -255,6 +304,7 @@ class Runner:
     def _ended(self, run_id: str, outcome: RunOutcome, code: str | None) -> None:
         self._change(run_id, outcome=outcome, reason_code=code, is_working=False, is_stopping=False)
         self.source.settle(GH_1, run_id, outcome)
+        self.has_changed = True
 
     def _change(self, run_id: str, **fields: Any) -> None:
         self.runs[run_id] = self.runs[run_id]._replace(**fields)
@@ -268,18 +318,22 @@ class World:
     """The issue, its people and its runners, and what must hold after every deed."""
 
     def __init__(self, author: str, *, logins: tuple[str, str] = (RUNNER, OTHER_RUNNER)) -> None:
-        self.scene = Scene()
+        self.scene = Scene(make_hub=HeardHub)
         self.hub, self.api = self.scene.hub, self.scene.api
         self.hub.person(OTHER_RUNNER, "write")
         self.acting: Runner | None = None
+        # Who calls GitHub now: the last of these; None is a person.
+        self.speakers: list[Runner | None] = []
+        assert isinstance(self.hub, HeardHub)
+        self.hub.on_listed, self.hub.on_written = self._heard, self._written
         self.started, self.asked, self.asked_before, self.runs_won = 0, 0, 0, 0
         self.folder = quick_folder()
         self.runners = [Runner(self, self.folder / str(n), login) for n, login in enumerate(logins)]
         self.attempts = [0, 0]
         self.by_hand: set[int] = set()
-        self.deleted = 0
+        self.deleted: set[str] = set()
+        self.said: list[str] = []
         self.has_interfered = False
-        self.said_twice: set[int] = set()
         self.hub.open_issue("Say hello", "Please.", by=author)
         for runner in self.runners:
             runner.act(runner.look_after)
@@ -287,10 +341,10 @@ class World:
     def close(self) -> None:
         shutil.rmtree(self.folder)
 
-    def before(self, _ask: Ask) -> None:
+    def before(self, ask: Ask) -> None:
         """Spring the trap of whoever calls, when its time has come."""
         runner = self.acting
-        if runner is None or runner.trap is None:
+        if runner is None or runner.trap is None or not re.search(runner.trap.where, str(ask)):
             return
         runner.trap.calls -= 1
         if runner.trap.calls > 0:
@@ -299,10 +353,12 @@ class World:
         if deed is None:
             raise CrashError
         self.acting, self.has_interfered = None, True
+        self.speakers.append(None)
         try:
             deed()
         finally:
             self.acting = runner
+            self.speakers.pop()
 
     def won(self) -> None:
         """A run begins: somebody must have asked for it since the last one began."""
@@ -314,15 +370,17 @@ class World:
 
     def do(self, what: str, who: Any, which: Any) -> None:
         self.scene.time.sleep(1)
+        if self.is_gone and what in PEOPLES:
+            return
         was_calm, self.has_interfered = self._is_calm, False
         getattr(self, f"_{what}")(who, which)
         self.check()
-        if what == "look" and was_calm and self._is_calm and not self.has_interfered:
-            self._check_label(self.runners[who])
+        if was_calm and self._is_calm and not self.has_interfered and not self.is_gone:
+            self._check_shown(what, who)
 
     def _label(self, who: str, which: str) -> None:
         if which not in self.hub.rows[NUMBER].label_names():
-            self.asked += which in ("agent:queued", "agent:retry")
+            self.asked += which in ("agent:queued", "agent:retry") and who != "theo"
             self.hub.label(NUMBER, which, who)
             self.by_hand.add(self.hub.rows[NUMBER].events[-1].id)
 
@@ -330,7 +388,7 @@ class World:
         self.hub.unlabel(NUMBER, which, who)
 
     def _comment(self, who: str, which: str) -> None:
-        self.asked += which.startswith("/retry")
+        self.asked += which.startswith("/retry") and who != "theo"
         self.hub.comment(NUMBER, which, who)
 
     def _close(self, who: str, which: str) -> None:
@@ -346,11 +404,16 @@ class World:
         """Delete a comment that everybody has read."""
         for runner in self.runners:
             runner.act(lambda runner=runner: runner.work.look(NUMBER))  # type: ignore[misc]
+        if self.is_gone:
+            return
         comments = self.hub.rows[NUMBER].comments
         seen = [c for c in comments if all(self._knows(runner, c.id) for runner in self.runners)]
         if seen:
-            self.deleted += 1
-            self.hub.delete_comment(seen[who % len(seen)].id)
+            chosen = seen[who % len(seen)]
+            mark = find_mark(chosen.body)
+            self.deleted |= {mark.key} if mark is not None else set()
+            self.hub.delete_comment(chosen.id)
+            self._look(who % 2, "")
 
     def _knows(self, runner: Runner, comment_id: int) -> bool:
         story = runner.mirror.story(NUMBER)
@@ -372,14 +435,18 @@ class World:
 
     def _run(self, who: int, which: str) -> None:
         """Let a writer ask for a run, and a runner start it."""
-        (self._comment if which.startswith("/") else self._label)("maya", which)
+        self._ask(which)
         self._look(who, "")
         self._start(who, "")
+
+    def _ask(self, how: str) -> None:
+        if not self.is_gone:
+            (self._comment if how.startswith("/") else self._label)("maya", how)
 
     def _race(self, who: int, which: tuple[int, str, int, bool]) -> None:
         """Let a writer ask for a run, and between two calls of one runner's start the other one start it, or run it."""
         calls, how, lag, is_to_the_end = which
-        (self._comment if how.startswith("/") else self._label)("maya", how)
+        self._ask(how)
         for number in (0, 1):
             self._look(number, "")
 
@@ -393,6 +460,15 @@ class World:
         self._start(who, "")
         self.hub.lag_for_others = 0
 
+    def _together(self, who: int, which: tuple[int, str]) -> None:
+        """Let somebody ask something, and one runner look just as the other is about to answer."""
+        calls, word = which
+        if not self.is_gone:
+            self._comment("theo" if word.startswith("/retry") else "maya", word)
+        self.runners[who].trap = Trap(calls, lambda: self._look(1 - who, ""), "POST .*/comments")
+        self._look(who, "")
+        self.runners[who].trap = None
+
     def _crash(self, who: int, which: int) -> None:
         """Die now, or before a call of the next deed."""
         if which:
@@ -403,7 +479,11 @@ class World:
     def _meanwhile(self, who: int, which: tuple[int, tuple[str, Any, Any]]) -> None:
         """Before a call of a runner's next deed, let something else happen."""
         calls, (what, other, how) = which
-        self.runners[who].trap = Trap(calls, lambda: getattr(self, f"_{what}")(other, how))
+        self.runners[who].trap = Trap(calls, lambda: self._unless_gone(what, other, how))
+
+    def _unless_gone(self, what: str, who: Any, how: Any) -> None:
+        if not self.is_gone or what not in PEOPLES:
+            getattr(self, f"_{what}")(who, how)
 
     def _fault(self, who: str, which: str) -> None:
         kinds: dict[str, Callable[[str], None]] = {
@@ -417,15 +497,28 @@ class World:
     def _lag(self, who: int, which: int) -> None:
         self.hub.lag_calls, self.hub.lag_seconds = who, which
 
+    def _hint(self, who: int, _which: str) -> None:
+        """A webhook's delivery: look at that issue now."""
+        runner = self.runners[who]
+        runner.act(lambda: runner.lead(runner.work.tend(NUMBER)))
+
+    def _gone(self, _who: str, which: str) -> None:
+        (self.hub.transfer if which == "transferred" else self.hub.delete)(NUMBER)
+
+    @property
+    def is_gone(self) -> bool:
+        return bool(self.hub.rows[NUMBER].gone)
+
     # -- what must hold
 
     def check(self) -> None:
         working = [(n, r.working) for n, r in enumerate(self.runners) if r.working and not r.working.is_stopping]
         assert len(working) <= 1, working
         self._check_told()
-        self._check_once()
         for number, runner in enumerate(self.runners):
             view = runner.view()
+            if view is None and self.is_gone:
+                continue
             attempts = Reading(view).attempts if view is not None else 0
             assert attempts >= self.attempts[number], "an attempt was forgotten"
             assert attempts <= 1 + RETRIES, "the limit was passed over"
@@ -440,22 +533,46 @@ class World:
         marks = [find_mark(comment.body) for comment in row.comments if comment.id < event.id]
         assert any(mark is not None and mark.kind is MarkKind.BLOCKED for mark in marks) or self.deleted, row.events
 
-    def _check_once(self) -> None:
-        """Nothing is said twice but by two at the same moment, or where the list hides what was said."""
+    def _heard(self, listed: list[CommentRow]) -> None:
+        runner = self.speakers[-1] if self.speakers else None
+        if runner is not None:
+            runner.heard = {mark.key for each in listed if self._is_runner(each) and (mark := find_mark(each.body))}
+
+    def _written(self, comment: CommentRow) -> None:
+        """Whoever says something has read what was said, and it is not among that.
+
+        This leaves one way to say a thing twice: the other one says it between that look and this comment, or said it
+        before and the list does not show it yet. GitHub has no comment that is posted only if nobody else did, so that
+        cannot be avoided; the higher of the two is taken back by the next look of who wrote it (`_check_shown`).
+        """
+        runner, mark = self.speakers[-1] if self.speakers else None, find_mark(comment.body)
+        if runner is None or mark is None:
+            return
+        assert runner.heard is not None, f"said without a look: {mark.key}"
+        assert mark.key not in runner.heard, f"said again: {mark.key}"
+        assert mark.kind is MarkKind.PROGRESS or mark.key not in self.deleted, f"said again once deleted: {mark.key}"
+        runner.heard.add(mark.key)
+        self.said.append(mark.key)
+
+    def twice(self) -> list[CommentRow]:
+        """The comments that say what one before them says."""
         seen: set[str] = set()
-        twice: set[int] = set()
+        twice: list[CommentRow] = []
         for comment in self.hub.rows[NUMBER].comments:
             mark = find_mark(comment.body) if self._is_runner(comment) else None
-            if mark is not None and mark.key in seen:
-                twice.add(comment.id)
-            seen |= {mark.key} if mark is not None else set()
-        assert twice <= self.said_twice or self.has_interfered or self._is_lagging, self.hub.rows[NUMBER].comments
-        self.said_twice = twice
+            if mark is not None:
+                twice += [comment] if mark.key in seen else []
+                seen.add(mark.key)
+        return twice
 
-    def _check_label(self, runner: Runner) -> None:
-        """Whoever has looked, undisturbed, leaves the label that says how the issue stands, and says nothing twice."""
+    def _check_shown(self, what: str, who: Any) -> None:
+        """Whoever has looked at the issue, begun or ended a run, undisturbed, leaves it as it should be."""
+        runner = self.runners[who] if what in ("look", "hint", "start", "finish", "run") else None
+        if runner is None or (what not in ("look", "hint") and not runner.has_changed):
+            return
         view = runner.view()
         assert view is not None
+        assert not [each for each in self.twice() if each.author and each.author.login == runner.login]
         assert not any(isinstance(deed, Relabel | Unsay) for deed in tend(view)), tend(view)
         label, present = stand(view).label, agent_labels(self.hub.rows[NUMBER].label_names())
         assert label is None or present == ({label} if label else set()), (label, present)
@@ -485,7 +602,12 @@ class World:
                 runner.act(lambda runner=runner: runner.start() if self._is_interrupted(runner) else None)  # type: ignore[misc]
                 runner.act(runner.look_after)
                 self.check()
-        self._check_agreed()
+        if not self.is_gone:
+            self._check_agreed()
+            return
+        for runner in self.runners:
+            assert runner.view() is None
+            assert runner.working is None or runner.working.is_stopping, "a run of an issue that is no more"
 
     def _is_interrupted(self, runner: Runner) -> bool:
         return any(run.outcome is RunOutcome.ACTIVE for run in runner.runs.values()) or bool(runner.draft)

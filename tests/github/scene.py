@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,11 +49,12 @@ class Scene:
     time: Time = field(default_factory=PlayedTime)
     url: str = ""
     clients: list[GitHubClient] = field(default_factory=list)
+    make_hub: Callable[..., Hub] = Hub
     hub: Hub = field(init=False)
     api: GitHub = field(init=False)
 
     def __post_init__(self) -> None:
-        self.hub = Hub(clock=self.time.now)
+        self.hub = self.make_hub(clock=self.time.now)
         self.api = GitHub(self.hub)
         for login, permission in PEOPLE.items():
             self.hub.person(login, permission)

@@ -27,7 +27,7 @@ BY_PEOPLE = st.one_of(
     st.tuples(st.just("edit"), st.just("rita"), st.sampled_from(["one", "two"])),
 )
 BY_RUNNERS = st.one_of(
-    st.tuples(st.just("look"), MINE, NONE),
+    st.tuples(st.sampled_from(["look", "hint"]), MINE, NONE),
     st.tuples(st.just("start"), MINE, NONE),
     st.tuples(st.just("run"), MINE, st.sampled_from(["agent:queued", "agent:retry", "/retry"])),
     st.tuples(st.just("finish"), MINE, ENDS),
@@ -41,6 +41,9 @@ RACES = st.tuples(
     MINE,
     st.tuples(st.integers(3, 6), st.sampled_from(["agent:queued", "/retry"]), st.integers(0, 3), st.booleans()),
 )
+TOGETHER = st.tuples(
+    st.just("together"), MINE, st.tuples(st.integers(1, 2), st.sampled_from(["/status", "/help", "/retry"]))
+)
 DEEDS = st.one_of(
     BY_PEOPLE,
     BY_RUNNERS,
@@ -48,6 +51,8 @@ DEEDS = st.one_of(
     st.tuples(st.just("run"), MINE, st.just("/retry")),
     RACES,
     RACES,
+    TOGETHER,
+    TOGETHER,
     st.tuples(st.just("delete"), st.integers(0, 30), NONE),
     st.tuples(st.just("wait"), st.sampled_from([1, 5 * 60, 40 * 60, 25 * 3600]), NONE),
     st.tuples(st.just("crash"), MINE, CALLS),
@@ -68,9 +73,15 @@ def play(author: str, logins: tuple[str, str], deeds: list[tuple[str, Any, Any]]
     return world
 
 
+# Deleted or moved to another repository, between two deeds or between two calls of one.
+AWAY = st.tuples(st.just("gone"), st.just("owner"), st.sampled_from(["transferred", "deleted"]))
+GONE = st.one_of(AWAY, st.tuples(st.just("meanwhile"), MINE, st.tuples(CALLS, AWAY)))
 # The first race is on an issue to which nothing has happened, as most are.
 HISTORIES = st.builds(
-    lambda first, rest: [*first, *rest], st.lists(RACES, max_size=2), st.lists(DEEDS, min_size=4, max_size=16)
+    lambda first, rest, end: [*first, *rest, *end],
+    st.lists(RACES, max_size=2),
+    st.lists(DEEDS, min_size=4, max_size=16),
+    st.one_of(st.just([]), st.just([]), st.builds(lambda gone, rest: [gone, *rest], GONE, st.lists(DEEDS, max_size=4))),
 )
 LOGINS = st.sampled_from([(RUNNER, "aiflow-two"), (RUNNER, RUNNER)])
 
@@ -95,3 +106,21 @@ def test_the_histories_reach_what_matters() -> None:
     ])  # fmt: skip
     assert world.runs_won == 2
     assert world.hub.rows[NUMBER].label_names() == []
+
+
+@pytest.mark.spec("ISS-10")
+@pytest.mark.parametrize("logins", [(RUNNER, "aiflow-two"), (RUNNER, RUNNER)], ids=["two accounts", "one account"])
+@pytest.mark.parametrize("is_running", [False, True], ids=["ready", "running"])
+def test_what_two_say_at_the_same_moment_is_taken_back(logins: tuple[str, str], is_running: bool) -> None:
+    world = World("maya", logins=logins)
+    try:
+        world.do("run" if is_running else "label", *((0, "agent:queued") if is_running else ("maya", "agent:queued")))
+        for who in (0, 1):
+            world.do("look", who, "")
+        world.do("together", 0, (1, "/status"))
+        said = [key for key in world.said if key.startswith("status:")]
+        assert len(said) == (1 if is_running else 2)  # of a run that one has, that one alone speaks
+        assert world.twice() == []
+        world.settle()
+    finally:
+        world.close()

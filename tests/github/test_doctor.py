@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from aiflow.adapters.github_issues import connect
+from aiflow.domain.issues.headers import RunHeader
+from aiflow.messages import Texts
+from aiflow.usecases.issues.comments import header_comment
 from e2e.bench import Bench
 from github.hub import HookRow
 from github.place import IssuePlace, issue_place
@@ -129,6 +132,26 @@ def test_accounts_that_nobody_has_and_pull_requests_without_a_push_are_told(plac
     told = [each["message"] for each in checks if each["result"] == "WARN" and each["id"] != "labels"]
     assert ["gone" in told[0], "does not exist" in told[1], "rita" in told[2], "git.push" in told[3]] == [True] * 4
     assert any("The account dependabot[bot] exists" in each["message"] for each in checks)
+
+
+@pytest.mark.spec("ISS-3", "DOC-1")
+def test_a_run_header_of_somebody_who_is_not_listed_is_told_with_what_to_set(place: IssuePlace) -> None:
+    number = place.queued()
+    header = header_comment(RunHeader("RUN-1", "laptop", 1, 6, "agent:queued", "0" * 16), Texts("en"))
+    for login in ("mel", "rita"):  # a writer may be another checkout, a reader only says so
+        place.hub.comment(number, header, login)
+    place.sync()
+    told = [each for each in place.here.json("issues", "doctor")["checks"] if each["id"] == "accounts"]
+    assert len(told) == 1
+    assert (told[0]["result"], "mel started a run of GH-1" in told[0]["message"]) == ("WARN", True)
+    assert "github.runners" in told[0]["message"]
+    assert told[0]["fix"].startswith("aiflow settings")
+    place.set_up('runners = ["mel"]\n')
+    assert examined(place)["accounts"]["result"] == "PASS"
+    place.set_up()
+    place.later(number, 24 * 31)
+    place.sync()
+    assert "accounts" not in examined(place)
 
 
 def test_the_doctor_of_a_checkout_asks_github_only_if_it_is_asked_for_everything(place: IssuePlace) -> None:

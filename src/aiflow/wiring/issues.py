@@ -110,6 +110,7 @@ class IssueRoom:
         """How the doctor looks at them."""
         from aiflow.adapters.github_issues.connect import token_kind
         from aiflow.adapters.github_issues.own_labels import are_labels_refused
+        from aiflow.domain.issues.headers import header_writers
         from aiflow.usecases.issues.check_issues import IssueLook
 
         settings, environ = self._settings, self._environ
@@ -120,6 +121,7 @@ class IssueRoom:
             lambda: next(iter(self.mirror.numbers()), None),
             has_secret=bool(environ.get(settings.text("github.webhook_secret_env"))),
             are_labels_refused=lambda: are_labels_refused(self.mirror),
+            headers=lambda since: header_writers(self.mirror.stories(), since),
         )
 
     def host(self) -> IssueHost:

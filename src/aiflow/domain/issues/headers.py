@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime, timedelta
 
-    from aiflow.domain.issues.issue import IssueComment, Story
+    from aiflow.domain.issues.issue import Account, IssueComment, Story
     from aiflow.domain.issues.trust import Trust
 
 _LABEL_OF_KIND = {MarkKind.BLOCKED: IssueLabel.BLOCKED, MarkKind.RESULT: IssueLabel.RUNNING}
@@ -130,6 +130,17 @@ def is_live(trail: RunTrail, signs: LifeSigns) -> bool:
 def attempts(trails: Iterable[RunTrail], known: int = 0) -> int:
     """Return how many runs an issue has had: the highest attempt that a mark or `runs/` tells of (ISS-7)."""
     return max([known, *(max(trail.attempt, 1) for trail in trails if not trail.is_withdrawn)])
+
+
+def header_writers(stories: Iterable[Story], since: datetime) -> dict[Account, int]:
+    """Return who posted Run Headers since a moment, whoever that is, and the number of an issue that has one."""
+    found: dict[Account, int] = {}
+    for story in stories:
+        for comment in story.comments:
+            is_new = comment.author is not None and comment.created_at >= since and not comment.is_gone
+            if is_new and comment.author is not None and read_header(comment.body) is not None:
+                found[comment.author] = story.issue.number
+    return found
 
 
 def last_stop(story: Story, trust: Trust, trails: Sequence[RunTrail]) -> Stop | None:

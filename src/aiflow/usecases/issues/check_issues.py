@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.health import Finding, Health
+from aiflow.domain.issue_ways import request_id_of
 from aiflow.domain.issues.issue import Right
 from aiflow.domain.issues.labels import AGENT_LABELS
 from aiflow.domain.next_action import ActionKind, NextAction
@@ -17,7 +18,7 @@ from aiflow.messages.commands import as_plain
 from aiflow.usecases.shapes.errors import error_facts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
     from aiflow.domain.issues.issue import Account
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 CLOCK_OFF = timedelta(seconds=60)
 FEW_CALLS = 0.1
 DELIVERIES = 20
+HEADERS_FOR = timedelta(days=30)
 _SETTINGS = NextAction(ActionKind.SETTINGS)
 _HEARD = frozenset({"issues", "issue_comment", "*"})
 
@@ -37,7 +39,7 @@ class IssueLook(NamedTuple):
     """How the doctor looks at GitHub: the client, our clock, what kind of token it is, an issue that is known.
 
     `has_secret` tells whether this machine expects a webhook's deliveries, `are_labels_refused` whether the account was
-    not allowed to make labels.
+    not allowed to make labels, `headers` who posted Run Headers since a moment and on which issue.
     """
 
     connect: Callable[[], IssueHost]
@@ -46,6 +48,7 @@ class IssueLook(NamedTuple):
     some_issue: Callable[[], int | None]
     has_secret: bool = False
     are_labels_refused: Callable[[], bool] = lambda: False
+    headers: Callable[[datetime], Mapping[Account, int]] = lambda _since: {}
 
 
 def check_issues_here(settings: Settings, look: IssueLook, texts: Texts) -> Iterator[Finding]:
@@ -72,6 +75,7 @@ def check_issues(settings: Settings, look: IssueLook, texts: Texts) -> Iterator[
         yield from _check_hooks(host, look, settings)
         yield from _check_blockers(host, look)
         yield from _check_names(host, settings)
+        yield from _check_runners(host, look, settings)
     except AiflowError as error:
         yield _failed(error, texts)
 
@@ -184,6 +188,21 @@ def _check_names(host: IssueHost, settings: Settings) -> Iterator[Finding]:
             yield Finding("accounts", Health.WARN, None, "accounts.read", told)
         else:
             yield Finding("accounts", Health.PASS, None, "accounts.pass", told)
+
+
+def _check_runners(host: IssueHost, look: IssueLook, settings: Settings) -> Iterator[Finding]:
+    """Check that whoever starts runs here is listed: who is not is not believed, and both may start one issue (ISS-3).
+
+    Anybody can write what looks like a Run Header. Only those who may write here can be another checkout.
+    """
+    listed = {settings.text("github.service_account"), *settings.texts("github.runners"), host.account().login}
+    known = {name.lower() for name in listed}
+    for account, number in look.headers(look.now() - HEADERS_FOR).items():
+        if account.login.lower() in known:
+            continue
+        if account.is_bot or host.right(account.login) >= Right.WRITE:
+            told = (("account", account.login), ("request_id", request_id_of(number)))
+            yield Finding("accounts", Health.WARN, None, "accounts.unlisted", told, fix=_SETTINGS)
 
 
 def check_pull_requests(settings: Settings) -> Iterator[Finding]:
