@@ -10,6 +10,7 @@ from aiflow.adapters.github_issues import sync
 from aiflow.domain.backlog.selection import Backlog, find_barrier
 from aiflow.domain.claims import Claimed, Lost
 from aiflow.domain.request import RequestId, RequestStatus
+from aiflow.errors import AiflowError
 from github.scene import Scene
 from github.test_source import GH_1, Checkout
 
@@ -137,6 +138,21 @@ def test_what_could_not_be_read_of_blockers_is_read_later(scene: Scene, here: Ch
     assert look(scene, here) == ["?"]
     scene.api.faults.clear()
     assert look(scene, here) == []
+
+
+@pytest.mark.spec("ISS-1", "ISS-11")
+def test_blockers_that_are_not_answered_for_keep_nothing_else_from_being_read(scene: Scene, here: Checkout) -> None:
+    opened(scene, "Waits")
+    scene.hub.block(1, *BLOCKER)
+    assert look(scene, here) == ["else/where#6"]
+    scene.api.answers("blocked_by", 500, times=100)
+    scene.hub.open_issue("New")
+    with pytest.raises(AiflowError):
+        look(scene, here)
+    assert here.source.load(RequestId("GH-2")).title == "New"
+    scene.api.calls.clear()
+    assert look(scene, here, POLL) == ["else/where#6"]  # no full pass again at each poll
+    assert [str(each) for each in scene.api.calls if "blocked_by" in str(each)] == []
 
 
 @pytest.mark.spec("ISS-2", "ISS-3")

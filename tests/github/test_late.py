@@ -253,3 +253,19 @@ def test_two_that_both_see_their_own_header_alone_are_told_apart_before_any_agen
     assert refusal.reason_code == "LOCK_MISMATCH"
     assert there.source.confirm(GH_1, "RUN-2") is None
     assert withdrawn(scene, number) == [False, True]
+
+
+@pytest.mark.spec("ISS-3")
+def test_no_agent_is_called_while_a_comment_is_counted_that_is_not_listed_yet(scene: Scene, here: Checkout) -> None:
+    number = queued(scene)
+    here.sync()
+    assert here.source.claim(GH_1, "RUN-1") == Claimed(RequestStatus.READY)
+    here.runs["RUN-1"] = OwnRun("RUN-1", RunOutcome.ACTIVE, attempt=1, is_working=True)
+    scene.hub.lag_calls = 1
+    scene.hub.comment(number, "/cancel", "maya")  # or the header of another checkout
+    with pytest.raises(AiflowError) as trouble:
+        here.source.confirm(GH_1, "RUN-1")
+    assert trouble.value.reason_code == "GITHUB_LAGGING"
+    refusal = here.source.confirm(GH_1, "RUN-1")
+    assert refusal is not None
+    assert refusal.reason_code == "CANCELLED"

@@ -44,6 +44,7 @@ def test_what_is_missing_does_no_harm() -> None:
     assert read.issue_of({"number": True}) is None
     assert read.right_of({"permission": "superuser"}) is Right.NONE
     assert read.right_of({}) is Right.NONE
+    assert [read.right_of({"permission": name}) for name in ("triage", "maintain")] == [Right.READ, Right.WRITE]
 
 
 def test_labels_are_named_also_where_they_are_texts() -> None:

@@ -47,10 +47,11 @@ def sync_issues(host: IssueReading, mirror: IssueMirror, time: Time, *, is_full:
         return Synced()
     changed = [issue.number for issue in listed.issues if _refresh_listed(host, mirror, issue)]
     changed += [number for number in _read_again(host, mirror, late) if number not in changed]
-    changed += _read_held(host, mirror, changed) if is_full else ()
     gone = _forget_missing(host, mirror, listed) if is_full else ()
     if not listed.is_unchanged:
         _write_cursor(mirror, _moved(cursor, listed, since), now if is_full else cursor.full_at)
+    # Last: where that is not answered, all else has been read, and the next pass asks again.
+    changed += _read_held(host, mirror, changed) if is_full else ()
     return Synced(tuple(changed), tuple(gone), is_full)
 
 
