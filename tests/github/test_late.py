@@ -269,3 +269,20 @@ def test_no_agent_is_called_while_a_comment_is_counted_that_is_not_listed_yet(sc
     refusal = here.source.confirm(GH_1, "RUN-1")
     assert refusal is not None
     assert refusal.reason_code == "CANCELLED"
+
+
+@pytest.mark.spec("ISS-1")
+def test_a_list_that_passes_over_an_issue_while_it_changes_has_it_the_next_time(scene: Scene, here: Checkout) -> None:
+    number, other = (scene.hub.open_issue(title, by="maya") for title in ("One", "Other"))
+    here.sync()
+    scene.time.sleep(60)
+    scene.hub.label(number, "agent:queued", "maya")
+    scene.hub.rows[number].gone = "not in the list yet"
+    scene.time.sleep(5)
+    scene.hub.comment(other, "Newer than what the list does not have yet.", "maya")
+    here.sync()
+    assert here.source.status(GH_1) is RequestStatus.DRAFT
+    scene.hub.rows[number].gone = ""
+    scene.time.sleep(30)
+    here.sync()
+    assert here.source.status(GH_1) is RequestStatus.READY
