@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from aiflow.adapters.files.atomic_files import STATE_DIR
+from aiflow.adapters.files.guard_files import is_held
+from aiflow.adapters.github_issues.mirror import IssueMirror
 from aiflow.adapters.github_issues.transport import Answer, Ask
 from aiflow.domain.claims import Claimed, Lost
 from aiflow.domain.issues.marks import find_mark
@@ -286,3 +289,14 @@ def test_a_list_that_passes_over_an_issue_while_it_changes_has_it_the_next_time(
     scene.time.sleep(30)
     here.sync()
     assert here.source.status(GH_1) is RequestStatus.READY
+
+
+@pytest.mark.spec("ISS-10")
+def test_two_processes_of_a_checkout_are_at_one_issue_one_after_the_other(tmp_path: Path) -> None:
+    guards = tmp_path / STATE_DIR / "github" / "octo" / "demo" / "guards"
+    one, other = (IssueMirror(tmp_path, "Octo/demo") for _ in range(2))
+    with one.alone(1):
+        with other.alone(2):
+            assert (is_held(guards / "1"), is_held(guards / "2")) == (True, True)
+        assert (is_held(guards / "1"), is_held(guards / "2")) == (True, False)
+    assert not is_held(guards / "1")

@@ -63,6 +63,28 @@ def test_a_step_longer_than_the_ttl_never_looks_dead_to_another_checkout(here: Y
     assert "Finished" in here.progress().body
 
 
+@pytest.mark.spec("ISS-9", "ISS-10")
+def test_a_progress_comment_that_a_lagging_list_does_not_have_is_not_written_twice(here: Yard) -> None:
+    here.queued()
+    here.look()
+    counts: list[int] = []
+
+    def lag(call: AgentCall) -> None:
+        if call.role is Role.IMPLEMENTER:
+            here.pause(60)
+            shown = here.progress()
+            shown.unseen = 1000
+            for _ in range(15):
+                here.pause(60)
+            counts.append(here.kinds().count("progress"))
+            shown.unseen = 0
+
+    here.before_call = lag
+    assert here.run().state is RunState.DONE
+    assert counts == [1]
+    assert "Finished" in here.progress().body
+
+
 @pytest.mark.spec("ISS-9")
 def test_each_step_is_shown_when_it_ends_and_nothing_is_written_after_the_run(here: Yard) -> None:
     here.queued()

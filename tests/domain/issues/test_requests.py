@@ -8,6 +8,7 @@ import pytest
 
 from aiflow.domain.issue_ways import issue_number
 from aiflow.domain.issues.issue import Blocker
+from aiflow.domain.issues.marks import MarkKind
 from aiflow.domain.issues.requests import (
     dependencies_of,
     request_of,
@@ -19,6 +20,8 @@ from aiflow.domain.issues.view import IssueView, OwnRun
 from aiflow.domain.lifecycle import RunOutcome
 from aiflow.domain.request import Priority, Request
 from issue_stories import BOT, OTHER_RUNNER, RUNNER, STRANGER, TRUST, Teller, at, issue
+
+REFUSAL = MarkKind.REFUSAL
 
 
 def seen(teller: Teller, **fields: Any) -> IssueView:
@@ -45,6 +48,12 @@ def request(teller: Teller, **fields: Any) -> Request:
         (Teller().label("agent:queued").close("not_planned"), "archived", None),
         (Teller().close("duplicate"), "archived", None),
         (Teller().label("agent:queued").close().reopen(), "draft", None),
+        (Teller().label("agent:queued").close().comment("/retry").reopen(), "ready", None),
+        (
+            Teller().label("agent:queued").close().comment("/retry").mark(REFUSAL, "refusal:comment:101").reopen(),
+            "draft",
+            None,
+        ),
         (Teller().label("agent:queued", STRANGER), "ready", "LABEL_NOT_PERMITTED"),
         (Teller().label("agent:queued", BOT), "ready", "LABEL_NOT_PERMITTED"),
         (Teller().label("agent:queued", None), "ready", "LABEL_NOT_PERMITTED"),
