@@ -15,7 +15,8 @@ import pytest
 
 from aiflow.adapters.agents import demo
 from aiflow.domain.agents.answers import Implemented, Planned, Question, Reviewed, Role, Spoiled, read_answer
-from aiflow.domain.agents.call import AgentCall, Brief, Feedback, document
+from aiflow.domain.agents.call import AgentCall, Brief, Feedback
+from aiflow.domain.agents.document import document
 from aiflow.domain.agents.plan import PlanStep, whole_request
 
 PLANNER, IMPLEMENTER, QA = Role

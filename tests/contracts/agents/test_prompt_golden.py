@@ -1,7 +1,8 @@
 """What each agent is told, word for word: one file for each kind of agent and each turn, read in the diff.
 
 `RECORD=1 python -m pytest tests/contracts/agents/test_prompt_golden.py` writes the files anew. No word of a prompt depends
-on the language of aiflow's user: an agent writes in the language of the request.
+on the language of aiflow's user (`test_prompt_language.py` plays a run in both): an agent writes in the language of the
+request, which is English in `*-english.md` and Japanese in `*-japanese.md`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,9 +28,10 @@ from aiflow.adapters.agents.codex.agent import CodexDriver
 from aiflow.adapters.secrets import Masker
 from aiflow.domain.agents.answer_schema import SCHEMAS
 from aiflow.domain.agents.answers import Role
-from aiflow.domain.agents.call import AgentCall, Brief, Feedback, StepDone, document
+from aiflow.domain.agents.call import AgentCall, Brief, Feedback, StepDone
+from aiflow.domain.agents.document import document
 from aiflow.domain.agents.former import Former, FormerStep
-from aiflow.domain.agents.plan import PlanStep
+from aiflow.domain.agents.plan import PlanStep, merging_step, whole_request
 
 pytestmark = pytest.mark.spec("AGT-1", "AGT-2", "RUN-3")
 
@@ -43,7 +46,7 @@ Keep the English one too.
 """
 PLAN = (
     PlanStep("S01", "Add a table of greetings", "Add `greetings.py` with English.", ("greetings.py",)),
-    PlanStep("S02", "Greet in Japanese", "Add `ja` to the table; `greet('ja')` says こんにちは.", ("greetings.py",)),
+    PlanStep("S02", "Add Japanese to the table", "Add `ja`; `greet('ja')` says こんにちは.", ("greetings.py",)),
     PlanStep("S03", "Say so in the README", "Name both languages.", ("README.md",)),
 )
 RED = Feedback(
@@ -76,6 +79,7 @@ REVIEW = replace(
     role=Role.QA,
     summary="Added Japanese. `cli.py` had to change too, for it named the languages itself.",
     test_output="$ pytest -q\n3 passed in 0.02s",
+    began="9999999999999999999999999999999999999999",
     changes=lambda: "--- a/greetings.py\n+++ b/greetings.py\n@@ -1 +1,2 @@\n en = 'Hello'\n+ja = 'こんにちは'\n",
 )
 # The last step: with criteria, and, where the request names none and has one step, without more to see.
@@ -111,6 +115,38 @@ REPLANNED: Mapping[str, Any] = {
     "continues": None,
     "feedback": (Feedback("STEP_TOO_LARGE", "31 files"),),
 }
+# No planner: the only step is the request (RUN-18).
+QUICK = whole_request("Greet in Japanese")
+QUICKLY: Mapping[str, Any] = {"plan": QUICK, "step": QUICK[0], "done": {}}
+# The base has moved on: it is merged in before the plan of a run that continues another, or behind one that is done.
+CONFLICTS, IN_LINE = merging_step((), "main", ("greetings.py",)), merging_step((), "main", ())
+AT_LAST = merging_step(PLAN, "main", ("greetings.py",))
+assert CONFLICTS and IN_LINE and AT_LAST
+TO_RESOLVE = Feedback("MERGE_CONFLICT", "resolve the conflict markers in: greetings.py")
+BEFORE_THE_PLAN: Mapping[str, Any] = {**CONTINUES, "is_planned": False, "done": {}}
+
+
+def all_in(language: str) -> Mapping[str, Any]:
+    """A request whose texts are all in one language, and what was said and done for it."""
+    is_english = language == "english"
+    title = "Greet guests" if is_english else "来客に挨拶する"
+    wish, criterion = (
+        ("Nobody is greeted.", "Guests are greeted") if is_english else ("誰も声をかけません。", "声をかける")
+    )
+    heading = "Acceptance criteria" if is_english else "受け入れ条件"
+    step = PlanStep("S01", *(("Add a greeting", "In `hi.py`.") if is_english else ("挨拶を追加", "`hi.py` に書く。")))
+    return {
+        "brief": Brief("RQ-8", title, f"# {title}\n\n{wish}\n\n## {heading}\n\n- {criterion}\n", "P2"),
+        "plan": (step,),
+        "step": step,
+        "done": {},
+        "feedback": (Feedback("QA_REJECTED", "hi.py: empty" if is_english else "hi.py: 空です"),),
+        "answers": (("Formal?", "Yes") if is_english else ("丁寧に?", "はい"),),
+        "summary": "Greets." if is_english else "できました。",
+        "changes": lambda: f"--- a/hi.py\n+++ b/hi.py\n@@ -0,0 +1 @@\n+print('{'Hi' if is_english else 'やあ'}')\n",
+    }
+
+
 AGAIN = {
     "claude": "0f8c5d3e-1111-4222-8333-444455556666",
     "codex": "0f8c5d3e-1111-4222-8333-444455556666",
@@ -134,11 +170,31 @@ CALLS: Mapping[str, AgentCall] = {
     "qa-last-again": replace(LAST, attempt=2, feedback=(BACK, FOUND), session_id="again"),
     "qa-only-step": replace(REVIEW, plan=PLAN[1:2], done={}),
     "qa-again": replace(REVIEW, attempt=2, feedback=(BACK, FOUND), session_id="again"),
+    "implementer-quick": replace(STEP, feedback=(), **QUICKLY),
+    "qa-without-a-plan": replace(LAST, feedback=(), whole=None, **QUICKLY),
+    "implementer-merge-conflicts": replace(
+        STEP, plan=(CONFLICTS,), step=CONFLICTS, feedback=(TO_RESOLVE,), **BEFORE_THE_PLAN
+    ),
+    "implementer-merge-failed-tests": replace(STEP, plan=(IN_LINE,), step=IN_LINE, feedback=(RED,), **BEFORE_THE_PLAN),
+    "qa-merge": replace(REVIEW, plan=(CONFLICTS,), step=CONFLICTS, feedback=(TO_RESOLVE,), **BEFORE_THE_PLAN),
+    "qa-last-after-a-merge": replace(
+        LAST,
+        plan=(*PLAN, AT_LAST),
+        step=AT_LAST,
+        done={**LAST.done, "S03": StepDone("Named both.", "3333333333333333")},
+        feedback=(TO_RESOLVE,),
+    ),
+    **{
+        f"planner-{name}": replace(FIRST, **{**all_in(name), "step": None, "plan": ()})
+        for name in ("english", "japanese")
+    },
+    **{f"implementer-{name}": replace(STEP, **all_in(name)) for name in ("english", "japanese")},
+    **{f"qa-last-{name}": replace(REVIEW, **all_in(name)) for name in ("english", "japanese")},
     "qa-without-tests": replace(REVIEW, tests={}, test_output="", feedback=(RED,)),
 }
 
 
-DOCUMENTS = ("planner", "planner-sent-back", "implementer-after-a-failure", "qa")
+DOCUMENTS = ("planner", "planner-sent-back", "implementer-after-a-failure", "implementer-quick", "qa", "qa-last")
 
 
 class Confined:
@@ -222,8 +278,13 @@ def test_nothing_is_said_twice(kind: str, name: str, tmp_path: Path) -> None:
     call = CALLS[name]
     prompt = prompt_of(kind, call, tmp_path)
     is_new = call.session_id is None
-    assert len(re.findall("^(?:# )?Greet in Japanese$", prompt, re.MULTILINE)) == is_new
-    assert prompt.count("Keep the English one too.") == is_new  # the comment stands in the request
+    # Titles: that of the request, of each step of the plan, of each former step; wherever they stand.
+    steps = [step.title for step in call.plan]
+    steps += [step.title for step in call.former.steps] if call.former and "Its plan:" in prompt else []
+    titles = [call.brief.title, *(title for title in steps if title != call.brief.title)]
+    assert Counter({title: prompt.count(title) for title in titles}) == Counter(titles if is_new else ())
+    comment = "Keep the English one too."  # it stands in the request
+    assert prompt.count(comment) == (is_new and comment in call.brief.body)
     asks = json.dumps(SCHEMAS[call.role])[:60] in prompt
     assert asks == (kind == "acp" and is_new)  # the others hold the program itself to it
     lines = [line for line in prompt.splitlines() if len(line) > 30]

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from aiflow.domain.agents.answers import Role
-from aiflow.domain.agents.call import AgentCall, Brief, Feedback, document
+from aiflow.domain.agents.call import AgentCall, Brief, Feedback, StepDone
+from aiflow.domain.agents.document import document
 from aiflow.domain.agents.plan import PlanStep, whole_request
 
 BRIEF = Brief("RQ-1", "A title", "Body.\n", "P1", ("ui", "日本"))
@@ -24,7 +25,8 @@ def call(role: Role = Role.IMPLEMENTER, **fields: Any) -> AgentCall:
 def test_the_document_has_the_fields_of_the_specification() -> None:
     told = (Feedback("UNIT_TEST_FAILED", "2 failed", "…"), Feedback("SENT_BACK", "smaller"))
     answers = (("Which?", "This."), ("", "And this."))
-    assert json.loads(json.dumps(document(call(attempt=2, feedback=told, answers=answers)))) == {
+    known: Any = {"tests": {"unit": "pytest -q"}, "done": {"S01": StepDone("Did it.", "0123")}}
+    assert json.loads(json.dumps(document(call(attempt=2, feedback=told, answers=answers, **known)))) == {
         "version": "1.0",
         "role": "implementer",
         "request": {
@@ -55,6 +57,9 @@ def test_the_document_has_the_fields_of_the_specification() -> None:
         ],
         "answers": [{"question": "Which?", "answer": "This."}, {"question": "", "answer": "And this."}],
         "former": None,
+        "tests": {"unit": "pytest -q"},
+        "done": {"S01": {"summary": "Did it.", "commit": "0123"}},
+        "review": None,
     }
 
 
@@ -77,5 +82,21 @@ def test_a_planner_has_neither_plan_nor_step_yet() -> None:
 @pytest.mark.parametrize("role", Role)
 def test_every_role_gets_the_same_keys(role: Role) -> None:
     keys = ["version", "role", "request", "run_id", "step", "planning", "attempt", "feedback", "answers", "former"]
-    assert list(document(call(role))) == keys
+    assert list(document(call(role))) == [*keys, "tests", "done", "review"]
     assert document(call(role))["role"] == role.value
+
+
+CRITERIA = "# A title\n\n## Acceptance criteria\n\n- It greets\n- README says so\n"
+
+
+@pytest.mark.spec("AGT-2", "RUN-18")
+def test_a_reviewer_of_any_kind_knows_whether_it_is_the_last_one_and_what_to_hold_the_whole_change_against() -> None:
+    brief = Brief("RQ-1", "A title", CRITERIA, "P1")
+    more = {"brief": brief, "summary": "Did it.", "test_output": "3 passed", "began": "0123"}
+    said = {"summary": "Did it.", "test_output": "3 passed", "base": "0123"}
+    first, last = (document(call(Role.QA, step=step, **more))["review"] for step in PLAN)
+    assert first == {**said, "is_last": False, "criteria": []}
+    criteria = [{"number": 1, "text": "It greets"}, {"number": 2, "text": "README says so"}]
+    assert last == {**said, "is_last": True, "criteria": criteria}
+    # The step in which the base is merged in, before anything is planned, is never the last.
+    assert not document(call(Role.QA, is_planned=False, **more))["review"]["is_last"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from aiflow.domain.agents.answers import Reviewed
 from aiflow.domain.runs.events import testing as begin_tests
 from aiflow.domain.runs.step_record import MOST_FILES, EndedTest, Footprint, Review, footprint_of, judged, noted_test
 from aiflow.domain.runs.worktree import Changes, FileChange
@@ -32,6 +31,7 @@ def test_each_kind_of_test_counts_as_it_ended_last_and_none_from_before_the_last
 
 @pytest.mark.spec("RUN-19")
 def test_every_review_is_kept_in_order() -> None:
-    run = judged(judged(in_tests(), Reviewed(is_passed=False, findings=("a", "b"))), Reviewed(is_passed=True))
-    assert run.work.record.reviews == (Review(is_passed=False, findings=("a", "b")), Review(is_passed=True))
+    reviews = (Review(is_passed=False, findings=("a", "b")), Review(is_passed=True))
+    run = judged(judged(in_tests(), reviews[0]), reviews[1])
+    assert run.work.record.reviews == reviews
     assert run.work.record.footprint.total == 2

@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 import pytest
 
 from aiflow.domain.agents.answers import Role
-from aiflow.domain.agents.call import AgentCall, Brief, Feedback, StepDone, document
+from aiflow.domain.agents.call import AgentCall, Brief, Feedback, StepDone
+from aiflow.domain.agents.document import document
 from aiflow.domain.agents.plan import PlanStep
 from aiflow.domain.untrusted import HiddenKind, clean
 from aiflow.domain.untrusted.calls import counts_in, counts_of, note_of, withheld, without_hidden

@@ -14,8 +14,10 @@ from urllib.parse import urlencode
 
 import pytest
 
+from aiflow.domain.agents.judging import Criterion
 from aiflow.domain.request import RequestId
 from aiflow.domain.runs.log_names import BASELINE_LOG
+from aiflow.domain.runs.step_record import Review
 from aiflow.usecases.server.start_work import Begun, WorkOrder
 from real_engine import engine_at
 from run_builders import why
@@ -243,6 +245,18 @@ class TestFinished:
         merged = replace(run.steps["S03"], merges=git(root_of(up), "rev-parse", "HEAD"))
         engine_at(root_of(up)).runs.save(replace(run, steps={**run.steps, "S03": merged}))
         assert "main has not moved" in get(up, path_of("done"))
+
+    def test_the_acceptance_criteria_are_counted_and_what_is_open_stands_out(self, up: Served) -> None:
+        run = write_run(root_of(up), "done")
+        assert "Acceptance criteria" not in get(up, path_of("done"))
+        for last, told, is_open in ((True, "2 of 2", False), (None, "1 of 2", True), (False, "1 of 2", True)):
+            criteria = (Criterion(1, "It greets", is_met=True), Criterion(2, "<b>", is_met=last))
+            record = replace(run.steps["S03"].record, reviews=(Review(is_passed=True, criteria=criteria),))
+            work = replace(run.steps["S03"], record=record)
+            engine_at(root_of(up)).runs.save(replace(run, steps={**run.steps, "S03": work}))
+            [line] = re.findall(r'<p class="ev" id="criteria">(.*?)</p>', get(up, path_of("done")))
+            assert f"Acceptance criteria met: {told}" in line
+            assert ("is-wait" in line) is is_open
 
     def test_what_is_not_known_is_not_said(self, up: Served) -> None:
         run = write_run(root_of(up), "done")

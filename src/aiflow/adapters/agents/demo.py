@@ -242,7 +242,10 @@ def review(call: dict[str, Any]) -> dict[str, Any]:
     blocks = [block for block in part.blocks if block.kind == "reject"] if part else []
     findings = [block.text.strip() for block in blocks if block.attempt in (None, call["attempt"])]
     say(f"{len(findings)} finding(s)")
-    return {"verdict": "fail" if findings else "pass", "findings": findings}
+    answer = {"verdict": "fail" if findings else "pass", "findings": findings}
+    asked = call["review"]["criteria"]
+    criteria = [{"number": each["number"], "met": True, "note": ""} for each in asked]
+    return {**answer, "criteria": criteria} if criteria else answer
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from aiflow.domain.agents.judging import Criterion
 from aiflow.domain.agents.plan import one_line
 from aiflow.domain.agents.usage import Usage
 from aiflow.domain.request import RequestId, is_valid_id
@@ -27,8 +28,13 @@ def record_shape(record: StepRecord) -> dict[str, Any]:
     return {
         "changes": changed._asdict() | {"files": [asdict(file) for file in changed.files]},
         "test_results": [test._asdict() for test in record.tests],
-        "reviews": [review._asdict() | {"findings": list(review.findings)} for review in record.reviews],
+        "reviews": [_review_shape(review) for review in record.reviews],
     }
+
+
+def _review_shape(review: Review) -> dict[str, Any]:
+    criteria = [each._asdict() for each in review.criteria]
+    return review._asdict() | {"findings": list(review.findings), "criteria": criteria}
 
 
 def read_record(step: GivenFields) -> StepRecord:
@@ -41,8 +47,22 @@ def read_record(step: GivenFields) -> StepRecord:
         EndedTest(test.text("kind"), test.amount("seconds"), test.maybe("reason_code"), test.number("exit_code"))
         for test in step.objects("test_results")
     )
-    reviews = (Review(review.flag("is_passed"), review.texts("findings")) for review in step.objects("reviews"))
-    return StepRecord(Footprint(files, *_amounts(changed, "more", "added", "deleted")), tuple(tests), tuple(reviews))
+    reviews = tuple(map(_read_review, step.objects("reviews")))
+    return StepRecord(Footprint(files, *_amounts(changed, "more", "added", "deleted")), tuple(tests), reviews)
+
+
+def _read_review(review: GivenFields) -> Review:
+    criteria = (
+        Criterion(int(each.amount("number")), each.text("text"), _is_met(each), each.text("note"))
+        for each in review.objects("criteria")
+    )
+    return Review(review.flag("is_passed"), review.texts("findings"), tuple(criteria))
+
+
+def _is_met(criterion: GivenFields) -> bool | None:
+    """Tell what was said of a criterion; whatever is neither yes nor no was not said."""
+    said = criterion.raw.get("is_met")
+    return said if isinstance(said, bool) else None
 
 
 def follow_ups_shape(found: FollowUps) -> dict[str, Any]:

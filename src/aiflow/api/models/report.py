@@ -45,6 +45,15 @@ class ReviewAnswer(AnswerModel):
     findings: list[str]
 
 
+class CriterionAnswer(AnswerModel):
+    """An acceptance criterion of the request, as the last review judged it."""
+
+    number: int
+    text: str
+    is_met: bool | None = Field(description="`null`: the reviewer did not judge it.")
+    note: str
+
+
 class StepReportAnswer(AnswerModel):
     """What became of a step."""
 
@@ -82,6 +91,9 @@ class ReportAnswer(AnswerModel):
     base_branch: str
     accepted_as: str | None
     steps: list[StepReportAnswer]
+    criteria: list[CriterionAnswer] = Field(
+        description="The request's acceptance criteria; none before the last review, without one, or if it names none."
+    )
     usage: UsageAnswer
     roles: list[RoleUseAnswer]
     warnings: list[Code]

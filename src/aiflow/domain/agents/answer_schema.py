@@ -47,6 +47,12 @@ _FOLLOW_UPS = {
     "description": "Further work worth a request of its own, most often none.",
 }
 
+_CRITERIA = {
+    "type": "array",
+    "items": _object(number={"type": "integer"}, met={"type": "boolean"}, note=_TEXT),
+    "description": "Each acceptance criterion that you were given, by its number; empty if you were given none.",
+}
+
 SCHEMAS: dict[Role, dict[str, Any]] = {
     Role.PLANNER: _object(
         status=_status("planned"),
@@ -67,6 +73,7 @@ SCHEMAS: dict[Role, dict[str, Any]] = {
         choices=_CHOICES,
         verdict={"type": "string", "enum": ["pass", "fail"]},
         findings=_texts("What must be fixed, one finding each; empty if the verdict is pass."),
+        criteria=_CRITERIA,
         follow_ups=_FOLLOW_UPS,
     ),
 }

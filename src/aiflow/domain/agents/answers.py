@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 
+from aiflow.domain.agents.judging import Judgment, read_judgments
 from aiflow.domain.agents.plain_text import plain
 from aiflow.domain.agents.plan import MAX_TEXT, FlawError, PlanStep, read_plan, read_text, read_texts, whole
 from aiflow.domain.agents.proposals import Proposal, read_proposals
@@ -40,11 +41,12 @@ class Implemented:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """The reviewer's verdict."""
+    """The reviewer's verdict, and what it says of the acceptance criteria."""
 
     is_passed: bool
     findings: tuple[str, ...] = ()
     proposals: tuple[Proposal, ...] = ()
+    judgments: tuple[Judgment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,4 +133,4 @@ def _read_review(raw: dict[str, object], found: tuple[Proposal, ...]) -> Reviewe
     if not isinstance(findings, list):
         raise FlawError("findings", "list")
     told = (item if isinstance(item, str) else json.dumps(item, ensure_ascii=False) for item in findings)
-    return Reviewed(verdict == "pass", tuple(map(whole, told)), found)
+    return Reviewed(verdict == "pass", tuple(map(whole, told)), found, read_judgments(raw.get("criteria")))

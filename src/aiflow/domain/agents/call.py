@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from aiflow.domain.agents.answers import Role
 from aiflow.domain.agents.ceilings import Budget
-from aiflow.domain.agents.former import former_shape
-from aiflow.domain.agents.plan import WHOLE, plan_shape
+from aiflow.domain.agents.criteria import criteria_in
 from aiflow.domain.agents.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from aiflow.domain.agents.answers import Role
     from aiflow.domain.agents.former import Former
     from aiflow.domain.agents.plan import PlanStep
-
-
-PROTOCOL_VERSION = "1.0"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCall:
     """One call of a role (AGT-2).
 
-    What agents with prompts need besides: the session to go on with, what may still be used, the test commands that
-    aiflow itself runs behind the step, how large a step may be (files, lines), the step's changes for the reviewer, the
-    folder that is not the agent's to change, what became of the steps that are done, and for the reviewer what the
-    implementer said of this one and what its tests put out. `whole` is what all steps changed together, for the review
-    of a last step that is not the only one. `former` is the run before, with what that changed, and `continues` the run
-    on whose branch this one began; before the plan (not `is_planned`) there is only the step that merges the base in.
+    What agents need besides: the session to go on with, what may still be used, the test commands that aiflow itself
+    runs behind the step, how large a step may be (files, lines), the step's changes for the reviewer, the folder that
+    is not the agent's to change, what became of the steps that are done, and for the reviewer what the implementer
+    said of this one and what its tests put out. `whole` is what all steps changed together, for the review of a last
+    step that is not the only one, and `began` the commit before all of that. `former` is the run before, with what
+    that changed, and `continues` the run on whose branch this one began; before the plan (not `is_planned`) there is
+    only the step that merges the base in.
     """
 
     role: Role
@@ -53,6 +50,7 @@ class AgentCall:
     summary: str = ""
     test_output: str = ""
     whole: Callable[[], str] | None = None
+    began: str = ""
     former: Former | None = None
     former_diff: Callable[[], str] | None = None
     continues: str | None = None
@@ -62,6 +60,11 @@ class AgentCall:
     def is_at_the_end(self) -> bool:
         """Whether the request has to be fulfilled with this step: no other follows."""
         return bool(self.plan) and self.is_planned and self.step is not None and self.step.id == self.plan[-1].id
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """The request's acceptance criteria, for whoever has to judge them: the last reviewer."""
+        return criteria_in(self.brief.body) if self.role is Role.QA and self.is_at_the_end else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +85,6 @@ class AgentReply:
     retry_at: datetime | None = None
     choices: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-
-
-def document(call: AgentCall) -> dict[str, Any]:
-    """Write the JSON document that an agent program gets on its standard input (AGT-2)."""
-    # Who reads a step alone, and not the request, must find all of it there.
-    plan = (replace(step, instructions=call.brief.body) if step.instructions == WHOLE else step for step in call.plan)
-    steps = plan_shape(tuple(plan))
-    step_id = call.step.id if call.step else None
-    return {
-        "version": PROTOCOL_VERSION,
-        "role": call.role.value,
-        "request": asdict(call.brief) | {"labels": list(call.brief.labels)},
-        "run_id": call.run_id,
-        "step": next((step for step in steps if step["id"] == step_id), None),
-        "planning": {"steps": steps} if steps else None,
-        "attempt": call.attempt,
-        "feedback": [asdict(told) for told in call.feedback],
-        "answers": [{"question": question, "answer": answer} for question, answer in call.answers],
-        "former": former_shape(call.former, call.continues, call.former_diff) if call.former else None,
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,13 +90,22 @@ def merging_step(plan: tuple[PlanStep, ...], base_branch: str, conflicts: tuple[
     number = max((step.number for step in plan), default=0) + 1
     if number > MAX_STEPS:
         return None
-    files = "".join(f"\n- {path}" for path in conflicts)
-    instructions = (
-        f"{base_branch} was merged into this branch. Resolve every conflict so that both sides' intentions hold, and "
-        f"leave no conflict marker behind. Files with conflicts:{files}"
-    )
     known = tuple(path for path in conflicts if is_usable_path(path))
-    return PlanStep(f"S{number:02}", f"Merge {base_branch}", instructions if conflicts else "", known)
+    return PlanStep(f"S{number:02}", f"Merge {base_branch}", _how_to_merge(base_branch, conflicts), known)
+
+
+def _how_to_merge(base_branch: str, conflicts: tuple[str, ...]) -> str:
+    """Say what is left to do where the base was merged in; without conflicts only failed tests call an implementer."""
+    if conflicts:
+        files = "".join(f"\n- {path}" for path in conflicts)
+        return (
+            f"{base_branch} was merged into this branch. Resolve every conflict so that both sides' intentions hold, "
+            f"and leave no conflict marker behind. Files with conflicts:{files}"
+        )
+    return (
+        f"{base_branch} was merged into this branch without conflicts. If tests fail now, make them pass so that both "
+        f"sides' intentions hold: keep what this branch does and what {base_branch} does."
+    )
 
 
 def is_usable_path(path: str) -> bool:

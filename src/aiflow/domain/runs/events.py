@@ -151,6 +151,8 @@ def attempt_failed(run: Run, role: Role, why: RunError, limits: RunLimits, now: 
     decision = after_failure(failures, limits.role_attempts)
     if why.reason_code == "QA_REJECTED" and not isinstance(decision, StopRun) and run.is_spent(Role.QA, limits):
         decision = StopRun("QA_REJECTED")  # there is no review of what the implementer would fix
+    elif role is Role.QA and not isinstance(decision, StopRun) and run.is_spent(role, limits):
+        decision = StopRun(why.reason_code)  # its call before this one counted, though it did not fail
     if isinstance(decision, StopRun):
         return stopped(failed, replace(why, reason_code=decision.reason_code, cause=decision.cause), now)
     event = RunEvent.REVIEW_FAILED if role is Role.QA else RunEvent.ATTEMPT_FAILED

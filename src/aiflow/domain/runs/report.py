@@ -13,6 +13,7 @@ from aiflow.domain.runs.stopped import way_out
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from aiflow.domain.agents.judging import Criterion
     from aiflow.domain.agents.plan import PlanStep
     from aiflow.domain.lifecycle import RunState
     from aiflow.domain.runs.follow_ups import FollowUps
@@ -55,6 +56,7 @@ class RunReport(NamedTuple):
     base_branch: str
     accepted_as: str | None
     steps: tuple[StepReport, ...]
+    criteria: tuple[Criterion, ...]
     usage: Usage
     roles: tuple[RoleUse, ...]
     warnings: tuple[str, ...]
@@ -74,12 +76,20 @@ def report_of(run: Run) -> RunReport:
         run.place.base_branch,
         run.accepted_as,
         tuple(_step(run, step) for step in run.plan),
+        criteria_of(run),
         run.usage,
         tuple(_roles(run)),
         run.warnings,
         run.follow_ups,
         way_out(run),
     )
+
+
+def criteria_of(run: Run) -> tuple[Criterion, ...]:
+    """Return the request's acceptance criteria as they were judged last (RUN-18); none where nobody was asked to."""
+    works = (run.steps.get(step.id, StepWork()) for step in reversed(run.plan))
+    judged = (review.criteria for work in works for review in reversed(work.record.reviews))
+    return next(filter(None, judged), ())
 
 
 def _step(run: Run, step: PlanStep) -> StepReport:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from aiflow.domain.agents.answers import Reviewed
+    from aiflow.domain.agents.judging import Criterion
     from aiflow.domain.runs.run import Run
     from aiflow.domain.runs.worktree import Changes, FileChange
 
@@ -46,10 +46,11 @@ class EndedTest(NamedTuple):
 
 
 class Review(NamedTuple):
-    """What a reviewer said."""
+    """What a reviewer said; the last one judges the request's acceptance criteria too."""
 
     is_passed: bool
     findings: tuple[str, ...] = ()
+    criteria: tuple[Criterion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +75,9 @@ def noted_test(run: Run, result: EndedTest) -> Run:
     return recorded(run, tests=(*others, result))
 
 
-def judged(run: Run, verdict: Reviewed) -> Run:
+def judged(run: Run, review: Review) -> Run:
     """A reviewer has given a verdict."""
-    return recorded(run, reviews=(*run.work.record.reviews, Review(verdict.is_passed, verdict.findings)))
+    return recorded(run, reviews=(*run.work.record.reviews, review))
 
 
 def recorded(run: Run, **fields: object) -> Run:

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 from aiflow.domain.agents.answers import Implemented, Planned, Question, Reviewed, Role, Spoiled, read_answer
 from aiflow.domain.agents.call import AgentCall, Feedback
 from aiflow.domain.agents.choices import numbered
+from aiflow.domain.agents.judging import named, verdict_on
 from aiflow.domain.agents.programs import advice_facts
 from aiflow.domain.runs.agent_events import quota_reached, replied
 from aiflow.domain.runs.events import asked, attempt_failed, called, implemented, measured, planned, reviewed
 from aiflow.domain.runs.next_move import budget_of, ceiling_reached
 from aiflow.domain.runs.retry import NOT_THE_WORK
-from aiflow.domain.runs.step_record import judged
+from aiflow.domain.runs.step_record import Review, judged
 from aiflow.domain.untrusted.calls import withheld, without_hidden
 from aiflow.errors import AiflowError
 from aiflow.messages.details import recorded, words
 from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.backlog.hidden_text import hidden_words
+from aiflow.usecases.runs.diff import ends_of
 from aiflow.usecases.runs.ending import end_run, record
 from aiflow.usecases.runs.follow_ups import take_proposals
 from aiflow.usecases.runs.known import diff_of_former, feedback_for, steps_done, tests_shown, whole_of
@@ -47,7 +49,8 @@ def call_role(work: Work, role: Role) -> None:
             log.say(f"[aiflow] put back what was changed outside a step: {', '.join(dropped)}")
         work.lease.allow(work.engine.agents.limit_seconds(role) + SECONDS_OVER)
         began, obeyed = work.engine.time.monotonic(), Obeyed(work)
-        reply = work.engine.agents.call(_clean_call(work, role, attempt, log), log.write, work.should_stop)
+        call = _clean_call(work, role, attempt, log)
+        reply = work.engine.agents.call(call, log.write, work.should_stop)
         work.require_lock()
         work.run = replied(work.run, role, reply, work.engine.time.monotonic() - began)
         refused = obeyed.why_refused(log, reply.command)
@@ -56,7 +59,7 @@ def call_role(work: Work, role: Role) -> None:
         if refused is not None:
             stop_for(work, refused)
             return
-        _take(work, role, reply, log)
+        _take(work, call, reply, log)
     finally:
         log.close()
 
@@ -102,6 +105,7 @@ def _call(work: Work, role: Role, attempt: int) -> AgentCall:
         summary=run.visit.summary,
         test_output=tests_shown(work),
         whole=whole_of(work),
+        began=ends_of(run)[0],
         former=run.former,
         former_diff=(lambda: diff_of_former(work)) if run.former else None,
         continues=run.continues.run_id if run.continues else None,
@@ -123,8 +127,9 @@ def _tests_of(work: Work) -> dict[str, str]:
     return {kind: commands[kind] for kind in kinds if kind in commands}
 
 
-def _take(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
+def _take(work: Work, call: AgentCall, reply: AgentReply, log: StepLog) -> None:
     """Record what a call gave."""
+    role = call.role
     if not work.workspace.is_intact(work.run.place):
         unprepared(work)
         fail(work, role, _failure(work, "WORKTREE_LOST", words("stop.worktree_deleted"), log, reply))
@@ -148,7 +153,7 @@ def _take(work: Work, role: Role, reply: AgentReply, log: StepLog) -> None:
     elif isinstance(answer, Implemented):
         _measure(work, answer, log, reply)
     else:
-        _take_review(work, answer, log, reply)
+        _take_review(work, call, answer, (log, reply))
 
 
 def _ask(work: Work, role: Role, asks: Question, log: StepLog, reply: AgentReply) -> None:
@@ -255,15 +260,23 @@ def _notes(changes: Changes) -> tuple[str, ...]:
     return (*changes.notes, undone) if undone else changes.notes
 
 
-def _take_review(work: Work, review: Reviewed, log: StepLog, reply: AgentReply) -> None:
-    work.run = judged(work.run, review)
-    if review.is_passed:
+def _take_review(work: Work, call: AgentCall, answer: Reviewed, seen: tuple[StepLog, AgentReply]) -> None:
+    """Take a verdict as it stands with what was said of the acceptance criteria (RUN-18)."""
+    may_ask = not work.run.is_spent(Role.QA, work.engine.limits)
+    told = verdict_on(answer, call.criteria, may_ask=may_ask)
+    if told.unjudged:
+        skipped = words("answer.unjudged", criteria=named(told.unjudged))
+        work.run = judged(work.run, Review(is_passed=False, findings=(str(skipped),), criteria=told.criteria))
+        seen[0].say(f"[aiflow] {skipped}")
+        fail(work, Role.QA, _failure(work, "JSON_SCHEMA_INVALID", skipped, *seen))
+        return
+    work.run = judged(work.run, Review(told.is_passed, told.findings, told.criteria))
+    if told.is_passed:
         work.save(reviewed(work.run))
         return
-    findings = "; ".join(review.findings) or words("stop.no_findings")
-    log.say(f"rejected: {findings}")
-    why = _failure(work, "QA_REJECTED", findings, log, reply)
-    fail(work, Role.IMPLEMENTER, why)
+    findings = "; ".join(told.findings) or words("stop.no_findings")
+    seen[0].say(f"rejected: {findings}")
+    fail(work, Role.IMPLEMENTER, _failure(work, "QA_REJECTED", findings, *seen))
 
 
 def _failure(work: Work, reason_code: str, summary: str | Detail, log: StepLog, reply: AgentReply) -> RunError:

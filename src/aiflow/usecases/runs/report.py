@@ -17,7 +17,7 @@ from aiflow.messages.commands import command_line
 from aiflow.messages.details import said_again
 from aiflow.messages.sizes import named_with_sizes
 from aiflow.usecases.backlog.hidden_text import hidden_words
-from aiflow.usecases.shapes.report_words import found_lines, found_section, roles_table, step_words
+from aiflow.usecases.shapes.report_words import criteria_section, found_lines, found_section, roles_table, step_words
 from aiflow.usecases.shapes.usage_words import use_of
 
 if TYPE_CHECKING:
@@ -169,8 +169,8 @@ def _found(told: RunReport, before: str, texts: Texts) -> list[str]:
 
 def _done(told: RunReport, before: str, texts: Texts) -> list[str]:
     """Write what was done in each step; what the report says already, word for word, is not said again (RUN-9)."""
-    steps = (step_words(step, texts) for step in told.steps)
-    return [line for words in steps if words and "\n".join(words) not in before for line in ("", *words[:-1])]
+    parts = (*(step_words(step, texts) for step in told.steps), criteria_section(told, texts))
+    return [line for words in parts if words and "\n".join(words) not in before for line in ("", *words[:-1])]
 
 
 def _unfinished(run: Run, texts: Texts, patch: str | None, left_out: tuple[LargeFile, ...]) -> list[str]:

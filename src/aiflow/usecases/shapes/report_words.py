@@ -11,6 +11,7 @@ from aiflow.usecases.shapes.usage_words import clock_text, money, short_number
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from aiflow.domain.agents.judging import Criterion
     from aiflow.domain.agents.usage import Usage
     from aiflow.domain.runs.follow_ups import FollowUps
     from aiflow.domain.runs.report import RunReport, StepReport
@@ -38,7 +39,23 @@ def report_words(run: Run, texts: Texts, quoting: Quoting = PLAIN) -> str:
     """Write what was done in each step of a run, and what each role used."""
     told = report_of(run)
     steps = (line for step in told.steps for line in step_words(step, texts, quoting))
-    return "\n".join([*steps, *roles_table(told, texts)])
+    return "\n".join([*steps, *criteria_section(told, texts, quoting), *roles_table(told, texts)])
+
+
+def criteria_section(told: RunReport, texts: Texts, quoting: Quoting = PLAIN) -> list[str]:
+    """Name each acceptance criterion and whether it is met (RUN-18), if the request has any that were judged."""
+    lines = [_criterion(each, texts, quoting) for each in told.criteria]
+    return [f"### {texts('report.criteria')}", "", *lines, ""] if lines else []
+
+
+_MET = {True: "met", False: "not_met", None: "unjudged"}
+
+
+def _criterion(each: Criterion, texts: Texts, quoting: Quoting) -> str:
+    note = f" ({quoting.line(each.note)})" if each.note else ""
+    return (
+        "- " + texts(f"report.criterion.{_MET[each.is_met]}", number=each.number, text=quoting.line(each.text)) + note
+    )
 
 
 def step_words(step: StepReport, texts: Texts, quoting: Quoting = PLAIN) -> list[str]:

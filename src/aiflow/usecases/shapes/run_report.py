@@ -29,6 +29,7 @@ def report_shape(told: RunReport, text: str | None) -> dict[str, Any]:
         "base_branch": told.base_branch,
         "accepted_as": told.accepted_as,
         "steps": [_step_shape(step) for step in told.steps],
+        "criteria": [each._asdict() for each in told.criteria],
         "usage": usage_shape(told.usage),
         "roles": [{"role": each.role, **usage_shape(each.usage)} for each in told.roles],
         "warnings": list(told.warnings),
@@ -66,7 +67,7 @@ def _step_shape(step: StepReport) -> dict[str, Any]:
         "summary": step.summary,
         "changes": _changes_shape(step.record.footprint),
         "tests": [{**each._asdict(), "has_passed": each.has_passed} for each in step.record.tests],
-        "reviews": [{**each._asdict(), "findings": list(each.findings)} for each in step.record.reviews],
+        "reviews": [{"is_passed": each.is_passed, "findings": list(each.findings)} for each in step.record.reviews],
     }
 
 

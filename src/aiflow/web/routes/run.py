@@ -12,6 +12,7 @@ from aiflow.api.answers import answer
 from aiflow.api.context import Server
 from aiflow.domain.issue_ways import is_issue
 from aiflow.domain.runs.log_names import LOG_NAME, named_log
+from aiflow.domain.runs.report import criteria_of
 from aiflow.usecases.runs.find import find_run_of
 from aiflow.usecases.runs.finished import look_at_finished
 from aiflow.usecases.runs.look import look_at_run
@@ -83,6 +84,7 @@ def draw_run(http: HttpRequest, call: CallContext, request_id: str, run_id: str,
         "frame": frame,
         "look": look,
         "run": look.run,
+        "criteria": criteria_of(look.run),
         "standing": standing(look, call.texts),
         "panel": panel(look, call.texts, RunRules(engine.limits.step_retries, bool(engine.test_commands))),
         "role_attempts": engine.limits.role_attempts,

@@ -13,7 +13,8 @@ from aiflow.adapters.agents.call.fence import MISSING, raise_fence, tmp_of
 from aiflow.adapters.agents.call.scratch import scratch_folder
 from aiflow.adapters.files.atomic_files import read_regular, translated
 from aiflow.adapters.processes.environment import minimal
-from aiflow.domain.agents.call import AgentReply, document
+from aiflow.domain.agents.call import AgentReply
+from aiflow.domain.agents.document import document
 from aiflow.domain.agents.programs import Sandbox
 from aiflow.domain.programs import RUN_MARK, End, Ended, Program
 from aiflow.messages.details import Words, words

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from aiflow.adapters.agents.call.means import Means, guidance_in
 from aiflow.domain.agents.answer_schema import SCHEMAS
 from aiflow.domain.agents.answers import Role
-from aiflow.domain.agents.criteria import criteria_in
 from aiflow.domain.agents.diff_text import capped_diff
 from aiflow.domain.agents.former import MOST_SHOWN
+from aiflow.domain.agents.plan import WHOLE, one_line
 from aiflow.domain.untrusted.calls import SENT_BACK
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _all(call: AgentCall, means: Means) -> Iterator[str]:
     if len(call.plan) > 1 and call.role is not Role.PLANNER:
         yield f"{part('plan')}\n\n" + _data(call, "plan", "\n".join(_plan_line(call, step) for step in call.plan))
     if call.step is not None:
-        yield f"{part('step')}\n\n" + _data(call, "step", _step(call.step), id=call.step.id)
+        yield part("step.whole") if call.step.instructions == WHOLE else _step(call, call.step)
     yield from _told(call)
     yield from _work(call)
     yield from _whole(call)
@@ -70,7 +70,7 @@ def _new(call: AgentCall) -> Iterator[str]:
     yield from _told(call)
     yield from _work(call)
     if call.role is Role.QA and call.is_at_the_end:
-        yield part("whole.again")
+        yield part("whole.again") + (f" {part('whole.again.criteria')}" if call.criteria else "")
 
 
 def _request(call: AgentCall) -> str:
@@ -95,25 +95,28 @@ def _former(call: AgentCall) -> Iterator[str]:
     if is_continued and call.role is Role.PLANNER:
         yield part("former.continued.planner")
     if former.steps:
-        plan = "\n".join(_former_line(step) for step in former.steps)
+        plan = "\n".join(_former_line(call, step) for step in former.steps)
         yield f"{part('former.plan')}\n\n" + _data(call, "former-plan", plan)
     if call.former_diff and not is_reviewer and (diff := call.former_diff()):
         command = f"git diff {former.base[:12]} {former.tip[:12]}"
         yield f"{part('former.diff', command=command)}\n\n" + _diff(call, diff, MOST_SHOWN)
 
 
-def _former_line(step: FormerStep) -> str:
+def _former_line(call: AgentCall, step: FormerStep) -> str:
     """Write a step of the former plan."""
-    return _step_line(step.id, step.title, _done(step.commit) if step.is_done else "not done", step.summary)
+    title = part("step.request") if _is_the_requests(call, step.title) else step.title
+    return _step_line(step.id, title, _done(step.commit) if step.is_done else "not done", step.summary)
 
 
 def _plan_line(call: AgentCall, step: PlanStep) -> str:
-    """Write a step of the plan: how far it is, and what was said of it when it was done."""
+    """Write a step of the plan: how far it is, and what was said of it when it was done; this one's title follows."""
+    if call.step is not None and step.id == call.step.id:
+        return f"{step.id} (this step)"
+    title = part("step.request") if step.instructions == WHOLE else step.title
     done = call.done.get(step.id)
-    if done is None:
-        state = "this step" if call.step is not None and step.id == call.step.id else "to do"
-        return f"{step.id} {step.title} ({state})"
-    return _step_line(step.id, step.title, _done(done.commit), done.summary)
+    return (
+        f"{step.id} {title} (to do)" if done is None else _step_line(step.id, title, _done(done.commit), done.summary)
+    )
 
 
 def _done(commit: str | None) -> str:
@@ -168,7 +171,7 @@ def _whole(call: AgentCall) -> Iterator[str]:
     """Ask the last review for the whole request (RUN-18): its criteria one by one, and what all steps changed."""
     if call.role is not Role.QA or not call.is_at_the_end:
         return
-    criteria = "\n".join(f"{number}. {each}" for number, each in enumerate(criteria_in(call.brief.body), 1))
+    criteria = "\n".join(f"{number}. {each}" for number, each in enumerate(call.criteria, 1))
     yield part("whole")
     yield part("whole.criteria" if criteria else "whole.body")
     if criteria:
@@ -215,12 +218,13 @@ def _text(call: AgentCall, name: str) -> str:
     commands = ", ".join(f"{kind}: `{command}`" for kind, command in call.tests.items())
     tests = f"tests.{call.role.value}" + ("" if commands else ".none")
     facts = {
-        "role": call.role.value,
+        "role": part(f"role.{call.role.value}"),
         "mark": mark_of(call),
         "step_id": call.step.id if call.step else "",
         "step_files": str(files),
         "step_lines": str(lines),
         "tests": part(tests, commands=commands),
+        "paths": f"{part('paths')}\n" if call.step and call.step.target_paths else "",
         "requests_dir": call.requests_dir,
     }
     return _filled(_read(name), facts)
@@ -256,9 +260,16 @@ def _data(call: AgentCall, kind: str, text: str, **attributes: str) -> str:
     return f'<data-{mark} kind="{kind}"{more}>\n{body}\n</data-{mark}>'
 
 
-def _step(step: PlanStep) -> str:
-    paths = "\n".join(f"- {path}" for path in step.target_paths) or "- (anywhere)"
-    return f"{step.id} {step.title}\n\n{step.instructions}\n\nPaths it is about:\n{paths}"
+def _step(call: AgentCall, step: PlanStep) -> str:
+    """Write the step that the call is about; a title that is the request's stands there already."""
+    head = step.id if _is_the_requests(call, step.title) else f"{step.id} {step.title}"
+    paths = "\n".join(("Paths it is about:", *(f"- {path}" for path in step.target_paths))) if step.target_paths else ""
+    text = "\n\n".join(filter(None, (head, step.instructions, paths)))
+    return f"{part('step')}\n\n" + _data(call, "step", text, id=step.id)
+
+
+def _is_the_requests(call: AgentCall, title: str) -> bool:
+    return title.strip("# ") == one_line(call.brief.title).strip("# ")
 
 
 def _form(role: Role, means: Means) -> str:
