@@ -311,8 +311,8 @@ class TestComments:
         page.locator("dialog .btn--danger").click()
         expect(page.locator("#reason")).to_contain_text("SENT_BACK")
         text = (up.bench.root / "requests" / f"{REQUESTS['done']}.md").read_text()
-        assert "added.py:2: Why two?" in text
-        assert "added.py:3: And <b>三</b>?" in text
+        assert "added.py:2 (`two`): Why two?" in text
+        assert "added.py:3 (`three`): And <b>三</b>?" in text
         page.reload()
         expect(page.locator("tr.say")).to_have_count(0)
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 
@@ -222,9 +223,12 @@ def ask(question: str) -> Answer:
     return Answer({"status": "needs_input", "question": question})
 
 
-def verdict(*findings: str) -> Answer:
-    """A reviewer's answer: it passes if there are no findings."""
-    return Answer({"verdict": "fail" if findings else "pass", "findings": list(findings)})
+def verdict(*findings: str, met: int = 9, unmet: Mapping[int, str] = MappingProxyType({})) -> Answer:
+    """A reviewer's answer: it passes if there are no findings; so many criteria are met, and these are not."""
+    said = [(number, True, "seen") for number in range(1, met + 1) if number not in unmet]
+    said += [(number, False, why) for number, why in unmet.items()]
+    criteria = [dict(zip(("number", "met", "note"), each, strict=True)) for each in said]
+    return Answer({"verdict": "fail" if findings else "pass", "findings": list(findings), "criteria": criteria})
 
 
 def whole_run(command: str = "printf 'made by the agent\\n' > made.txt") -> Script:

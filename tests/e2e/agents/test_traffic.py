@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from aiflow.domain.request import RequestId
+from aiflow.usecases.runs.accept import LineComment, send_back, whole_comment
+from aiflow.usecases.runs.find import find_newest_run
 from e2e.aftermath import PLANTED, assert_over
 from e2e.bench import Bench
 from e2e.claude_bench import ClaudeBench
@@ -16,6 +19,7 @@ from e2e.codex_bench import CodexBench
 from e2e.model_server import ModelServer
 from e2e.model_turns import Answer, Asked, Reply, Script, Shell, done, plan, story, verdict
 from e2e.real_agents import STUB_KEY, RealHome
+from real_engine import engine_at
 
 pytestmark = pytest.mark.faults
 
@@ -73,7 +77,8 @@ def writes(*steps: str) -> Script:
             else Shell(f"echo 'hush {step}'; echo hi {step} > {step}.txt")
         )
 
-    return story(planner=[plan(*steps)], implementer=implement, qa=[verdict()])
+    planned = plan(*steps, targets={"paths": ["S01.txt"]})
+    return story(planner=[planned], implementer=implement, qa=[verdict()])
 
 
 def step_of(asked: Asked) -> str:
@@ -187,7 +192,7 @@ def test_three_steps(user: User) -> None:
     told = "\n".join(
         (
             f"S01 Do S01 (done, commit {commits['S01']})\n   Wrote S01 as a poem",
-            "S02 Do S02 (this step)",
+            "S02 (this step)",
             "S03 Do S03 (to do)",
         )
     )
@@ -294,6 +299,27 @@ def test_a_criterion_that_nobody_does_is_a_finding_and_never_silently_done(user:
     assert "CHANGES.md" not in user.bench.files_at(stage["branch"])
 
 
+@pytest.mark.spec("RUN-18", "AGT-3", "RUN-19")
+def test_a_pass_counts_only_with_every_criterion_judged_and_met(user: User) -> None:
+    user.configure()
+    skips, denies = verdict(met=1), verdict(met=1, unmet={2: "CHANGES.md is not there"})
+
+    def review(asked: Asked) -> Answer:
+        return denies if "says nothing of" in asked.prompt else skips
+
+    user.run(story(planner=[plan()], implementer=[Shell("echo hi > S01.txt"), done()], qa=review), code=5)
+    stage = assert_over(user.bench, planning=1, steps={"S01": {"implementer": 1, "qa": 2}})
+    assert (stage["state"], stage["error"]["reason_code"]) == ("NEEDS_INPUT", "QA_REJECTED")
+    assert_said_once(user)
+    first, again = user.told("qa")
+    assert "judge each by its number in `criteria`" in first
+    skipped = f'the verdict is "pass", but `criteria` says nothing of these acceptance criteria: 2. {CRITERIA[1]}'
+    assert data(again, "feedback").endswith(skipped)
+    assert "Judge each acceptance criterion again" in again
+    report = user.bench.report()
+    assert f"- 1. met: {CRITERIA[0]} (seen)\n- 2. not met: {CRITERIA[1]} (CHANGES.md is not there)\n" in report
+
+
 @pytest.mark.spec("RUN-17")
 def test_a_red_base(user: User) -> None:
     """Nobody is asked anything; and once it is green, nobody hears that it was red."""
@@ -326,7 +352,10 @@ def test_a_run_that_was_sent_back(user: User) -> None:
     user.run(writes("S01", "S02"))
     before = user.bench.stage()
     commits = {step["id"]: step["commit"][:12] for step in before["steps"]}
-    user.bench.aiflow("send-back", "RQ-1", "-m", RHYME)
+    # As the page does it: with a comment on a line, whose number means nothing once the base is merged in.
+    engine = engine_at(user.bench.root)
+    run = find_newest_run(engine, RequestId("RQ-1"))
+    send_back(engine, run, whole_comment(run, RHYME, [LineComment("S01.txt", 1, "In verse.", "hi S01")]))
     user.models.asked.clear()
 
     def implement(asked: Asked) -> Reply:
@@ -349,6 +378,7 @@ def test_a_run_that_was_sent_back(user: User) -> None:
     assert "Plan only what is left to do" not in implementer
     for prompt in (planner, implementer, review):
         assert prompt.count(RHYME) == 1, "the person's words, once"
+        assert prompt.count("S01.txt:1 (`hi S01`): In verse.") == 1, "and what the number meant"
         assert "SENT_BACK: a person sent the work back" in data(prompt, "feedback")
     assert "hi S01\nhi S02" in next(asked.results[0] for asked in user.models.turns if asked.results)
     # The last review has the whole change, that of the run before included.

@@ -137,10 +137,10 @@ def test_a_change_that_cannot_be_is_refused_and_changes_nothing(
 def test_a_finished_run_is_accepted_or_sent_back_with_what_was_said_of_its_lines(api: ApiBench) -> None:
     begun = api.post(RUN, None, 202)
     api.until_idle()
-    lines = [{"path": "S01.txt", "line": 1, "text": "say more"}]
+    lines = [{"path": "S01.txt", "line": 1, "text": "say more", "quote": "S01"}]
     sent = api.post("/api/requests/RQ-1/send-back", {"comment": "Not yet.", "lines": lines})
     assert (sent["state"], sent["reason_code"]) == ("FAILED", "SENT_BACK")
-    assert "Not yet.\n\nS01.txt:1: say more" in (api.bench.root / "requests/RQ-1.md").read_text()
+    assert "Not yet.\n\nS01.txt:1 (`S01`): say more" in (api.bench.root / "requests/RQ-1.md").read_text()
     again = api.post(RUN, None, 202)
     assert again["run_id"] != begun["run_id"]
     api.until_idle()

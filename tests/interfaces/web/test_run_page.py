@@ -487,14 +487,15 @@ class TestDeeds:
         assert "A new plan is recommended." in dialog
 
     def test_comments_on_lines_are_sent_back_with_their_places(self, up: Served) -> None:
-        write_run(root_of(up), "done")
+        run = write_run(root_of(up), "done")
         fields = {"line_path": ["a.py", "b.py", "c.py"], "line_number": ["3", "7", "9" * 5000], "comment": ""}
-        fields["line_text"] = ["Why?", "No.", "Where?"]
+        fields |= {"line_text": ["Why?", "No.", "Where?"], "line_quote": ["  x = `y`\n"]}
         answer = post(up, f"/requests/{REQUESTS['done']}/send-back", fields, is_script=True)
         assert answer.status == 200, answer.body
         text = (root_of(up) / "requests" / f"{REQUESTS['done']}.md").read_text()
-        assert "a.py:3: Why?" in text
-        assert "b.py:7: No." in text
+        # What stands there is known behind a merge of the base too; else the commit that the number counts in.
+        assert "a.py:3 (`x = 'y'`): Why?" in text
+        assert f"b.py:7 (in {run.tip[:12]}): No." in text
 
 
 @pytest.mark.spec("RUN-18")

@@ -183,13 +183,19 @@ class LineBody(BodyModel):
     path: str = Field(min_length=1, max_length=1000)
     line: int = Field(ge=1, le=10_000_000)
     text: str = Field(min_length=1, max_length=20_000)
+    quote: str = Field(
+        default="",
+        max_length=20_000,
+        description="The text of that line; without it, the comment names the commit.",
+    )
 
 
 class SendBackBody(BodyModel):
-    """Why a run is sent back; comments on lines are added as `path:line: text`."""
+    """Why a run is sent back; comments on lines are added as ``path:line (`quote`): text``."""
 
     model_config = body_config(
-        comment="Please keep the old name.", lines=[{"path": "app.py", "line": 12, "text": "this one"}]
+        comment="Please keep the old name.",
+        lines=[{"path": "app.py", "line": 12, "text": "this one", "quote": "old = 1"}],
     )
 
     comment: str = Field(default="", max_length=100_000)

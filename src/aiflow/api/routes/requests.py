@@ -164,8 +164,9 @@ def _working(router: APIRouter, server: Server) -> None:
     def send_back_(http: HttpRequest, request_id: RequestPath, body: SendBackBody) -> Response:
         """Send a run back with a comment: its request is ready again, and the next run continues its branch."""
         engine = server.call(http).engine
-        comment = whole_comment(body.comment, [LineComment(each.path, each.line, each.text) for each in body.lines])
         run = find_newest_run(engine, normalize_id(request_id))
+        lines = [LineComment(each.path, each.line, each.text, each.quote) for each in body.lines]
+        comment = whole_comment(run, body.comment, lines)
         return done(run_result(send_back(engine, run, comment, is_dropped=body.fresh)))
 
 

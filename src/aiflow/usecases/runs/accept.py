@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiflow.domain.activity import Actor, decided
+from aiflow.domain.agents.plan import one_line
 from aiflow.domain.backlog.metadata import MistakeError, check_text
 from aiflow.domain.issue_ways import is_issue
 from aiflow.domain.lifecycle import RunState
@@ -128,22 +129,37 @@ def close_for_retry(engine: Engine, run: Run, comment: str) -> None:
 
 
 class LineComment(NamedTuple):
-    """What a person says about one line of a change."""
+    """What a person says about one line of a change; `quote` is what stands in that line."""
 
     path: str
     line: int
     text: str
+    quote: str = ""
 
 
-def whole_comment(comment: str, lines: Iterable[LineComment]) -> str:
-    """Write a comment and what is said about single lines as one text, each of those with its place."""
-    placed = "\n".join(f"{each.path}:{each.line}: {each.text.strip()}" for each in lines)
+MAX_QUOTE = 200
+
+
+def whole_comment(run: Run, comment: str, lines: Iterable[LineComment]) -> str:
+    """Write a comment and what is said about single lines as one text, each of those with its place.
+
+    A number alone means nothing once the base is merged in: the line is quoted, or the commit named that it counts in.
+    """
+    kept = None if run.work.is_done else run.work.kept
+    placed = "\n".join(_placed(each, kept or run.tip) for each in lines)
     text = "\n\n".join(filter(None, (comment.strip(), placed)))
     try:
         check_text(text)
     except MistakeError:
         raise BadInputError(detail=words("api.not_text")) from None
     return text
+
+
+def _placed(said: LineComment, commit: str) -> str:
+    quote = one_line(said.quote).replace("`", "'")
+    shown = quote if len(quote) <= MAX_QUOTE else f"{quote[:MAX_QUOTE]}…"
+    meant = f"`{shown}`" if shown else f"in {commit[:12]}"
+    return f"{said.path}:{said.line} ({meant}): {said.text.strip()}"
 
 
 def _require_returnable(engine: Engine, run: Run) -> None:

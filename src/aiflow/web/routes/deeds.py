@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from fastapi import APIRouter
@@ -60,10 +61,11 @@ def _of_requests(router: APIRouter, server: Server) -> None:
         call = server.call(http)
 
         def do() -> Receipt:
-            comment = whole_comment(form("comment").strip(), _line_comments(form))
-            if not comment.strip():
+            said, lines = form("comment").strip(), _line_comments(form)
+            if not said and not lines:
                 raise BadInputError(detail=words("web.comment_missing"))
             sent = find_newest_run(call.engine, normalize_id(request_id))
+            comment = whole_comment(sent, said, lines)
             run = send_back(call.engine, sent, comment, is_dropped=form.has("fresh"))
             return Receipt(call.texts("web.receipt.sent_back", id=run.request_id), request_path(run.request_id))
 
@@ -71,9 +73,14 @@ def _of_requests(router: APIRouter, server: Server) -> None:
 
 
 def _line_comments(form: Form) -> list[LineComment]:
-    """Return the comments on lines of a diff: three fields each, in the same order."""
-    places = zip(form.all("line_path"), form.all("line_number"), form.all("line_text"), strict=False)
-    return [LineComment(path, int(at), text) for path, at, text in places if _WHOLE.fullmatch(at) and text.strip()]
+    """Return the comments on lines of a diff: four fields each, in the same order."""
+    fields = (form.all(f"line_{name}") for name in ("path", "number", "text", "quote"))
+    places = itertools.zip_longest(*fields, fillvalue="")
+    return [
+        LineComment(path, int(at), text, quote)
+        for path, at, text, quote in places
+        if _WHOLE.fullmatch(at) and text.strip()
+    ]
 
 
 def _of_runs(router: APIRouter, server: Server) -> None:

@@ -12,9 +12,9 @@ function write(comments) {
   try { comments.length ? sessionStorage.setItem(KEY, JSON.stringify(comments)) : sessionStorage.removeItem(KEY); } catch { /* private mode */ }
   tell();
 }
-function keep(path, line, text) {
+function keep(path, line, text, quote = "") {
   const others = read().filter((each) => each.path !== path || each.line !== line);
-  write(text.trim() ? [...others, { path, line, text: text.trim() }] : others);
+  write(text.trim() ? [...others, { path, line, text: text.trim(), quote }] : others);
 }
 
 function make(tag, name, text) {
@@ -29,6 +29,12 @@ function make(tag, name, text) {
 const BLOCK = 20; // lines; fewer than fit on a screen
 const LINES = "tr[data-line]";
 const pathOf = (row) => row.closest("[data-path]").dataset.path;
+// What stands in a line, without what the page says of it.
+function quoteOf(row) {
+  const text = row.lastElementChild.cloneNode(true);
+  for (const ours of text.querySelectorAll(".muted")) ours.remove();
+  return text.textContent.trim().slice(0, 1000);
+}
 const about = (row) => fill(words().comment, { n: row.dataset.line, path: pathOf(row) });
 
 function buttonOf(row) {
@@ -75,7 +81,9 @@ function open(row, isFocused = true) {
   drop.type = "button";
   const leave = () => reach(row);
   drop.addEventListener("click", () => { keep(path, line, ""); place.remove(); leave(); });
-  field.addEventListener("input", () => keep(path, line, field.value));
+  // A number is no place once the base has moved: what stands in the line goes with it.
+  const quote = quoteOf(row);
+  field.addEventListener("input", () => keep(path, line, field.value, quote));
   field.addEventListener("keydown", (event) => event.key === "Escape" && leave());
   cell.append(label, drop);
   place.append(cell);
@@ -128,10 +136,10 @@ function collect(dialog) {
   kept.type = "hidden";
   kept.dataset.draft = `lines ${run}`; // gone once it is sent
   const list = make("ul", "lines");
-  for (const { path, line, text } of comments) {
+  for (const { path, line, text, quote = "" } of comments) {
     const item = make("li");
     item.append(make("code", "", `${path}:${line}`), make("span", "", ` ${text}`));
-    for (const [name, value] of [["line_path", path], ["line_number", line], ["line_text", text]]) {
+    for (const [name, value] of [["line_path", path], ["line_number", line], ["line_text", text], ["line_quote", quote]]) {
       const field = make("input");
       Object.assign(field, { type: "hidden", name, value });
       item.append(field);
