@@ -170,23 +170,12 @@ def measure_night(scratch: Path) -> list[Goal]:
 
 def measure_prompts(scratch: Path) -> list[Goal]:
     """Measure what a one-line change sends to a model, beside the plain programs (1 ms: 1 request, or 1 KB)."""
-    goals = []
-    for kind, seen in prompts.measure(scratch).items():
-        plain, step, whole = seen.plain, seen.step, seen.run
-        goals += [
-            Goal(
-                f"AGT-1  one line, {kind}: requests of the step / plain", step.requests / 1e3, plain.requests / 1e3, 1.0
-            ),
-            Goal(f"AGT-1  one line, {kind}: KB of the step / plain", step.size / 1e6, plain.size / 1e6, 1.0),
-            Goal(
-                f"       one line, {kind}: requests of the run / plain",
-                whole.requests / 1e3,
-                plain.requests / 1e3,
-                None,
-            ),
-            Goal(f"       one line, {kind}: KB of the run / plain", whole.size / 1e6, plain.size / 1e6, None),
-        ]
-    return goals
+    return [
+        Goal(f"AGT-1  one line, {kind}: {held.name}", held.ours / unit, held.most / unit, 1.0)
+        for kind, goals in prompts.measure(scratch).items()
+        for held in goals
+        for unit in [1e6 if "bytes" in held.name else 1e3]
+    ]
 
 
 def measure_server(scratch: Path) -> list[Goal]:

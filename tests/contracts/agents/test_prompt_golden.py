@@ -292,6 +292,18 @@ def test_nothing_is_said_twice(kind: str, name: str, tmp_path: Path) -> None:
     assert not re.search(r"\{[a-z_]+\}", prompt)
 
 
+# What a call of a small request may say at most, in bytes: who makes a prompt longer decides that here.
+BUDGETS = {"implementer-quick": 3_500, "planner-english": 3_000, "implementer-english": 3_700, "qa-last-english": 4_500}
+
+
+@pytest.mark.spec("AGT-1")
+@pytest.mark.parametrize("name", BUDGETS)
+@pytest.mark.parametrize("kind", ["claude", "codex"])
+def test_the_prompts_of_a_small_request_keep_to_their_budget(kind: str, name: str, tmp_path: Path) -> None:
+    size = len(prompt_of(kind, CALLS[name], tmp_path).encode())
+    assert BUDGETS[name] * 0.85 < size <= BUDGETS[name]
+
+
 @pytest.mark.spec("REQ-6")
 def test_a_comment_that_is_not_part_of_the_request_is_told_whole() -> None:
     body = BODY.replace("\n", "\r\n")

@@ -12,6 +12,7 @@ import pytest
 from aiflow.domain.request import RequestId
 from aiflow.usecases.runs.accept import LineComment, send_back, whole_comment
 from aiflow.usecases.runs.find import find_newest_run
+from e2e import one_line
 from e2e.aftermath import PLANTED, assert_over
 from e2e.bench import Bench
 from e2e.claude_bench import ClaudeBench
@@ -178,6 +179,18 @@ def test_a_request_of_one_step(user: User) -> None:
     assert "hush S01" not in user.conversations("qa")[0]
     assert not data(planner, "criteria") and not data(implementer, "criteria")
     assert_costs_as_the_guide_says(user)
+
+
+@pytest.mark.spec("AGT-1", "RUN-18")
+@pytest.mark.parametrize("kind", one_line.USERS)
+def test_a_one_line_change_sends_no_more_than_it_may(
+    kind: str, bench: Bench, models: ModelServer, real_home: RealHome
+) -> None:
+    """With `--quick` no more than the plain program; in the usual run no more than its own ceiling, nor far less."""
+    seen = one_line.measure(kind, bench, models, real_home)
+    for held in one_line.goals(kind, seen):
+        assert held.ours <= held.most, held
+    assert seen.usual.size > one_line.USUAL_BYTES[kind] * 0.8, "a ceiling that nobody comes near holds nothing"
 
 
 @pytest.mark.spec("AGT-1", "RUN-18")

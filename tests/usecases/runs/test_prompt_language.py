@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from aiflow.adapters.agents.call.prompts import prompt_for
 from aiflow.domain.agents.answers import Role
-from aiflow.domain.agents.call import AgentReply
+from aiflow.domain.agents.call import AgentCall, AgentReply
 from aiflow.domain.agents.document import document
 from aiflow.domain.lifecycle import RunState
 from aiflow.messages import Texts
@@ -24,15 +26,24 @@ UNMET = AgentReply(b'{"verdict":"pass","criteria":[{"number":1,"met":true},{"num
 SPOILED = AgentReply(b'{"status":"perhaps"}')
 
 
+class Spoiling(Scene):
+    """The same, with two answers at first that nobody can use."""
+
+    spoiled = 2
+
+    def script(self, call: AgentCall, output: Callable[[bytes], None], should_stop: Any) -> AgentReply:
+        if not self.spoiled or call.role is Role.QA:
+            return super().script(call, output, should_stop)
+        self.spoiled -= 1
+        self.calls.append(call)
+        return SPOILED
+
+
 def told_in(language: str) -> tuple[list[str], list[str]]:
     """Everything that the agents of a run and of the next one, which continues it, are told; and how the runs ended."""
-    scene = Scene({"tests.unit": "make unit", "limits.role_attempts": 5, "language": language})
+    scene = Spoiling({"tests.unit": "make unit", "limits.role_attempts": 5, "language": language})
     scene.exit_codes = [1, 0]
     scene.verdicts = [FAILS, PASSED, SPOILED, SKIPS, UNMET, PASSED]
-    spoiled, script = [SPOILED, SPOILED], scene.script
-    scene.script = lambda call, *more: (  # type: ignore[method-assign]
-        (scene.calls.append(call) or spoiled.pop()) if spoiled and call.role is not Role.QA else script(call, *more)
-    )
     engine = scene.engine(voice=Voice(Texts(language)))
     request_id = scene.checkout.add("RQ-1")
     scene.checkout.requests.texts[request_id] += BODY
