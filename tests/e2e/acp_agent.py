@@ -149,8 +149,8 @@ while True:
     table = json.loads(read("table.json"))
     texts = [part.get("text", "") for part in params.get("prompt", [])]
     prompt = texts[0] if texts else ""
-    found = {{name: prompt.find(name) for name in ("planner", "implementer", "qa")}}
-    role = min((name for name in found if found[name] >= 0), key=found.get, default="")
+    found = {{name: prompt.find(name) for name in ("planner", "implementer", "qa", "reviewer")}}
+    role = min((name for name in found if found[name] >= 0), key=found.get, default="").replace("reviewer", "qa")
     if method == "session/prompt" and prompt.startswith("You are still"):
         role = read(session)
     elif role:

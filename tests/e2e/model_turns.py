@@ -35,7 +35,8 @@ class Asked:
         if self.schema is not None:
             text = json.dumps(self.schema)
             return "planner" if '"steps"' in text else "qa" if '"verdict"' in text else "implementer"
-        places = {role: self.prompt.find(role) for role in ("planner", "implementer", "qa")}
+        words = {"planner": "planner", "implementer": "implementer", "reviewer": "qa"}
+        places = {role: self.prompt.find(word) for word, role in words.items()}
         return min((role for role in places if places[role] >= 0), key=lambda role: places[role], default="")
 
     @property
