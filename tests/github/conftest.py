@@ -46,3 +46,4 @@ def scene(way: str, switch: Switch, request: pytest.FixtureRequest) -> Iterator[
     yield made
     for client in made.clients:
         client.disconnect()
+    assert made.violations == []

@@ -34,11 +34,17 @@ class Switch:
 
 
 class Told(HttpTransport):
-    """HTTP that says what Prism found against a call or its answer."""
+    """HTTP that says what Prism found against a call or its answer, and notes it: a run ends well whatever is raised."""
+
+    def __init__(self, url: str, violations: list[str]) -> None:
+        super().__init__(url)
+        self._violations = violations
 
     def send(self, ask: Ask, headers: Mapping[str, str]) -> Answer:
         answer = super().send(ask, headers)
-        assert "problem+json" not in answer.headers.get("content-type", ""), f"{ask}: {answer.body.decode()}"
+        if "problem+json" in answer.headers.get("content-type", ""):
+            self._violations.append(f"{ask}: {answer.body.decode()}")
+            raise AssertionError(self._violations[-1])
         return answer
 
 
@@ -50,6 +56,7 @@ class Scene:
     url: str = ""
     clients: list[GitHubClient] = field(default_factory=list)
     make_hub: Callable[..., Hub] = Hub
+    violations: list[str] = field(default_factory=list)
     hub: Hub = field(init=False)
     api: GitHub = field(init=False)
 
@@ -62,7 +69,7 @@ class Scene:
 
     def transport(self) -> Transport:
         """Return the way to the hub."""
-        return Told(self.url) if self.url else self.api
+        return Told(self.url, self.violations) if self.url else self.api
 
     def client(self, login: str = RUNNER, time: Time | None = None) -> GitHubClient:
         """Return a client of one of the people."""

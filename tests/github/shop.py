@@ -64,7 +64,7 @@ class Shop:
         self.checkout = MemoryCheckout(folder.name, settle({Source.FILE: settings or {}}))
         flag = self.checkout.settings.flag
         rules = IssueRules(opens_pulls=flag("github.pull_request"), accept_closes=flag("github.accept_closes"))
-        self.remote, self.summary = HubRemote(self.hub), ""
+        self.remote, self.summary, self.question = HubRemote(self.hub), "", ""
         self.meanwhile: Callable[[], None] = lambda: None
         self.process = MemoryProcess(self.checkout, 7, self.time, self._script(obliging(self.checkout)))
         self.client = scene.client(login)
@@ -81,9 +81,11 @@ class Shop:
         self.engine = self.process.engine(source=sources, remote=self.remote, backlog=backlog)
 
     def _script(self, script: Callable[..., AgentReply]) -> Callable[..., AgentReply]:
-        """Let the agent say something about its work."""
+        """Let the agent say something about its work, or ask."""
 
         def said(call: AgentCall, output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
+            if call.role is Role.IMPLEMENTER and self.question:
+                return AgentReply(json.dumps({"status": "needs_input", "question": self.question}).encode())
             reply = script(call, output, should_stop)
             is_work = call.role is Role.IMPLEMENTER and self.summary
             if call.role is Role.IMPLEMENTER:

@@ -5,15 +5,19 @@ Without this test a description that Prism cannot compile would let everything p
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import httpx2
 import pytest
 
 from aiflow.adapters.github_issues.line import HEADERS
 from aiflow.adapters.github_issues.transport import Answer, Ask
-from github.prism import USED
+from github.prism import DESCRIPTION, USED
+from github.routes import ROUTES
 from github.scene import Switch
 
 pytestmark = pytest.mark.contract
@@ -29,11 +33,15 @@ NAMES = {
     "pull_number": "4",
     "installation_id": "5",
 }
-# A deleted comment is answered with nothing.
-EMPTY = ("delete", "/repos/{owner}/{repo}/issues/comments/{comment_id}")
-CALLS = [(method, path) for path, methods in USED.items() for method in methods if (method, path) != EMPTY]
-# A body that GitHub takes, one that it does not, by the call.
 ISSUE, COMMENT = "/repos/{owner}/{repo}/issues/{issue_number}", "/repos/{owner}/{repo}/issues/comments/{comment_id}"
+EVERY = [(method, path) for path, methods in USED.items() for method in methods]
+# A deleted comment is answered with nothing.
+EMPTY = ("delete", COMMENT)
+CALLS = [each for each in EVERY if each != EMPTY]
+# Where there are two good answers, the other one.
+ALSO = {("post", COMMENT + "/reactions"): 200}
+REFUSAL = {"message": "No", "documentation_url": "https://docs.github.com/rest"}
+# A body that GitHub takes, one that it does not, by the call.
 BODIES: dict[tuple[str, str], tuple[object, object]] = {
     ("patch", ISSUE): ({"state": "closed", "state_reason": "completed"}, {"state": "sideways"}),
     ("post", ISSUE + "/comments"): ({"body": "x"}, {"body": 5}),
@@ -57,7 +65,10 @@ class Nonsense:
     """Answers every call with the same status and document, and counts them."""
 
     def __init__(self, status: int, document: object) -> None:
-        self.answer = Answer(status, {"content-type": "application/json"}, json.dumps(document).encode())
+        kind = {"content-type": "application/json"}
+        self.answer = (
+            Answer(status, kind, json.dumps(document).encode()) if document is not None else Answer(status, {})
+        )
         self.count = 0
 
     def send(self, ask: Ask, headers: Mapping[str, str]) -> Answer:
@@ -78,18 +89,62 @@ def is_violation(answer: httpx2.Response) -> bool:
     return "problem+json" in answer.headers["content-type"] and "stoplight.io/prism" in str(answer.json()["type"])
 
 
+def made_status(method: str, path: str) -> int:
+    """Return the status of a call that did what was asked."""
+    return 201 if method == "post" and not path.endswith("/{issue_number}/labels") else 200
+
+
+def is_refused(answer: httpx2.Response) -> bool:
+    """Tell whether Prism refused an answer for what it is, not the call."""
+    return is_violation(answer) and any(each["location"][0] == "response" for each in answer.json()["validation"])
+
+
+@functools.cache
+def described() -> dict[str, dict[str, Any]]:
+    """The operations of the description, by path and method."""
+    found: dict[str, dict[str, Any]] = json.loads(DESCRIPTION.read_text(encoding="utf-8"))["paths"]
+    return found
+
+
 @pytest.mark.parametrize(("method", "path"), CALLS)
 @pytest.mark.parametrize("document", [{"number": "one"}, [{"number": "one"}], 5], ids=["object", "list", "number"])
 def test_a_nonsensical_answer_is_refused(
     method: str, path: str, document: object, proxy: httpx2.Client, switch: Switch
 ) -> None:
     body = BODIES.get((method, path), (None,))[0]
-    is_made = method == "post" and not path.endswith("/{issue_number}/labels")
-    switch.api = nonsense = Nonsense(201 if is_made else 200, document)
-    answer = called(proxy, method, path, body)
-    assert nonsense.count == 1
-    assert is_violation(answer), answer.text
-    assert any(each["location"][0] == "response" for each in answer.json()["validation"])
+    for status in {made_status(method, path), ALSO.get((method, path), made_status(method, path))}:
+        switch.api = nonsense = Nonsense(status, document)
+        answer = called(proxy, method, path, body)
+        assert nonsense.count == 1
+        assert is_refused(answer), answer.text
+
+
+@pytest.mark.parametrize(("method", "path"), EVERY)
+def test_a_nonsensical_refusal_is_refused(method: str, path: str, proxy: httpx2.Client, switch: Switch) -> None:
+    """Whatever GitHub describes of its 4xx is held against; what it does not describe passes, and nothing reads it."""
+    body = BODIES.get((method, path), (None,))[0]
+    for status in (int(each) for each in described()[path][method]["responses"] if each[0] in "45"):
+        for document in ({**REFUSAL, "message": 5}, ["No"], 5):
+            switch.api = Nonsense(status, document)
+            assert is_refused(called(proxy, method, path, body)), (status, document)
+        switch.api = Nonsense(status, REFUSAL)
+        assert called(proxy, method, path, body).status_code == status
+
+
+@pytest.mark.parametrize(("method", "path"), EVERY)
+def test_a_good_answer_of_another_status_is_refused(
+    method: str, path: str, proxy: httpx2.Client, switch: Switch
+) -> None:
+    """So is a 200 with a body where a comment was deleted, and a 202 anywhere."""
+    body = BODIES.get((method, path), (None,))[0]
+    for status in (200, 202) if (method, path) == EMPTY else (202,):
+        switch.api = Nonsense(status, {"id": 1})
+        assert is_refused(called(proxy, method, path, body)), status
+
+
+def test_a_deleted_comment_is_answered_with_nothing(proxy: httpx2.Client, switch: Switch) -> None:
+    switch.api = Nonsense(204, None)
+    assert called(proxy, *EMPTY).status_code == 204
 
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
@@ -104,6 +159,18 @@ def test_a_nonsensical_request_is_refused(method: str, path: str, proxy: httpx2.
 
 def test_every_call_that_writes_has_a_body_to_bite_into() -> None:
     assert {(method, path) for method, path in CALLS if method in ("post", "patch", "put")} == set(BODIES)
+
+
+def test_every_call_that_the_hub_answers_is_held_against_the_description_and_no_other() -> None:
+    """A call that is added to the client needs a route of the hub, this then a row of the table, this a body."""
+    routes = {
+        (method, path): [
+            key for key in ROUTES if key[0] == method.upper() and re.fullmatch(key[1], path.format_map(NAMES))
+        ]
+        for method, path in EVERY
+    }
+    assert {each: len(found) for each, found in routes.items()} == dict.fromkeys(EVERY, 1)
+    assert {found[0] for found in routes.values()} == set(ROUTES)
 
 
 def test_a_call_that_the_description_does_not_know_is_refused(proxy: httpx2.Client, switch: Switch) -> None:
