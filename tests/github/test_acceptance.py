@@ -9,11 +9,12 @@ import pytest
 
 from aiflow.domain.backlog.selection import find_barrier
 from aiflow.domain.lifecycle import RunOutcome
-from aiflow.domain.request import RequestStatus
+from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.errors import AiflowError, ConflictError
 from aiflow.usecases.read_backlog import read_backlog
 from aiflow.usecases.runs.accept import accept_run, send_back
 from aiflow.usecases.runs.cancel import cancel_run
+from aiflow.usecases.runs.start import start_run
 from aiflow.usecases.runs.update import accept_updated
 from github.scene import Scene
 from github.shop import Shop
@@ -131,6 +132,23 @@ def test_what_github_misses_of_an_acceptance_comes_with_the_next_look(
     assert shop.quiet()
 
 
+@pytest.mark.spec("ISS-4", "ISS-9")
+def test_a_pull_request_whose_result_could_not_be_written_is_closed_when_its_run_is_accepted(open_shop: Open) -> None:
+    shop = open_shop(**CLOSES, **PULLS)
+    number, api = shop.queued(), shop.scene.api
+    api.before = lambda ask: api.answers("comments", 502, times=90) if str(ask)[-6:] == "/pulls" else None
+    run = shop.work(number)
+    api.before = lambda _ask: None
+    accept_run(shop.engine, run)
+    api.faults.clear()
+    shop.look()
+    [pull] = shop.hub.pulls
+    results = [each.body for each in shop.hub.rows[number].comments if each.body.startswith("**Accepted**")]
+    assert [f"/pull/{pull.number}" in each for each in results] == [True]
+    assert (pull.is_open, len(shop.hub.rows[pull.number].comments), shop.hub.rows[number].is_open) == (False, 1, False)
+    assert shop.quiet()
+
+
 @pytest.mark.spec("ISS-9")
 def test_a_pull_request_that_was_merged_before_it_was_accepted_here_is_left_as_it_is(open_shop: Open) -> None:
     shop = open_shop(**PULLS)
@@ -160,6 +178,25 @@ def test_sending_back_is_a_comment_that_starts_a_new_run(open_shop: Open, is_los
     assert second.outcome is RunOutcome.AWAITING_ACCEPTANCE
     assert "Greet in Japanese, too." in " ".join(told.summary for told in second.feedback)
     assert "attempt 2 of 6" in shop.said(number)
+    assert shop.quiet()
+
+
+@pytest.mark.spec("ISS-6", "ISS-10")
+def test_a_look_that_breaks_off_before_a_retry_leaves_no_run_waiting_for_ever(open_shop: Open) -> None:
+    shop = open_shop()
+    number, first = shop.finished()
+    shop.time.sleep(60)
+    shop.hub.comment(number, "/retry in UTC", "maya")
+    shop.scene.api.answers("reactions", 500)
+    with pytest.raises(AiflowError):
+        shop.look()
+    second = start_run(shop.engine, RequestId(f"GH-{number}"))
+    assert (shop.now(first).outcome, second.outcome) == (RunOutcome.AWAITING_ACCEPTANCE,) * 2
+    shop.look()
+    assert (shop.now(first).outcome, shop.now(second).outcome) == (
+        RunOutcome.SENT_BACK,
+        RunOutcome.AWAITING_ACCEPTANCE,
+    )
     assert shop.quiet()
 
 

@@ -4,10 +4,10 @@
 |---|---|
 | two start requests at once make one run | `test_two_starts.py`; `test_source.py::test_of_two_checkouts_one_has_it` |
 | `/retry` and `agent:retry` make a new run_id | `test_a_retry_is_a_new_run_id` |
-| … and a clean start, with the person's words | `test_two_starts.py::check_clean_start`, with the whole program |
+| … and a clean start, with the person's words | `test_a_retry_starts_clean_with_the_persons_words`; `test_two_starts.py::check_clean_start` |
 | a label alone is no decision | `test_a_label_without_a_decision_goes_back_and_says_so_once` |
 | after the last retry `agent:blocked`, `retry_condition_unmet` | `test_the_sixth_retry_is_given_up` |
-| … though headers were deleted, and in another checkout | the same |
+| … by the command and by the label, though headers were deleted, and in another checkout | the same |
 | `/retry` without permission is ignored with the reason, once | `test_a_retry_without_permission_is_ignored_and_told_why_once` |
 | a comment fails: no label changes | `test_source.py::test_a_comment_that_fails_changes_no_label…` |
 | a label fails: once more, then `agent:blocked` | `test_source.py::test_a_label_that_fails_is_tried_once_more…` |
@@ -26,6 +26,8 @@ from typing import Any
 
 import pytest
 
+from aiflow.domain.agents.answers import Role
+from aiflow.domain.agents.call import AgentCall
 from aiflow.domain.claims import Claimed, Dropped, Lost
 from aiflow.domain.issues.marks import CommentMark, find_mark
 from aiflow.domain.issues.view import CloseRun, OwnRun
@@ -34,6 +36,7 @@ from aiflow.domain.request import RequestStatus
 from aiflow.usecases.runs.claims import settle
 from github.scene import Scene
 from github.test_source import GH_1, Checkout, queued, shown
+from github.yard import Yard
 
 DAY = 24 * 3600
 
@@ -96,6 +99,29 @@ def test_a_retry_is_a_new_run_id(scene: Scene, here: Checkout, how: str) -> None
 
 
 @pytest.mark.spec("ISS-6")
+@pytest.mark.parametrize("how", ["/retry Use UTC.", "agent:retry"])
+def test_a_retry_starts_clean_with_the_persons_words(scene: Scene, how: str) -> None:
+    yard = Yard(scene)
+    seen: list[tuple[AgentCall, set[str]]] = []
+    yard.before_call = lambda call: seen.append((call, {*yard.checkout.repository.worktrees[call.cwd].files}))
+    yard.queued()
+    yard.look()
+    former = yard.run()
+    assert "GH-1.txt" in seen[-1][1]
+    seen.clear()
+    yard.pause(60)
+    ask(scene, how)
+    assert yard.look() == []
+    made = yard.run()
+    call, files = seen[0]
+    assert (call.role, call.plan, call.session_id, call.continues) == (Role.PLANNER, (), None, None)
+    assert "GH-1.txt" not in files
+    assert (made.place.base_commit, made.place.branch) == (yard.checkout.base, f"aiflow/GH-1/{made.run_id}")
+    assert made.run_id != former.run_id
+    assert "Use UTC." in [told.summary for told in made.feedback]
+
+
+@pytest.mark.spec("ISS-6")
 def test_a_label_without_a_decision_goes_back_and_says_so_once(scene: Scene, here: Checkout) -> None:
     queued(scene)
     run(scene, here, "RUN-1")
@@ -109,16 +135,16 @@ def test_a_label_without_a_decision_goes_back_and_says_so_once(scene: Scene, her
 
 
 @pytest.mark.spec("ISS-7")
-@pytest.mark.parametrize("how", ["kept", "deleted"])
-def test_the_sixth_retry_is_given_up(scene: Scene, here: Checkout, there: Checkout, how: str) -> None:
+@pytest.mark.parametrize(("how", "headers"), [("/retry", "kept"), ("/retry", "deleted"), ("agent:retry", "kept")])
+def test_the_sixth_retry_is_given_up(scene: Scene, here: Checkout, there: Checkout, how: str, headers: str) -> None:
     queued(scene)
     for attempt in range(1, 7):
         assert run(scene, here, f"RUN-{attempt}") == Claimed(RequestStatus.READY)
-        if how == "deleted":
+        if headers == "deleted":
             here.sync()
             for comment in [c for c in scene.hub.rows[1].comments if "run-header" in c.body]:
                 scene.hub.delete_comment(comment.id)
-        ask(scene, "/retry")
+        ask(scene, how)
     for checkout in (there, here):
         assert isinstance(run(scene, checkout, "RUN-7"), Lost)
         assert shown(scene, 1)[0] == ["agent:blocked"]

@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from aiflow.adapters.github_issues.at_work import IssueWork
 from aiflow.adapters.github_issues.book import IssueBook, IssueTerms, no_task
@@ -20,23 +21,23 @@ from aiflow.adapters.memory.run_store import MemoryRunStore
 from aiflow.adapters.memory.time import PlayedTime
 from aiflow.domain.agents.call import AgentCall, AgentReply
 from aiflow.domain.issue_ways import request_id_of
-from aiflow.domain.issues.headers import RunHeader
 from aiflow.domain.issues.issue import Story
 from aiflow.domain.issues.marks import CommentMark, MarkKind, find_mark
-from aiflow.domain.issues.pulls import NoPull, PullDraft
-from aiflow.domain.issues.view import ClosePull, IssueRules, OwnRun, Post, RunDeed, TakeUp
+from aiflow.domain.issues.view import IssueRules, OwnRun, RunDeed, TakeUp
 from aiflow.domain.lifecycle import RunOutcome
 from aiflow.domain.request import RequestId, RequestStatus
 from aiflow.domain.runs.run import Run
 from aiflow.errors import AiflowError
 from aiflow.messages import Texts
+from aiflow.settings import Source, settle
 from aiflow.usecases.engine import Engine
-from aiflow.usecases.issues.comments import answer_comment, comment_of, header_comment, progress_comment
 from aiflow.usecases.issues.look_after import look_after_issues
 from aiflow.usecases.read_backlog import BacklogSources
 from aiflow.usecases.runs.start import start_run
+from aiflow.wiring.issues import IssueRoom, IssueTexts
 from github.hub import CommentRow
 from github.scene import RUNNER, Scene
+from github.shop import ORIGIN, HubRemote
 from memory_engine import MemoryCheckout, MemoryProcess, obliging
 
 Script = Callable[..., AgentReply]
@@ -86,34 +87,6 @@ class MemoryMirror(IssueMirror):
             self._busy.discard(number)
 
 
-class YardWords:
-    """The words of comments, with the runs of a yard."""
-
-    texts = Texts("en")
-
-    def __init__(self, run: Callable[[str, str], Run | None]) -> None:
-        self._run = run
-
-    def header(self, header: RunHeader) -> str:
-        return header_comment(header, self.texts)
-
-    def progress(self, run: Run) -> str:
-        return progress_comment(run, self.texts)
-
-    def comment(self, number: int, post: Post) -> str:
-        run_id = post.facts.get("run_id")
-        return comment_of(post, self._run(f"GH-{number}", run_id) if run_id else None, self.texts)
-
-    def answer(self, text: str) -> str:
-        return answer_comment(text, self.texts)
-
-    def pull(self, number: int, run_id: str) -> PullDraft | NoPull:
-        raise AssertionError(f"no pull requests here: {number}, {run_id}")
-
-    def pull_closed(self, number: int, deed: ClosePull) -> str:
-        raise AssertionError(f"no pull requests here: {number}, {deed}")
-
-
 class Care:
     """Looks after issues, and remembers which runs are to be taken up."""
 
@@ -131,10 +104,19 @@ class Care:
 class Yard:
     """One checkout that works on the issues of a scene; `restart` is a new process in it."""
 
-    def __init__(self, scene: Scene, name: str = "here", *, rules: IssueRules | None = None) -> None:
+    def __init__(
+        self,
+        scene: Scene,
+        name: str = "here",
+        *,
+        rules: IssueRules | None = None,
+        settings: dict[str, bool | str] | None = None,
+    ) -> None:
         self.scene, self.name = scene, name
-        self.checkout = MemoryCheckout(name=name)
-        self.rules = rules or IssueRules()
+        self.checkout = MemoryCheckout(name, settle({Source.FILE: settings or {}}))
+        flag = self.checkout.settings.flag
+        wanted = IssueRules(opens_pulls=flag("github.pull_request"), accept_closes=flag("github.accept_closes"))
+        self.rules, self.remote = rules or wanted, HubRemote(scene.hub)
         self.mirror = MemoryMirror(scene.hub.repo)
         self.calls: list[AgentCall] = []
         self.script: Script = obliging(self.checkout)
@@ -156,10 +138,11 @@ class Yard:
         process = MemoryProcess(self.checkout, self.pid, time, self._agent)
         control = MemoryControl(self.checkout.wishes, process.process, time)
         here = Here(self.checkout.journal, self.name, control.ask_cancel, self.runs.load)
-        self.work = IssueWork(self.book, lambda: self.client, YardWords(self.runs.load), here)
+        room = SimpleNamespace(texts=Texts("en"), run=self.runs.load)
+        self.work = IssueWork(self.book, lambda: self.client, IssueTexts(cast(IssueRoom, room)), here)
         self.source = GitHubIssues(self.book, self.work)
         engine = process.engine()
-        more: dict[str, Any] = {"source": self.source}
+        more: dict[str, Any] = {"source": self.source, "remote": self.remote}
         more["backlog"] = BacklogSources(self.source, engine.runs, engine.locks)
         self.engine: Engine = replace(engine, **more)
 
@@ -175,6 +158,7 @@ class Yard:
                 attempt,
                 is_working=lock is not None and lock.run_id == run.run_id,
                 is_stopping=run.run_id in self.checkout.wishes.cancelled,
+                pull_url=run.pull_url,
             )
             for attempt, run in enumerate(found, 1)
         ]
@@ -207,7 +191,11 @@ class Yard:
 
     def run(self, number: int = 1) -> Run:
         """Run an issue to its end."""
-        return start_run(self.engine, RequestId(f"GH-{number}"))
+        facts = self.engine.workspaces(None).facts("")
+        is_pushed = self.checkout.settings.flag("git.push")
+        return start_run(
+            self.engine, RequestId(f"GH-{number}"), replace(facts, origin_url=ORIGIN) if is_pushed else facts
+        )
 
     def status(self, number: int = 1) -> RequestStatus | None:
         return self.source.status(RequestId(f"GH-{number}"))

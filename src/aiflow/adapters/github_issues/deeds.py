@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aiflow.adapters.github_issues.pulls import close_with_word, merge_of, pull_facts
+from aiflow.adapters.github_issues.pulls import close_with_word, merge_of, open_pull_facts, pull_facts
 from aiflow.adapters.github_issues.writing import LOST_ANSWER, LabelWriter, post_once
 from aiflow.domain.issue_ways import request_id_of
 from aiflow.domain.issues.standing import stand
@@ -103,9 +103,13 @@ class IssueDeeds:
 
     def _with_pull(self, host: IssueHost, number: int, post: Post) -> Post:
         """Have the pull request of a result that asks for one: its comment names it (ISS-9)."""
-        if not post.opens_pull:
+        run_id = str(post.facts.get("run_id"))
+        if post.opens_pull:
+            facts = pull_facts(host, self._words.pull(number, run_id))
+        elif post.finds_pull:
+            facts = open_pull_facts(host, branch_name(request_id_of(number), run_id))
+        else:
             return post
-        facts = pull_facts(host, self._words.pull(number, str(post.facts["run_id"])))
         return post._replace(facts={**post.facts, **facts})
 
 

@@ -30,6 +30,17 @@ def pull_facts(host: IssueHost, draft: PullDraft | NoPull) -> dict[str, object]:
     return {"pull": found.number, "pull_url": found.url}
 
 
+def open_pull_facts(host: IssueHost, branch: str) -> dict[str, object]:
+    """Return what a result says of a pull request that is open already; nothing if none is, or none may be seen."""
+    try:
+        found = next((pull for pull in host.pulls(branch) if pull.is_open), None)
+    except AiflowError as error:
+        if error.reason_code not in _REFUSED:
+            raise
+        return {}
+    return {"pull": found.number, "pull_url": found.url} if found is not None else {}
+
+
 def close_with_word(host: IssueHost, branch: str, number: int, body: str) -> None:
     """Close a pull request of ours that is open, and say why there; one that is merged, closed or gone stays so."""
     if not any(pull.number == number and pull.is_open for pull in host.pulls(branch)):

@@ -149,7 +149,9 @@ def _ended(
     facts = {**cause_facts(own.reason_code), "run_id": own.run_id, "attempt": max(trail.attempt, own.attempt, 1)}
     facts |= {"of": read.view.rules.of, "ended": own.outcome.value, "label": label.value}
     is_for_review = own.outcome is _O.AWAITING_ACCEPTANCE and label is _L.RUNNING and read.view.story.issue.is_open
-    post = Post(kind, f"end:{own.run_id}", facts, opens_pull=is_for_review and read.view.rules.opens_pulls)
+    has_pulls = is_done and read.view.rules.opens_pulls
+    pulls = {"opens_pull": has_pulls and is_for_review, "finds_pull": has_pulls and not is_for_review}
+    post = Post(kind, f"end:{own.run_id}", facts, **pulls)
     stop = Stop(read.view.now, own.outcome, label, own.reason_code, run_id=own.run_id)
     posts = (post, *refused, *(_not_permitted(read, label) if read.view.story.issue.is_open else ()))
     # Until whoever works on it lets go of it, it is theirs: it may still be merged without a person.

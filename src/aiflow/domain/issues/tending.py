@@ -23,7 +23,8 @@ Deeds, in their order; after one that fails the rest waits for the next look (a 
 - `Post` a comment of a kind, with `write_mark(CommentMark(kind, key, facts))` as its last line. Its key is looked for
   in the story first, and again after a lost answer. `end:<run id>` is a run's end: BLOCKED, RESULT, or NOTE if the
   issue is a draft now. Any other NOTE has `about`: `status`, `help` or `waiting`. With `opens_pull` the run's pull
-  request is looked for, and opened if there is none, before: the facts get `pull` and `pull_url`, or `no_pull`.
+  request is looked for, and opened if there is none, before: the facts get `pull` and `pull_url`, or `no_pull`. With
+  `finds_pull` it is only looked for.
 - `Relabel` adds or removes one label and is recorded with its event, run id and time.
 - `CancelRun`, `CloseRun`, `TakeUp` are about runs of this checkout; each is safe to repeat. A run that is taken up
   writes its progress comment first: until then others may take it for lost.
@@ -78,7 +79,7 @@ def tend(view: IssueView) -> tuple[Deed, ...]:
         *after_results(view),
         *standing.run_deeds,
         *_relabel(read, standing),
-        *_close(view, standing),
+        *_close(read, standing),
         *_react(read, said),
         *_unsay(view),
         *last_deeds(view, standing),
@@ -99,10 +100,13 @@ def _relabel(read: Reading, standing: IssueStanding) -> Iterator[Relabel]:
             yield Relabel(change, standing.run_id)
 
 
-def _close(view: IssueView, standing: IssueStanding) -> Iterator[CloseRun]:
-    """Close what stopped before, once a new run is wanted and may begin."""
-    if standing.status is RequestStatus.READY and standing.kept is None:
-        yield from (CloseRun(run.run_id) for run in view.runs if run.outcome in _WAITING)
+def _close(read: Reading, standing: IssueStanding) -> Iterator[CloseRun]:
+    """Close what stopped before, once a new run is wanted and may begin, or has begun meanwhile, here or elsewhere."""
+    is_wanted = standing.status is RequestStatus.READY and standing.kept is None
+    followed = [trail.run_id for trail in read.trails if not trail.is_withdrawn][:-1]
+    for run in read.view.runs:
+        if run.outcome in _WAITING and (is_wanted or run.run_id in followed):
+            yield CloseRun(run.run_id)
 
 
 def _remember(view: IssueView, standing: IssueStanding) -> Iterator[RememberText]:

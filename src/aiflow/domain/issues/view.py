@@ -107,13 +107,15 @@ class Reaction(StrEnum):
 class Post(NamedTuple):
     """Post a comment of a kind, at most once for its key; the facts go into its mark and its words.
 
-    With `opens_pull` the run's pull request comes first, and the facts name it, or why there is none.
+    With `opens_pull` the run's pull request comes first, and the facts name it, or why there is none. With `finds_pull`
+    they name one that is open already: it was opened, and then the result could not be posted.
     """
 
     kind: MarkKind
     key: str
     facts: Mapping[str, Any]
     opens_pull: bool = False
+    finds_pull: bool = False
 
 
 class Amend(NamedTuple):
