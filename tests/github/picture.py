@@ -101,6 +101,7 @@ def life(language: str) -> Iterator[IssuePlace]:
         git(root, "init", "-qb", "main")
         bench = Bench(root, Path(name))
         bench.aiflow.environ["AIFLOW_LANG"] = language
+        patch.setattr("platform.node", lambda: "laptop")
         with issue_place(bench, patch) as place:
             live(place, language)
             yield place

@@ -192,4 +192,5 @@ def test_an_account_that_may_not_make_labels_is_warned_of_and_tries_no_more(plac
     assert looked_at_labels(place) == []
     found = examined(place)
     assert (found["result"], found["labels"]["result"]) == ("WARN", "WARN")
-    assert "may not create them" in found["labels"]["message"]
+    assert "GitHub refused" in found["labels"]["message"]
+    assert found["labels"]["fix"] == "aiflow issues labels"

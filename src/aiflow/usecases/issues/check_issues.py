@@ -125,10 +125,10 @@ def _check_labels(host: IssueHost, look: IssueLook) -> Iterator[Finding]:
     known = {name.lower() for name in host.labels()}
     missing = tuple(name for name in AGENT_LABELS if name not in known)
     told = (("labels", ", ".join(missing)),)
-    if missing and look.are_labels_refused():
-        yield Finding("labels", Health.WARN, "GITHUB_RIGHTS", "labels.refused", told)
+    fix = NextAction(ActionKind.ISSUES_LABELS)
+    if missing and look.are_labels_refused():  # it may be another account by now
+        yield Finding("labels", Health.WARN, "GITHUB_RIGHTS", "labels.refused", told, fix=fix)
     elif missing:
-        fix = NextAction(ActionKind.ISSUES_LABELS)
         yield Finding("labels", Health.WARN, None, "labels.missing", told, fix=fix)
     else:
         yield Finding("labels", Health.PASS, None, "labels.pass")
