@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Header, Path, Query
 from starlette.requests import Request as HttpRequest
 
-from aiflow.api.models.errors import ALWAYS, MACHINE, WITH_BODY, WRITING, errors
+from aiflow.api.models.errors import ALWAYS, MACHINE, WITH_BODY, WRITING, error_schemas, errors
 from aiflow.errors import BadInputError
 from aiflow.messages.details import words
 
@@ -89,12 +89,14 @@ def operation_id(route: APIRoute) -> str:
 
 
 def describe_access(app: FastAPI) -> None:
-    """Add to the document who may call: programs with the token, pages with a session."""
+    """Add to the document what a refusal is, and who may call: programs with the token, pages with a session."""
     plain = app.openapi
 
     def described() -> dict[str, Any]:
         document = plain()
-        document.setdefault("components", {})["securitySchemes"] = {
+        parts = document["components"]
+        parts["schemas"] = dict(sorted({**parts["schemas"], **error_schemas()}.items()))
+        parts["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer", "description": "The user's token, for programs."},
             "session": {"type": "apiKey", "in": "cookie", "name": "aiflow_4310", "description": "A signed-in browser."},
         }

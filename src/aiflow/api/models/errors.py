@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from pydantic import Field
@@ -13,6 +14,7 @@ from aiflow.messages import Texts
 from aiflow.usecases.shapes.errors import error_shape
 
 ENGLISH = Texts("en")
+REF = "#/components/schemas/{model}"
 # What the guard and the machine can answer to every call.
 ALWAYS = ("AUTH_REQUIRED", "ORIGIN_REFUSED", "HOST_REFUSED", "INPUT_INVALID", "SETTINGS_INVALID")
 MACHINE = ("IO_ERROR", "LINK_REFUSED", "PROJECT_NOT_FOUND", "REQUESTS_DIR_MISSING")
@@ -65,11 +67,17 @@ def errors(*codes: str) -> dict[int | str, dict[str, Any]]:
         assert code in CATALOGUE, code
         status = _status(code)
         if status not in found:
-            content = {"application/json": {"example": _example(code)}}
-            found[status] = {"model": ErrorAnswer, "description": code, "content": content}
+            refusal = {"example": _example(code), "schema": {"$ref": REF.format(model="ErrorAnswer")}}
+            found[status] = {"description": code, "content": {"application/json": refusal}}
         else:
             found[status]["description"] += f", {code}"
     return found
+
+
+def error_schemas() -> dict[str, Any]:
+    """Return the schemas of a refusal: as a route's model it would be made anew for each status of each route."""
+    schema = ErrorAnswer.model_json_schema(ref_template=REF, mode="serialization")
+    return {**schema.pop("$defs"), "ErrorAnswer": schema}
 
 
 def _status(code: str) -> int:
@@ -77,6 +85,7 @@ def _status(code: str) -> int:
     return status if status >= 400 else 409
 
 
+@functools.cache
 def _example(code: str) -> dict[str, Any]:
     ids = {"request_id": "RQ-20251214-008", "run_id": "RUN-20251214-060102-5e1f0a"}
     shape = error_shape(AiflowError(reason_code=code, **{**_PLACES, **ids}), ENGLISH)
