@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from anyio import CapacityLimiter, to_thread
@@ -14,6 +15,7 @@ from aiflow.api.context import CALLER, bearer_of, texts_for
 from aiflow.domain.issues.webhook import SIGNATURE_HEADER, is_signature
 from aiflow.domain.server.guard import (
     MAX_BODY_BYTES,
+    MAX_IGNORED_BYTES,
     MAX_OPEN_BODY_BYTES,
     MAX_WEBHOOK_BYTES,
     SINGLE_HEADERS,
@@ -78,7 +80,14 @@ class AccessGuard:
         """Read a body, up to the size that its sender may send."""
         seconds = self._server.patience.body_seconds
         if not is_webhook(http.method, http.scope["path"]):
-            return await _read_body(http, receive, MAX_BODY_BYTES if is_known else MAX_OPEN_BODY_BYTES, seconds)
+            if not is_known:
+                return await _read_body(http, receive, MAX_OPEN_BODY_BYTES, seconds)
+            try:
+                return await _read_body(http, receive, MAX_BODY_BYTES, seconds)
+            except AiflowError as error:
+                if error.reason_code == "BODY_TOO_LARGE":
+                    await _hear_out(http, receive, seconds)
+                raise
         # Who has not even the form of a signature is not listened to at length.
         most = MAX_WEBHOOK_BYTES if is_signature(http.headers.get(SIGNATURE_HEADER, "")) else MAX_OPEN_BODY_BYTES
         self._hooks = self._hooks or asyncio.Semaphore(WEBHOOKS_AT_ONCE)
@@ -159,6 +168,17 @@ async def _read_body(http: HttpRequest, receive: Receive, most: int, seconds: fl
     except TimeoutError:
         raise AiflowError(reason_code="BODY_TOO_SLOW") from None
     return b"".join(parts)
+
+
+async def _hear_out(http: HttpRequest, receive: Receive, seconds: float) -> None:
+    """Let a known caller send the rest of what is too large: a browser that is cut off shows no answer."""
+    told = http.headers.get("content-length", "0")
+    left = MAX_IGNORED_BYTES if told.isdecimal() and int(told[:20]) <= MAX_IGNORED_BYTES else 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while left > 0:
+                message = await receive()
+                left = left - len(message.get("body", b"")) if message.get("more_body") else 0
 
 
 def _given_again(body: bytes, receive: Receive) -> Receive:

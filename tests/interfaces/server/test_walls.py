@@ -256,6 +256,15 @@ def test_a_body_of_fifty_megabytes_is_not_read(up: Served) -> None:
     assert resident_bytes() - before < 30_000_000
 
 
+def test_who_pastes_too_much_into_a_form_is_told_so(up: Served) -> None:
+    head = f"POST /requests HTTP/1.1\r\nHost: 127.0.0.1:{up.port}\r\nAuthorization: {up.bearer['Authorization']}\r\n"
+    head += f"Origin: {up.origin}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 9000000\r\n\r\n"
+    opened = up.raw(head.encode())
+    for _ in range(90):  # a browser sends all of it before it looks for an answer
+        opened.sendall(b"x" * 100_000)
+    assert b"413" in opened.recv(65_536).splitlines()[0]
+
+
 def resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 

@@ -28,6 +28,8 @@ FOR_PROGRAMS = ("/api/", "/metrics", "/openapi")
 SINGLE_HEADERS = ("host", "origin", "content-type", "content-length", "authorization")
 MAX_PATH = 2000
 MAX_BODY_BYTES = 1_000_000
+# A larger one of a known caller is refused unread, too, but a text that somebody pasted into a form is let come first.
+MAX_IGNORED_BYTES = 10_000_000
 # The most that is read from a caller who is not known yet.
 MAX_OPEN_BODY_BYTES = 16_384
 # A delivery about an issue has its body, a comment and the text before an edit, each of at most 65,536 characters and
