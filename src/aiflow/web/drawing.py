@@ -104,7 +104,7 @@ def is_part(http: HttpRequest) -> bool:
 
 def segment(name: str) -> str:
     """Write a name as one part of a path."""
-    return quote(name, safe="")
+    return quote(name, safe="", errors="replace")  # a file written by hand may have half a character
 
 
 def request_path(request_id: str) -> str:

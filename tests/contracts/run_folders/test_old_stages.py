@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,10 @@ D34: dict[str, Any] = {
 }
 STAGE = on_disk(full_run())
 FIXTURES = sorted((Path(__file__).parents[2] / "fixtures/runs-0.1.0").glob("*/stage.json"))
+# What git is called with, and which pages others lead to.
+LINKS = ("replaces", "replaced_by", "continued_by", "begun_at", "accepted_as", "merging_as")
+COMMITS = ("base_commit", "left_tree", "base", "commit", "kept", "before", "after", "tip", "undone_as", "merges")
+NAMES = ("branch", "base_branch", *COMMITS, *LINKS)
 # Without these, or with something else there, nobody can say where the run stands, or it is another one.
 TELLING = ("state", "request_id", "run_id")
 
@@ -218,6 +222,27 @@ def test_any_other_value_may_stand_in_any_place(shelf: Shelf) -> None:
             if not shelf.agrees():
                 lost.add(place)
     assert lost == {(name,) for name in TELLING}
+
+
+@pytest.mark.spec("RUN-16", "GIT-1")
+@pytest.mark.parametrize("junk", ["a\ud800b", "a\0b", "x" * 5000])
+def test_what_no_program_can_be_called_with_is_no_name(shelf: Shelf, junk: str) -> None:
+    landing = dict.fromkeys(("before", "after", "tip", "undone_as"), "c0ffee")
+    stage = copy.deepcopy(STAGE) | dict.fromkeys(LINKS, "RUN-2") | {"landing": landing}
+    for place in list(places_in(stage)):
+        if place[-1] in NAMES or place == ("worktree", "path"):
+            parent_of(stage, place)[place[-1]] = junk
+    shelf.put(stage)
+    assert shelf.agrees()
+    run = replace(shelf.run, lock={})
+    assert junk not in texts_in(asdict(run))
+    assert (run.place.base_branch, run.accepted_as, run.landing, run.continues) == ("", None, None, None)
+
+
+def texts_in(value: object) -> set[str]:
+    """Every text in a value."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return {value} if isinstance(value, str) else {text for each in inside for text in texts_in(each)}
 
 
 def reals() -> list[Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from aiflow.web import drawing
+from aiflow.web.drawing import segment
 from e2e.bench import Bench
 from e2e.scripted_agents import plan_of
 from waiting import wait_until
@@ -171,6 +173,10 @@ def test_half_a_character_in_a_file_that_was_written_by_hand_breaks_no_page(web:
     [stage] = bench.root.glob("runs/RQ-1/*/stage.json")
     stage.write_text(stage.read_text().replace("Which <b>word", "Which \\ud800 <b>word"))
     assert "Which \ufffd &lt;b&gt;word" in web.page("/")
+    named = json.loads(stage.read_text()) | dict.fromkeys(("base_branch", "base_commit", "continued_by"), "\ud800")
+    stage.write_text(json.dumps(named))
+    assert "Which \ufffd &lt;b&gt;word" in web.page(f"/requests/RQ-1/runs/{stage.parent.name}")
+    assert segment("\ud800/") == "%3F%2F"
 
 
 @pytest.mark.spec("WEB-1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from aiflow.domain.request import parse_instant
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 # A count that is there but is none must not lift a limit (RUN-14): it counts as used up.
 USED_UP = 1_000_000
 _MOST = 1e15
+# No path, branch or commit is longer.
+_MOST_IN_A_NAME = 4096
 
 
 class GivenFields:
@@ -30,6 +33,11 @@ class GivenFields:
         """Return a text or nothing."""
         value = self.raw.get(name)
         return value if isinstance(value, str) else None
+
+    def named(self, name: str) -> str | None:
+        """Return a name that a path, a branch or a run can have, or nothing."""
+        value = self.raw.get(name)
+        return value if isinstance(value, str) and _can_be_passed(value) else None
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """Return a yes or no."""
@@ -82,6 +90,14 @@ class GivenFields:
     def texts_by_name(self, name: str) -> Mapping[str, str]:
         """Return texts by name."""
         return {each: value for each, value in self.object(name).raw.items() if isinstance(value, str)}
+
+
+def _can_be_passed(text: str) -> bool:
+    """Tell whether a program can be called with a text: not with half a character, nor with NUL."""
+    try:
+        return len(os.fsencode(text)) <= _MOST_IN_A_NAME and "\0" not in text
+    except UnicodeEncodeError:
+        return False
 
 
 def _count(value: object) -> int:

@@ -76,7 +76,7 @@ def run_of(stage: Mapping[str, Any], planning: Mapping[str, Any] | None = None) 
         follow_ups=read_follow_ups(given),
         base_tested=given.object("course").maybe("base_tested"),
         is_prepared=tree.flag("is_prepared"),
-        left_tree=tree.maybe("left_tree"),
+        left_tree=tree.named("left_tree"),
         has_edits=tree.flag("has_edits"),
         stopped_in=_known(RunState, given.maybe("stopped_in")),
         compare_url=given.maybe("compare_url"),
@@ -88,8 +88,8 @@ def run_of(stage: Mapping[str, Any], planning: Mapping[str, Any] | None = None) 
 
 def _read_landing(landing: GivenFields) -> Landing | None:
     """Read how the work had come into the base branch; half of it is no use."""
-    before, after, tip = (landing.text(name) for name in ("before", "after", "tip"))
-    return Landing(before, after, tip, landing.maybe("undone_as")) if before and after and tip else None
+    before, after, tip = (landing.named(name) for name in ("before", "after", "tip"))
+    return Landing(before, after, tip, landing.named("undone_as")) if before and after and tip else None
 
 
 def _read_course(course: GivenFields) -> Course:
@@ -101,36 +101,36 @@ def _read_links(given: GivenFields) -> dict[str, Any]:
     """Read what a run has to do with others: those before and after it, where it began, and where its work went."""
     return {
         "pull_url": given.maybe("pull_url"),
-        "replaces": given.maybe("replaces"),
-        "replaced_by": given.maybe("replaced_by"),
+        "replaces": given.named("replaces"),
+        "replaced_by": given.named("replaced_by"),
         "former": _read_former(given.object("former")),
         "continues": _read_continued(given.object("continues")),
-        "continued_by": given.maybe("continued_by"),
-        "begun_at": given.maybe("begun_at"),
+        "continued_by": given.named("continued_by"),
+        "begun_at": given.named("begun_at"),
         "is_dropped": given.flag("is_dropped"),
-        "accepted_as": given.maybe("accepted_as"),
-        "merging_as": given.maybe("merging_as"),
+        "accepted_as": given.named("accepted_as"),
+        "merging_as": given.named("merging_as"),
         "landing": _read_landing(given.object("landing")),
     }
 
 
 def _read_continued(continued: GivenFields) -> Continued | None:
     """Return the run that is continued, if it is named with the commit to begin at."""
-    run_id, commit = continued.text("run_id"), continued.text("commit")
+    run_id, commit = continued.named("run_id"), continued.named("commit")
     return Continued(run_id, commit) if run_id and commit else None
 
 
 def _read_former(former: GivenFields) -> Former | None:
-    if not former.text("run_id"):
+    run_id, base, tip = (former.named(name) or "" for name in ("run_id", "base", "tip"))
+    if not run_id:
         return None
-    run_id, reason_code, base, tip = (former.text(name) for name in ("run_id", "reason_code", "base", "tip"))
     steps = tuple(_read_former_step(step) for step in former.objects("steps"))
-    return Former(run_id, reason_code, base, tip, steps)
+    return Former(run_id, former.text("reason_code"), base, tip, steps)
 
 
 def _read_former_step(step: GivenFields) -> FormerStep:
     is_done, summary = step.flag("is_done"), whole(step.text("summary"))
-    return FormerStep(step.text("id"), one_line(step.text("title")), is_done, summary, step.maybe("commit"))
+    return FormerStep(step.text("id"), one_line(step.text("title")), is_done, summary, step.named("commit"))
 
 
 def read_task(raw: object) -> TaskRef | None:
@@ -147,8 +147,8 @@ def _known(kind: type[Named], name: str | None) -> Named | None:
 
 def _read_place(given: GivenFields, run_id: str) -> Place:
     tree = given.object("worktree")
-    base_branch, base_commit = given.text("base_branch"), given.text("base_commit")
-    return Place(run_id, tree.text("path"), given.text("branch"), base_branch, base_commit, tree.texts("copied"))
+    branch, base_branch, base_commit = (given.named(name) or "" for name in ("branch", "base_branch", "base_commit"))
+    return Place(run_id, tree.named("path") or "", branch, base_branch, base_commit, tree.texts("copied"))
 
 
 def _read_plan(given: GivenFields, planning: Mapping[str, Any] | None) -> tuple[PlanStep, ...]:
@@ -187,8 +187,8 @@ def _read_steps(given: GivenFields, plan: tuple[PlanStep, ...]) -> dict[str, Ste
 
 def _read_work(step: GivenFields, counted: Mapping[str, int], *, is_done: bool) -> StepWork:
     return StepWork(
-        base=step.maybe("base"),
-        commit=step.maybe("commit"),
+        base=step.named("base"),
+        commit=step.named("commit"),
         is_done=is_done,
         summary=step.text("summary"),
         retries=step.count("retries"),
@@ -196,9 +196,9 @@ def _read_work(step: GivenFields, counted: Mapping[str, int], *, is_done: bool) 
         calls=step.counts("calls") if "calls" in step.raw else counted,
         stops=tuple(_read_stop(stop) for stop in step.objects("stops")),
         tested_at=tuple(filter(None, map(parse_instant, step.texts("tested_at")))),
-        kept=step.maybe("kept"),
+        kept=step.named("kept"),
         sessions=step.texts_by_name("sessions"),
-        merges=step.maybe("merges"),
+        merges=step.named("merges"),
         conflicts=step.texts("conflicts"),
         unmarked=step.texts("unmarked"),
         record=read_record(step),
@@ -212,7 +212,7 @@ def record_of(stage: dict[str, Any], run_id: str) -> RunRecord:
     lines = ((line.at, line.event) for line in _read_history(given, began))
     used, seconds = read_usage(given.object("usage")), worked_seconds(began, lines)
     spent = (used.cost_usd, used.tokens, used.calls, used.seconds)
-    is_accepted, pull_url = given.maybe("accepted_as") is not None, given.maybe("pull_url")
+    is_accepted, pull_url = given.named("accepted_as") is not None, given.maybe("pull_url")
     roles = spent_by_role(read_roles(given))
     return RunRecord(head.created_at, seconds, *spent, is_accepted=is_accepted, pull_url=pull_url, roles=roles)
 

@@ -77,7 +77,7 @@ def read_follow_ups(given: GivenFields) -> FollowUps:
 
 
 def _read_follow_up(each: GivenFields) -> FollowUp:
-    request_id = each.maybe("request_id")
+    request_id = each.named("request_id")
     known = RequestId(request_id) if request_id is not None and is_valid_id(request_id) else None
     number, step_id = int(each.amount("number")), each.maybe("step_id")
     title = one_line(each.text("title"))
