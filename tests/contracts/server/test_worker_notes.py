@@ -77,3 +77,12 @@ def test_what_is_at_work_keeps_its_files(folder: Path, left: Worker) -> None:
     kept = {path.name for path in folder.iterdir()}
     assert {"left.out", "left.json"} <= kept
     assert len([name for name in kept if name.startswith("old") and name.endswith(".json")]) <= KEPT
+
+
+def test_a_file_that_another_call_tidied_away_keeps_no_worker_from_starting(folder: Path) -> None:
+    for number in range(KEPT + 5):
+        (folder / f"old-{number}.out").symlink_to("gone")  # is listed, and is not there when it is looked at
+    server = WorkerProcesses(folder.parents[1], {}, "PERSON")
+    started = server.start(("--version",))
+    wait_until(lambda: server.exit_code(started) is not None)
+    assert len(list(folder.glob("old-*.out"))) < KEPT + 5

@@ -152,8 +152,15 @@ def _require_room(fd: int) -> None:
 
 def _tidy(folder: Path, at_work: Container[str]) -> None:
     """Keep the output of the last few workers, and of those that work."""
-    found = sorted(folder.glob("*.out"), key=lambda path: path.stat().st_mtime)
+    found = sorted(folder.glob("*.out"), key=_written_at)
     for old in found[: -KEPT or None]:
         if old.stem not in at_work:
             for path in (old, old.with_suffix(".err"), old.with_suffix(".json")):
                 path.unlink(missing_ok=True)
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:  # a call beside this one was faster
+        return 0.0
