@@ -59,6 +59,16 @@ def test_the_advice_of_a_call_repeats_its_settings(shop: Path, aiflow: Program) 
     assert advised(aiflow("run", "RQ-1", code=3).stderr, DEMO) == ["-c", DEMO, "run", "RQ-1"]
 
 
+def test_what_waits_is_told_with_all_that_an_answer_needs(shop: Path, aiflow: Program) -> None:
+    with (shop / "requests/RQ-1.md").open("a") as file:
+        file.write("\n```ask\nWhich colour?\n- red\n- blue\n```\n")
+    aiflow("run", "RQ-1", "-c", DEMO, code=5)
+    told = aiflow("resume", "RQ-1", "-c", DEMO, code=5).stderr
+    assert "  Which colour?\n    1. red\n    2. blue\n  → " in told
+    aiflow("resume", "RQ-1", "-c", DEMO, "--answer", "2")
+    assert re.search(r"^  RQ-1  NOTHING_CHANGED  \S", aiflow("status").stdout, re.MULTILINE)
+
+
 def test_the_summary_of_an_auto_run_repeats_its_settings(shop: Path, aiflow: Program) -> None:
     way = advised(aiflow("auto", "-c", DEMO).stdout, "--answer")
     assert way == ["-c", DEMO, "resume", "ASK", "--answer", "…"]

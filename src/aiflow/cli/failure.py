@@ -12,6 +12,7 @@ import click
 from aiflow.cli.session import current_texts, settings_to_repeat
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.terminal.render import say
+from aiflow.domain.agents.choices import numbered
 from aiflow.domain.reasons import exit_code
 from aiflow.errors import AiflowError, BadInputError, as_problem
 from aiflow.messages.commands import as_plain
@@ -68,6 +69,9 @@ def show(error: AiflowError) -> None:
     parts = [summary, str(detail) if detail and str(detail) not in summary else ""]
     for line in "\n".join(filter(None, parts)).splitlines():
         say(line, "  ", err=True)
+    choices = facts.get("choices")
+    for choice in numbered(choices if isinstance(choices, list) else ()):
+        say(choice, "    ", err=True)
     if kept := facts.get("kept"):
         say(str(kept), "  ", err=True)
     for action in (*(each.typed for each in actions), *((str(as_plain(hint)),) if hint else ())):

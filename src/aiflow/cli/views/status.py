@@ -115,8 +115,9 @@ def _waiting(standing: Standing, texts: Texts) -> Iterator[Line]:
 
 
 def _asked(each: Waiting, texts: Texts) -> Iterator[Line]:
-    words = each.text if each.is_question else f"{each.reason_code}  {each.title}"
-    yield (INDENT, LinePart(each.request_id, "yellow"), LinePart(f"  {' '.join(words.split())}"))
+    said_first = () if each.is_question else (LinePart(f"  {each.reason_code}"),)
+    words = " ".join((each.text if each.is_question else each.title).split())
+    yield (INDENT, LinePart(each.request_id, "yellow"), *said_first, LinePart(f"  {words}"))
     if each.action is not None:
         yield (LinePart("    → "), LinePart(said(each.action, texts), "cyan"))
 
