@@ -250,6 +250,15 @@ def test_auto_run_is_off_until_it_starts_and_from_its_end_on() -> None:
     ]
 
 
+def test_an_auto_run_that_the_doctor_refused_was_not_on_before() -> None:
+    refused = auto(22, "stopped", "DOCTOR_FAILED")
+    assert told({**refused, "data": {"event": "stopped", "runs": 0}}) == [
+        (hour(18), "off", None),
+        (hour(22), "off", "DOCTOR_FAILED"),
+    ]
+    assert told({**refused, "data": {"event": "stopped", "runs": 1}})[0] == (hour(18), "waiting", None)
+
+
 def test_nothing_to_do_is_said_while_it_watches_and_where_it_ended_for_that() -> None:
     assert told(auto(1, "decision", "AUTO_NOTHING_RUNNABLE"), is_on=True)[1:] == [
         (hour(1), "nothing_to_do", "AUTO_NOTHING_RUNNABLE")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 NOTHING_RUNNABLE = "AUTO_NOTHING_RUNNABLE"
+DOCTOR_FAILED = "DOCTOR_FAILED"
 # A month: what a journal says beyond that is a mistake.
 MOST_SECONDS = 31 * 86_400
 _ENDS = (AutoRunEvent.STOPPED, AutoRunEvent.NOTHING_LEFT)
@@ -50,7 +51,8 @@ def read_signs(entries: Iterable[Mapping[str, Any]], since: datetime, now: AutoN
     for at, entry in dated:
         state = _state(entry, at)
         if state is not None:
-            known += _until(state, known, last, now, is_on=is_on)
+            was_on = is_on if known else not (state.is_start or _was_refused(entry))
+            known += _until(state, known, last, now, was_on=was_on)
             is_on = _event(entry) not in _ENDS
         if state is not None or _names_of(entry):
             last = at
@@ -71,13 +73,18 @@ def _slept(entry: Mapping[str, Any]) -> timedelta | None:
     return None
 
 
-def _until(state: Lull, known: list[Lull], last: datetime, now: AutoNow, *, is_on: bool) -> Iterator[Lull]:
+def _until(state: Lull, known: list[Lull], last: datetime, now: AutoNow, *, was_on: bool) -> Iterator[Lull]:
     """Yield a new state, and before it what held until then, where the states so far do not say it."""
     if not known:
-        yield _before(state, last, now, is_on=not state.is_start)
-    elif state.is_start and is_on:  # the one before ended without a word: its last sign is all that is known
+        yield _before(state, last, now, is_on=was_on)
+    elif state.is_start and was_on:  # the one before ended without a word: its last sign is all that is known
         yield Lull(last, GapKind.OFF, CUT_OFF)
     yield state
+
+
+def _was_refused(entry: Mapping[str, Any]) -> bool:
+    """Say whether an entry is the end of an auto-run that the doctor did not let begin: it has no other entry."""
+    return _event(entry) in _ENDS and entry.get("reason_code") == DOCTOR_FAILED and not entry["data"].get("runs")
 
 
 def _names_of(entry: Mapping[str, Any]) -> tuple[str, str] | None:
