@@ -982,6 +982,8 @@ def test_words_that_people_type_as_well_mean_a_command(repository: Path, aiflow:
 def test_the_projects_language_holds_for_errors_and_help(repository: Path, aiflow: Program) -> None:
     (repository / "aiflow.toml").write_text('language = "ja"\n')
     assert "使い方:" in aiflow("--help").stdout
+    assert "'lst' はありません。'list' のことですか？" in aiflow("lst", code=2).stderr
+    assert "'queue lst' はありません。'list' のことですか？" in aiflow("queue", "lst", code=2).stderr
     assert "REQUESTS_DIR_MISSING" in aiflow("next", code=3).stderr
     assert "使い方" not in aiflow("--help", "--lang", "en").stdout
 

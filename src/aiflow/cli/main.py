@@ -86,13 +86,12 @@ class LazyGroup(WordedGroup):
 
             close = difflib.get_close_matches(name, (*COMMANDS, *ALIASES), n=1)
             key = "cli.later_command" if name in LATER_COMMANDS else "cli.no_such_command"
-            text = current_texts()(key, name=name, version=__version__)
-            hint = (
-                " " + current_texts()("cli.did_you_mean", name=close[0]) if close and name not in LATER_COMMANDS else ""
-            )
-            if current_texts().has(f"cli.later_command.{name}"):
-                hint = " " + current_texts()(f"cli.later_command.{name}")
-            raise click.UsageError(text + hint, ctx)
+            texts = current_texts()
+            text = texts(key, name=name, version=__version__)
+            hint = texts("cli.did_you_mean", name=close[0]) if close and name not in LATER_COMMANDS else ""
+            if texts.has(f"cli.later_command.{name}"):
+                hint = texts(f"cli.later_command.{name}")
+            raise click.UsageError(texts.sentences(text, hint), ctx)
         return super().resolve_command(ctx, args)
 
     def meanings(self) -> Mapping[str, str]:

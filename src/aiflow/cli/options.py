@@ -95,8 +95,8 @@ class Subcommands(WordedGroup):
 
             texts = current_texts()
             close = difflib.get_close_matches(name, self.subcommands, n=1)
-            hint = " " + texts("cli.did_you_mean", name=close[0]) if close else ""
-            raise click.UsageError(texts("cli.no_such_command", name=f"{self.name} {name}") + hint, ctx)
+            hint = texts("cli.did_you_mean", name=close[0]) if close else ""
+            raise click.UsageError(texts.sentences(texts("cli.no_such_command", name=f"{self.name} {name}"), hint), ctx)
         return super().resolve_command(ctx, args)
 
     def meanings(self) -> Mapping[str, str]:

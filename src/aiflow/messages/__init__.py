@@ -43,6 +43,10 @@ class Texts:
         template = _load("ui", self.language).get(key)
         return self._fill(template, facts) if template is not None else key
 
+    def sentences(self, *parts: str) -> str:
+        """Write sentences one behind the other; in Japanese there is no blank between them."""
+        return ("" if self.language == "ja" else " ").join(part for part in parts if part)
+
     def say(self, told: object) -> str:
         """Say a detail in this language; what is only a text stays as it is."""
         from aiflow.messages.details import detail_of
