@@ -54,6 +54,7 @@ RUN_PAGES = (
     "docs/guides/stable-and-dev.md",
     "docs/guides/use-your-own-agent.md",
     "docs/ja/quickstart.md",
+    "docs/ja/tutorial.md",
     "docs/ja/concepts/requests.md",
     "docs/ja/concepts/runs.md",
     "docs/ja/guides/agents.md",
@@ -64,6 +65,7 @@ LONG_PAGES = (
     "docs/quickstart.md",
     "docs/tutorial.md",
     "docs/ja/quickstart.md",
+    "docs/ja/tutorial.md",
     "docs/concepts/acceptance.md",
     "docs/guides/after-a-crash.md",
     "docs/guides/clean-up.md",
@@ -74,7 +76,7 @@ SHOP_TEST = (
     "import unittest\n\n\nclass ShopTest(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(True)\n"
 )
 # Those on which the real claude works, and what its model answers.
-AGENT_PAGES = {"docs/tutorial.md": tutorial_model.answer}
+AGENT_PAGES = dict.fromkeys(("docs/tutorial.md", "docs/ja/tutorial.md"), tutorial_model.answer)
 # Those that need a queue store get a real one of their own.
 QUEUE_PAGES = ("docs/concepts/queue.md", "docs/guides/stable-and-dev.md")
 AUTHOR = {
