@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from aiflow.domain.runs.worktree import Place
 
 
-# Commits that only keep something reachable are nobody's work, and must not fail for want of a name.
+# Commits that only keep something reachable have no author, and must not fail for want of a name.
 _KEEPER = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -62,7 +62,7 @@ def keep(git: Git, ref: str, tree: str, parents: Iterable[str]) -> str:
 
 
 def is_commit_of(git: Git, commit: str, since: str, trailers: Mapping[str, str]) -> bool:
-    """Tell whether a commit stands right behind another, or in its place, and carries these trailers."""
+    """Return whether a commit comes right after another, or replaces it, and has these trailers."""
     found = read_commit(git, commit)
     lines = set(found.message.splitlines())
     if not all(f"{name}: {value}" in lines for name, value in trailers.items()):
@@ -71,7 +71,7 @@ def is_commit_of(git: Git, commit: str, since: str, trailers: Mapping[str, str])
 
 
 def leads_to(git: Git, old: str, new: str) -> bool:
-    """Tell whether one commit leads to another; one that is gone leads nowhere."""
+    """Return whether one commit leads to another; one that is gone leads nowhere."""
     if old == new:
         return True
     args = ("merge-base", "--is-ancestor", old, new)

@@ -71,7 +71,7 @@ def _moved(item: bytes, items: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _files(items: Iterator[bytes]) -> Iterator[FileDiff]:
-    """Read what `--numstat -z` says: lines and path in one item, of a moved file both paths in items of their own."""
+    """Read the output of `--numstat -z`: lines and path in one item, for a moved file each path in a separate item."""
     for item in items:
         added, deleted, path = item.split(b"\t", 2)
         is_moved = not path

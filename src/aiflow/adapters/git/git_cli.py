@@ -25,7 +25,7 @@ _SET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 # A program that answers every question with no.
 _NO = "false"
 _NOBODY_ANSWERS = {"GIT_ASKPASS": _NO, "SSH_ASKPASS": _NO, "SSH_ASKPASS_REQUIRE": "force", "GCM_INTERACTIVE": "never"}
-# A user's settings that would change what git prints, start something beside it, or refuse what a step wrote.
+# A user's settings that would change what git prints, start another program, or refuse what a step wrote.
 _CONFIG = (
     "core.fsmonitor=false",
     "core.quotePath=false",
@@ -89,9 +89,9 @@ class Git:
         return common_dir(self.cwd) or self.run(*asked).word
 
     def run_alone(self, *args: str, seconds: float) -> Done:
-        """Call git where it may want to ask something (a password, whether a host is known): nobody answers.
+        """Call git where it may want to ask something (a password, whether a host is known): it gets no answer.
 
-        It has no terminal to ask at, whatever asks in a window says no, and what still waits is ended after a while,
+        It has no terminal to ask in, a program that asks in a window gets a no, and what still waits is ended later,
         with all that it started. Credential helpers and ssh's agent answer as ever.
         """
         pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -131,9 +131,9 @@ class Git:
         return answer
 
     def run_to_the_end(self, *args: str, environ: Mapping[str, str], held: int) -> Done:
-        """Call git for what must not stop half way: nobody ends it, and if we are killed it goes on without us.
+        """Call git for what must not stop half way: nothing ends it, and if we are killed it continues without us.
 
-        It has no mark, no time limit, no terminal and no pipe that could break. As long as it lives it keeps a file
+        It has no mark, no time limit, no terminal and no pipe that could break. As long as it runs it keeps a file
         open, and with that a lock of ours on it.
         """
         streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}

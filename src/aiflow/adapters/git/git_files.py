@@ -39,7 +39,7 @@ class GitCheckout:
     common: str
 
     def head(self) -> str | None:
-        """Return the ref HEAD stands at; None if it is detached or git has to be asked."""
+        """Return the ref HEAD points to; None if it is detached or git has to be asked."""
         text = read_line(os.path.join(self.git_dir, "HEAD")) or ""
         return text.removeprefix("ref: ") if text.startswith("ref: ") else None
 
@@ -57,7 +57,7 @@ class GitCheckout:
                 _unlink(path)
 
     def clear_locks(self, ref: str) -> None:
-        """Remove locks that a killed git left here, and on our branch: nobody else works here now."""
+        """Remove locks that a killed git left here, and on our branch: no other process works here now."""
         for name in os.listdir(self.git_dir):
             if name.endswith(".lock"):
                 _unlink(os.path.join(self.git_dir, name))
@@ -120,7 +120,7 @@ def common_dir(root: str) -> str | None:
 
 
 def read_ref(common: str, ref: str) -> str | None:
-    """Return the commit a ref stands at, or "" if there surely is no such ref; None if git has to be asked."""
+    """Return the commit a ref points to, or "" if there surely is no such ref; None if git has to be asked."""
     text = read_line(os.path.join(common, ref))
     if text is not None:
         return text if _ID.fullmatch(text) else None
@@ -135,7 +135,7 @@ def read_ref(common: str, ref: str) -> str | None:
 
 
 def clear_ref_lock(common: str, ref: str) -> None:
-    """Remove the lock of a ref that is ours alone, once it is too old to be held by anybody alive."""
+    """Remove the lock of a ref that is ours alone, once it is too old to be held by a running process."""
     path = os.path.join(common, f"{ref}.lock")
     found = _signature(path)
     while found is not None:
@@ -167,7 +167,7 @@ def _common_of(git_dir: str) -> str:
 
 
 def is_same_path(one: str, other: str) -> bool:
-    """Tell whether two paths lead to the same place, there or not."""
+    """Return whether two paths lead to the same place, there or not."""
     return one == other or os.path.realpath(one) == os.path.realpath(other)
 
 

@@ -1,6 +1,6 @@
 """What in the git folder that all worktrees share makes git change what files hold, or run a program for others (SEC).
 
-Whoever writes there decides what the user's git, and aiflow's own, makes of a file. Branches, remotes and the like are
+What is written there decides what the user's git, and aiflow's own, makes of a file. Branches, remotes and the like are
 not among it, for they change all the time; nor are hooks, which tools such as husky set while dependencies are
 installed: aiflow runs none, and those of a person are theirs to look after.
 

@@ -50,5 +50,5 @@ class ProjectLook:
 
     @staticmethod
     def has_program(name: str) -> bool:
-        """Tell whether a program is installed."""
+        """Return whether a program is installed."""
         return shutil.which(name) is not None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from aiflow.adapters.git.git_cli import Git
 
-# Git tells these settings along with any command (trace2), which saves a process; the first we always set ourselves.
+# Git reports these settings with any command (trace2), which saves a process; the first we always set ourselves.
 _TOLD = ("core.quotepath", "user.*", "author.*", "committer.*", "remote.origin.url", "url.*.insteadof")
 _TELLING = {
     "GIT_TRACE2_EVENT": "1",
@@ -55,13 +55,13 @@ def look(git: Git, base_branch: str) -> RepositoryFacts:
         origin_url=_origin(settings),
         has_submodules=os.path.lexists(os.path.join(git.cwd, ".gitmodules")),
         uses_lfs=_uses_lfs(git.cwd),
-        # Git has no room for `aiflow/…` beside a branch named `aiflow`.
+        # Git has no room for `aiflow/…` next to a branch named `aiflow`.
         is_name_taken=bool((common := common_dir(git.cwd)) and read_ref(common, "refs/heads/aiflow")),
     )
 
 
 def commit_of(git: Git, branch: str, common: str | None = None) -> str | None:
-    """Return the commit a branch stands at, or None if there is no such branch."""
+    """Return a branch's commit, or None if there is no such branch."""
     ref = f"refs/heads/{branch}"
     common = common or common_dir(git.cwd)
     known = read_ref(common, ref) if common and branch else None
@@ -89,7 +89,7 @@ def path_of_status(item: bytes) -> bytes | None:
 
 
 def ignores_case(git: Git) -> bool:
-    """Tell whether names that differ only in case are the same file in a checkout, by git's setting or by its disk."""
+    """Return whether names that differ only in case are the same file in a checkout, by git's setting or its disk."""
     if git.run("config", "--bool", "core.ignorecase", ok=(0, 1, 128)).word == "true":
         return True
     head, other = (os.path.join(git.common_dir(), name) for name in ("HEAD", "head"))
@@ -102,7 +102,7 @@ def readable(path: bytes) -> str:
 
 
 def _told(err: bytes) -> Settings:
-    """Read the settings that git told along the way; nothing if this git does not."""
+    """Read the settings that git reported with a command; nothing if this git reports none."""
     settings: Settings = {}
     for line in err.splitlines():
         if not line.startswith(b'{"event":"def_param"'):

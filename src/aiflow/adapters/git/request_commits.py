@@ -41,7 +41,7 @@ def commit_file(git: Git, path: str, message: str) -> str | None:
 
 
 def _why_not(git: Git) -> str | None:
-    """Say what is going on in the checkout that a commit would disturb."""
+    """Return what is in progress in the checkout that a commit would disturb."""
     git_dir = git_dir_of(git.cwd) or git.run("rev-parse", "--absolute-git-dir").word
     checkout = GitCheckout(git.cwd, git_dir, git_dir)
     if under_way := checkout.under_way():

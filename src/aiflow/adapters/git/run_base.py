@@ -23,7 +23,7 @@ def with_base(root: str, base_branch: str, run: Run) -> Run:
         if facts.base_commit is None:
             return run
         parted = git.run("merge-base", facts.base_commit, tip, ok=(0, 1)).word if tip else ""
-    except AiflowError:  # no repository to ask: whoever needs the base says so
+    except AiflowError:  # no repository to ask: the code that needs the base reports it
         return run
     began = parted or facts.base_commit
     based = replace(run, place=replace(run.place, base_branch=facts.base_branch, base_commit=began))

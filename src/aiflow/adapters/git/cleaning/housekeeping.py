@@ -47,7 +47,7 @@ class LocalHousekeeping:
         return find_remains(self._git, self._places, base_branches)
 
     def state_of(self, place: Place, kept: str | None) -> TreeState:
-        """Tell whether git has all of a worktree: its branch, or the commit that keeps an unfinished step."""
+        """Return whether git has all of a worktree: its branch, or the commit that keeps an unfinished step."""
         path = _settled(place.path)
         if not os.path.lexists(path):
             return TreeState.MISSING
@@ -75,7 +75,7 @@ class LocalHousekeeping:
             raise as_problem(error, error.filename or item.name) from error
 
     def drop_refs(self, items: Sequence[Item]) -> None:
-        """Delete branches and refs that still stand where they were seen, all of them or none."""
+        """Delete branches and refs that have not moved since they were seen, all of them or none."""
         common = self._common
         there = {ref: item for item in items if read_ref(common, ref := _full_name(item)) != ""}
         if not there:
@@ -147,7 +147,7 @@ def _settled(path: str) -> str:
 
 
 def _is_plain(path: str, folder: str) -> bool:
-    """Tell whether a path is directly in a folder, with no link on the way."""
+    """Return whether a path is directly in a folder, with no link on the way."""
     return os.path.realpath(path) == path and os.path.dirname(path) == folder
 
 

@@ -197,7 +197,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _is_empty(folder: str) -> bool:
-    """Tell whether surely nothing but git's own file is in a folder."""
+    """Return whether surely nothing but git's own file is in a folder."""
     try:
         return set(os.listdir(folder)) <= {".git"}
     except OSError:
@@ -205,7 +205,7 @@ def _is_empty(folder: str) -> bool:
 
 
 def _is_torn(path: str) -> bool:
-    """Tell whether a temporary file is one that a killed process left: nobody needs an hour to write one."""
+    """Return whether a temporary file is one that a killed process left: writing one never takes an hour."""
     try:
         status = os.lstat(path)
     except FileNotFoundError:

@@ -1,8 +1,8 @@
 """Moving the base branch to a merge (GIT-3): the only write aiflow makes in a user's checkout.
 
-A branch that nobody has checked out is moved by compare-and-swap. Moving one under a checkout would show there as
+A branch that is not checked out is moved by compare-and-swap. Moving one under a checkout would show there as
 staged reversals, so git fast-forwards it in that checkout, and refuses before it touches anything. What it is about to
-write is on disk before it begins: whoever comes next puts right what a power cut left of it.
+write is on disk before it begins: the next process puts right what a power cut left of it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Editors and prompts ask git for the status all the time; their locks are gone in a moment.
 _LOCK_SECONDS = 2.0
-# How long to wait for another move, also for a git whose aiflow was killed; behind that its own locks tell.
+# How long to wait for another move, even for a git whose aiflow was killed; after that its own locks decide.
 _MOVE_SECONDS = 60.0
 _NAMED_FILES = 20
 _ANY = (0, 1, 2, 128)
@@ -68,7 +68,7 @@ def put_right(git: Git, common: str) -> CutOffMove | None:
 
 
 def find_cut_off(git: Git, common: str) -> CutOffMove | None:
-    """Tell of a fast-forward that was cut off and not put right yet; one that somebody is at is none."""
+    """Return a fast-forward that was cut off and not put right yet; one in progress does not count."""
     if not is_recorded(common):
         return None
     folder = os.open(common, os.O_RDONLY | os.O_CLOEXEC)
@@ -122,7 +122,7 @@ class _Move:
         raise self.refusal(checkout, done, told)
 
     def find_checkout(self) -> GitCheckout | None:
-        """Return the one worktree that has the branch, or None; raise if what goes on there forbids to move it."""
+        """Return the one worktree that has the branch, or None; raise if what happens there forbids moving it."""
         uses = list(find_uses(self.git, self.common))
         branch = self.place.base_branch
         for use in uses:
@@ -144,7 +144,7 @@ class _Move:
         return checkout
 
     def wait_for_locks(self, checkout: GitCheckout) -> None:
-        """Wait a moment for whoever holds what a fast-forward needs: at its end it would be too late to refuse."""
+        """Wait a moment for a process that holds what a fast-forward needs: at its end it is too late to refuse."""
         names = (f"{checkout.git_dir}/index.lock", f"{checkout.git_dir}/HEAD.lock", f"{self.common}/{self.ref}.lock")
         until = time.monotonic() + _LOCK_SECONDS
         while held := [name for name in names if os.path.lexists(name)]:
@@ -158,7 +158,7 @@ class _Move:
         return self.git.run("update-ref", "-m", self.reason, self.ref, self.new, self.old, ok=_ANY)
 
     def write(self, checkout: GitCheckout) -> tuple[Done, str]:
-        """Fast-forward a checkout; if git fails in the middle of it, put back what it wrote and tell what is left."""
+        """Fast-forward a checkout; if git fails in the middle of it, put back what it wrote and report what is left."""
         there = replace(self.git, cwd=checkout.path)
         writing = Writing.of(there, self.old, self.new)
         if files := writing.deleted():
@@ -181,7 +181,7 @@ class _Move:
 
         Ended in the middle it would leave half of the files and a lock behind, so nothing of ours may end it.
         """
-        # In the environment, for a branch may have a name that cannot stand in front of `=`.
+        # In the environment, for a branch may have a name that cannot precede `=`.
         own_options = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_VALUE_0": "", "GIT_REFLOG_ACTION": self.reason}
         own_options["GIT_CONFIG_KEY_0"] = f"branch.{self.ref.removeprefix('refs/heads/')}.mergeOptions"
         return there.run_to_the_end(*_FAST_FORWARD, self.new, environ=own_options, held=self.held)
@@ -203,7 +203,7 @@ class _Move:
         return error
 
     def what_is_known(self, checkout: GitCheckout, files: list[str]) -> str:
-        """Tell which of the files in the way are what the merge would write: a git that was killed left them so."""
+        """Return which of the files in the way are what the merge would write: a git that was killed left them so."""
         there = replace(self.git, cwd=checkout.path)
         same = [name for name in files[:_NAMED_FILES] if _is_written(there, name, self.new)]
         return words("in_the_way.same", files=", ".join(same)) if same else ""
@@ -218,7 +218,7 @@ class _Move:
 def _alone(common: str) -> Iterator[tuple[int, bool]]:
     """Let one aiflow at a time move branches of a repository: two fast-forwards in one checkout would mix.
 
-    Gives the open file whose lock that is, and whether it is ours: a git that keeps it open is waited for, also when
+    Gives the open file whose lock that is, and whether it is ours: a git that keeps it open is waited for, even when
     its aiflow is gone, but not for ever.
     """
     folder = os.open(common, os.O_RDONLY | os.O_CLOEXEC)
@@ -242,12 +242,12 @@ def _lock(folder: int) -> bool:
 
 
 def _files_of(done: Done) -> list[str]:
-    """Return the files that git names, one behind a tab on each line; a name may have a line break."""
+    """Return the files that git names, one after a tab on each line; a name may have a line break."""
     return sorted({readable(name) for block in _FILES.findall(done.err) for name in block.split(b"\n\t")})
 
 
 def _is_written(git: Git, name: str, commit: str) -> bool:
-    """Tell whether a file of a checkout has the content that a commit has."""
+    """Return whether a file of a checkout has the content that a commit has."""
     wanted = git.run("rev-parse", "-q", "--verify", f"{commit}:{name}", ok=(0, 1, 128)).word
     return bool(wanted) and git.run("hash-object", "--", name, ok=(0, 128)).word == wanted
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from aiflow.adapters.git.git_cli import Git
 
-# Where git notes the branches that a rebase or a bisect under way will come back to.
+# Where git notes the branches that a rebase or a bisect in progress will return to.
 _NOTES = {
     "rebase-merge/head-name": "rebase",
     "rebase-merge/update-refs": "rebase",
@@ -52,7 +52,7 @@ def find_uses(git: Git, common: str) -> Iterator[Use]:
 
 
 def what_rewrites(checkout: GitCheckout, ref: str) -> str | None:
-    """Name what is under way in a worktree and will write a branch at its end."""
+    """Name what is in progress in a worktree and will write a branch at its end."""
     names = {ref, ref.removeprefix("refs/heads/")}
     for note, name in _NOTES.items():
         if names & set((read_line(os.path.join(checkout.git_dir, note), _NOTE_BYTES) or "").splitlines()):

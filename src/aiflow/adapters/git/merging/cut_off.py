@@ -1,8 +1,8 @@
 """A fast-forward of a person's checkout that was cut off in the middle (GIT-3): git and aiflow gone, as by a power cut.
 
 Before git begins, a record in the repository's git folder says what it is about to write, and how all that looked. Git
-writes the files, then the index, then the branch. So whoever finds the record later ends the move if the index has it,
-and else puts every file back that is as in the merge, or the beginning of that. Anything else is somebody's and stays.
+writes the files, then the index, then the branch. So a process that finds the record later ends the move if the index
+has it, and else puts back each file that is as in the merge, or the beginning of that. Anything else stays.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class MoveRecord:
 
     @classmethod
     def read(cls, common: str) -> MoveRecord | None:
-        """Read the record of a repository; None if there is none, or nobody can read it."""
+        """Read the record of a repository; None if there is none, or it cannot be read."""
         try:
             return cls(**json.loads(read_regular(_path(common), _MOST_BYTES)))
         except (OSError, ValueError, TypeError):
@@ -81,15 +81,15 @@ class MoveRecord:
             os.unlink(_path(common))
 
     def told(self, git: Git, common: str) -> CutOffMove | None:
-        """Tell which move it is; None if its checkout cannot be reached now."""
+        """Return which move it is; None if its checkout cannot be reached now."""
         checkout = self._checkout(git, common)
         return self._cut_off(checkout) if checkout else None
 
     def put_right(self, git: Git, common: str, lock_seconds: float, *, is_dead: bool = False) -> CutOffMove | None:
         """End the move or take it back, and forget it; not while another git is at work there.
 
-        Called by whoever is alone with the repository, so the git that was cut off is gone. `is_dead`: it was ours, and
-        its locks need not be waited for.
+        Called while no other aiflow uses the repository, so the git that was cut off is gone. `is_dead`: it was ours;
+        no need to wait for its locks.
         """
         checkout = self._checkout(git, common)
         if checkout is None:
@@ -118,7 +118,7 @@ class MoveRecord:
     def _settle(self, there: Git, checkout: GitCheckout, writing: Writing) -> CutOffMove:
         found = self._cut_off(checkout)
         now = there.run("rev-parse", "-q", "--verify", f"{self.ref}^{{commit}}", ok=(0, 1)).word
-        if now != self.old or checkout.head() != self.ref:  # it has moved, or a person went on from there
+        if now != self.old or checkout.head() != self.ref:  # it has moved, or a person continued from there
             has_moved = bool(now) and leads_to(there, self.new, now)
             if now == self.new:
                 self.bring_back_messages(checkout)
@@ -156,7 +156,7 @@ class MoveRecord:
         return True
 
     def _is_ours(self, path: str, writing: Writing) -> bool:
-        """Tell by what a lock says whether the git that was cut off made it."""
+        """Return, by what a lock says, whether the git that was cut off made it."""
         try:
             data = read_regular(path, _MOST_BYTES)
         except OSError:
@@ -170,7 +170,7 @@ class MoveRecord:
 
 
 def is_recorded(common: str) -> bool:
-    """Tell whether there is a record; one look at a name, for every command asks."""
+    """Return whether there is a record; one look at a name, for every command asks."""
     return os.path.lexists(_path(common))
 
 

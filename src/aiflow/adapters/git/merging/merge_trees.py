@@ -31,7 +31,7 @@ class Side(NamedTuple):
 
 
 class MergedTree(NamedTuple):
-    """What came of it: a tree, and the names of what is in conflict; conflicts in texts stand there as markers."""
+    """The result: a tree, and the names of what is in conflict; conflicts in texts are there as markers."""
 
     tree: str
     conflicts: tuple[bytes, ...] = ()

@@ -45,7 +45,7 @@ class GitMerging:
         self._git = Git(root, hooks=hooks, sign=sign)
 
     def merge(self, place: Place, message: str, undone: Landing | None = None) -> Merge:
-        """Merge a run's branch into the base branch as both stand now; nothing is moved."""
+        """Merge a run's branch into the base branch as both are now; nothing is moved."""
         git = self._git_for(place)
         base, tip = self._base(place), self._tip(place)
         parted = git.run("merge-base", base.commit, tip.commit, ok=(0, 1)).word
@@ -71,7 +71,7 @@ class GitMerging:
         return find_landing(self._git_for(place), place, accepted_as, work)
 
     def revert(self, place: Place, landing: Landing, message: str) -> Revert:
-        """Take a run's work out of the base branch as it stands now; nothing is moved."""
+        """Take a run's work out of the base branch as it is now; nothing is moved."""
         git, base = self._git_for(place), self._base(place)
         tree, conflicts = replay(git, base, landing.after, Side(place.branch, landing.before))
         if conflicts:
@@ -106,7 +106,7 @@ class GitMerging:
         remove_worktree(self._git, self._common, path)
 
     def move_base(self, place: Place, merge: Merge) -> bool:
-        """Move the base branch to a merge commit; False if it moved by itself meanwhile, then nothing was done."""
+        """Move the base branch to a merge commit; False if the branch moved meanwhile, then nothing was done."""
         assert not merge.conflicts, place.run_id
         if merge.commit is None:  # the base has the work already
             return True
@@ -120,7 +120,7 @@ class GitMerging:
         return put_right(replace(self._git, sign=False), common) if common else None
 
     def find_cut_off(self) -> CutOffMove | None:
-        """Tell of such a fast-forward; changes nothing."""
+        """Return such a fast-forward; changes nothing."""
         common = self._known_common()
         return find_cut_off(self._git, common) if common else None
 
@@ -196,7 +196,7 @@ class GitMerging:
 
 
 def _is_marked(git: Git, commit: str, name: bytes) -> bool:
-    """Tell whether a file of a commit holds conflict markers; what is no file there has none."""
+    """Return whether a file of a commit has conflict markers; what is no file there has none."""
     return has_markers(git.run("cat-file", "blob", f"{commit}:{os.fsdecode(name)}", ok=(0, 128)).out)
 
 

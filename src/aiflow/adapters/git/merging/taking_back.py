@@ -1,7 +1,7 @@
 """Taking a run's work out of the base branch again, and bringing it back after that; nothing is moved here.
 
 Git takes the commits of work that was reverted for merged: merging its branch once more brings nothing. So what the
-acceptance changed is put on top of the base branch as it stands, and the branch is merged into that.
+acceptance changed is put on top of the base branch as it is, and the branch is merged into that.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class BroughtBack(NamedTuple):
 
 
 def bring_back(git: Git, base: Side, tip: Side, undone: Landing | None) -> BroughtBack | None:
-    """Put work that was taken out on top of the base branch again; None if the branch brings it in by itself."""
+    """Put work that was taken out on top of the base branch again; None if merging the branch already brings it in."""
     if undone is None or undone.undone_as is None:
         return None
     if leads_to(git, undone.undone_as, tip.commit) or not leads_to(git, undone.after, base.commit):
@@ -38,7 +38,7 @@ def bring_back(git: Git, base: Side, tip: Side, undone: Landing | None) -> Broug
 
 
 def find_landing(git: Git, place: Place, accepted_as: str, work: tuple[str, str]) -> Landing | None:
-    """Find what brought a run's work into the base branch; None if nobody can tell.
+    """Find what brought a run's work into the base branch; None if it is unknown.
 
     It is the merge that aiflow made; or, where the base had the work before (`work` from its first commit to its last),
     the oldest commit of the base that has it.

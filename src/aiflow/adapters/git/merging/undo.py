@@ -32,7 +32,7 @@ class _Entry(NamedTuple):
     id: str
 
     def is_at(self, found: _Entry | None) -> bool:
-        """Tell whether a file has this content."""
+        """Return whether a file has this content."""
         return found is not None and found.id == self.id and (found.mode == _LINK) == (self.mode == _LINK)
 
 
@@ -85,13 +85,13 @@ class Writing:
         return sorted(map(readable, missing))
 
     def put_back(self) -> str:
-        """Put back what a git that failed had written; tell what is not as it was, "" if nothing is."""
+        """Put back what a failed git had written; return what is not as it was, "" if nothing is."""
         if self._changed() and self.is_staged():
             return words("in_the_way.all_written")
         return half_written(self.restore())
 
     def is_staged(self, index: str | None = None) -> bool:
-        """Tell whether the index (or another file of that kind) has all that was to be written: git ends with that."""
+        """Return whether the index (or another such file) has all that was to be written: git writes it last."""
         found = _index(self.git, index)
         return bool(self.pieces) and all(found.get(piece.name) == piece.new for piece in self.pieces)
 
@@ -105,7 +105,7 @@ class Writing:
         files = [piece for piece in changed if _MODULE not in {each.mode for each in piece[1:] if each}]
         contents = _contents(self.git, [self._path(piece) for piece in files])
         left: set[bytes] = set()
-        for is_tracked in (False, True):  # a new folder may stand where a file was
+        for is_tracked in (False, True):  # a new folder may be where a file was
             pieces = (piece for piece in files if bool(piece.old) is is_tracked)
             left |= {piece.name for piece in pieces if not self._clear(piece, index, contents)}
             self._remove_folders()
@@ -165,7 +165,7 @@ def _differing(git: Git, old: str, new: str) -> Iterator[_Piece]:
 
 
 def half_written(names: list[str]) -> str:
-    """Tell which files are left that are neither as before nor as they were to be; "" if there are none."""
+    """Return which files are neither as before nor as they were to be; "" if there are none."""
     more = f" (+{len(names) - _NAMED_FILES})" if len(names) > _NAMED_FILES else ""
     return words("in_the_way.half_written", files=f"{', '.join(names[:_NAMED_FILES])}{more}") if names else ""
 
@@ -204,7 +204,7 @@ def _is_folder(path: bytes) -> bool:
 
 
 def _is_begun(git: Git, piece: _Piece, path: bytes) -> bool:
-    """Tell whether a file is the beginning of what git was to write there: so a full disk leaves it."""
+    """Return whether a file is the beginning of what git was to write there: so a full disk leaves it."""
     if piece.new is None or piece.new.mode == _LINK or os.path.islink(path) or not os.path.isfile(path):
         return False
     whole = git.run("cat-file", "--filters", f"--path={os.fsdecode(piece.name)}", piece.new.id, ok=(0, 1, 128))

@@ -72,7 +72,7 @@ def as_facts(large: Sizes) -> tuple[LargeFile, ...]:
 
 
 def tree_with(git: Git, index: str, large: Sizes) -> str:
-    """Write the index as a tree that is another one whenever a large file is: its size and time stand in its place.
+    """Write the index as a tree that changes whenever a large file does: its size and time replace it.
 
     It only serves to see whether somebody changed the worktree (RUN-7); the index itself stays as it is.
     """

@@ -1,7 +1,7 @@
 """Asking git about all worktrees while others come and go (GIT-1): what another git does there is over in a moment.
 
 `git worktree` reads the entry of every worktree, and gives up where another git is just making or removing one: it
-finds files that are empty or gone. Whoever accepts two runs at once meets that.
+finds files that are empty or gone. That happens if you accept two runs at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Such an entry lasts for less than a millisecond; what lasts longer is broken, and git's own words tell where.
+# Such an entry lasts for less than a millisecond; what lasts longer is broken, and git's own words show where.
 _PATIENCE_SECONDS = 5.0
 _IN_BETWEEN = re.compile(
     r"failed to read '?\S*worktrees/.*(?:commondir|locked)'?: (?:Success|No such file)"

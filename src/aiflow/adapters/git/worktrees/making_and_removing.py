@@ -25,7 +25,7 @@ _ADD = ("worktree", "add", "--quiet", "-f", "-f")
 
 
 def make_worktree(git: Git, common: str, place: Place, tip: str) -> str:
-    """Make the worktree in place of whatever is there, and return the commit it stands at."""
+    """Make the worktree in place of whatever is there, and return its commit."""
     return patiently(lambda: _make(git, common, place, tip))
 
 
@@ -78,7 +78,7 @@ def _forget_half_made(common: str, path: str) -> None:
 
 
 def set_up_list(path: str) -> str:
-    """Return the file beside a worktree that lists what set-up made in it; it goes before the worktree does."""
+    """Return the file next to a worktree that lists what set-up made in it; it is removed before the worktree."""
     return f"{path}.set-up"
 
 
@@ -129,7 +129,7 @@ def _remove(path: str, precious: tuple[str, ...], *, keeps_work: bool = True) ->
 
 
 def may_hold_work(path: str) -> bool:
-    """Tell whether a folder that git knows no more has files an agent or a person made: those are only put aside."""
+    """Return whether a folder that git knows no more has files an agent or a person made: those are only put aside."""
     locked = os.path.join((read_line(os.path.join(path, ".git")) or "").removeprefix("gitdir: "), "locked")
     is_half_made = read_line(locked) == "initializing"
     return not is_half_made and any(name != ".git" for name in os.listdir(path))
@@ -142,9 +142,9 @@ def free_name(name: str) -> str:
 
 
 def remove_tree(path: str) -> None:
-    """Remove a folder, also one that tools made read-only, or deeper than any path may be long.
+    """Remove a folder, even one that tools made read-only, or deeper than the longest possible path.
 
-    What stands in a folder of the folder is moved up before that one is removed, so no depth is ever gone down into.
+    The contents of a subfolder are moved up before it is removed, so this never descends to any depth.
     """
     _open_up(path)
     top = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -174,7 +174,7 @@ def remove_tree(path: str) -> None:
 
 
 def _is_folder(name: str, within: int) -> bool:
-    """Tell whether something is a folder, no link to one; if so it is opened up."""
+    """Return whether something is a folder, no link to one; if so it is opened up."""
     mode = os.stat(name, dir_fd=within, follow_symlinks=False).st_mode
     if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
         os.chmod(name, mode | stat.S_IRWXU, dir_fd=within)

@@ -40,7 +40,7 @@ def note_set_up(git: Git, copied: Iterable[str], *, is_known: bool) -> None:
 
 
 def is_as_set_up(git: Git, common: str) -> bool:
-    """Tell whether all that set-up made is as it was; if so, what was added since is removed."""
+    """Return whether all that set-up made is as it was; if so, what was added since is removed."""
     try:
         with open(set_up_list(git.cwd), "rb") as file:
             first, *items = zlib.decompress(file.read()).split(b"\0")[:-1]
@@ -110,7 +110,7 @@ class _WayThrough:
 
 
 def _mark(root: bytes, path: bytes, status: os.stat_result) -> bytes:
-    """Put what tells one state of a file from another into a line."""
+    """Put what distinguishes one state of a file from another into a line."""
     if stat.S_ISDIR(status.st_mode):
         return b"%s%o" % (_FOLDER, status.st_mode)
     if stat.S_ISLNK(status.st_mode):
@@ -118,7 +118,7 @@ def _mark(root: bytes, path: bytes, status: os.stat_result) -> bytes:
             return b"link " + os.readlink(os.path.join(root, path))
         except OSError:  # gone meanwhile
             return b"link"
-    # Nobody can set the time of a file's last change back; but a new link to it, as from a shared cache, moves it too.
+    # No program can set back a file's change time; but a new link to it, as from a shared cache, moves it too.
     changed = status.st_ctime_ns if status.st_nlink == 1 else 0
     return b"file %o %d %d %d" % (status.st_mode, status.st_size, status.st_mtime_ns, changed)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aiflow.adapters.git.git_cli import Done, Git
 
 _ANY_FAILURE = (0, 1, 128)
-# How the mode of a submodule stands in an index, and the mark of an index that lies partly in another file.
+# The mode of a submodule in an index, and the mark of an index that is partly in another file.
 _LINK_MODE, _SHARED = b"\0\0\xe0\0", b"link"
 
 
@@ -80,7 +80,7 @@ def show_hidden(git: Git) -> None:
 
 
 def is_sparse(git: Git) -> bool:
-    """Tell whether git was told to check out only a part of the repository."""
+    """Return whether git was told to check out only a part of the repository."""
     return git.run("config", "--bool", "core.sparseCheckout", ok=(0, 1)).word == "true"
 
 
@@ -123,14 +123,14 @@ def put_back_refused(git: Git, since: str, paths: list[bytes], folders: tuple[st
 
 
 def is_below(path: bytes, folders: Iterable[bytes]) -> bool:
-    """Tell whether a path is one of these or inside one."""
+    """Return whether a path is one of these or inside one."""
     return any(path.rstrip(b"/") == folder or path.startswith(folder + b"/") for folder in folders)
 
 
 def _take_in_nested(git: Git, copied: list[bytes]) -> tuple[list[bytes], list[bytes]]:
     """Stage the files of nested repositories; return those that had files and those that had none.
 
-    Git would add a nested repository as a link to a commit that nobody else has, and refuses one without a commit;
+    Git would add a nested repository as a link to a commit that exists only there, and refuses one without a commit;
     an agent that began a project with a tool that runs `git init` meant its files. Once some of its files are in the
     index, git treats the folder as any other.
     """
@@ -152,7 +152,7 @@ def _take_in_nested(git: Git, copied: list[bytes]) -> tuple[list[bytes], list[by
 
 
 def _has_failed(done: Done) -> bool:
-    """Tell whether `git add` failed; it also ends with 1 if a path to leave out is ignored, and has added the rest."""
+    """Return whether `git add` failed; it also exits with 1 if a path to leave out is ignored, but adds the rest."""
     is_about_ignored = b"paths are ignored by one of your" in done.err and b"error: " not in done.err
     return done.code != 0 and not (done.code == 1 and is_about_ignored)
 
@@ -216,7 +216,7 @@ def changed_beside(git: Git, copied: tuple[str, ...], *, counts_index: bool = Tr
 
 
 def back_to_index(git: Git, copied: tuple[str, ...]) -> tuple[str, ...]:
-    """Set the worktree back to the index, and return what was changed beside it; ignored and copied files stay."""
+    """Set the worktree back to the index, and return what else was changed; ignored and copied files stay."""
     paths = changed_beside(git, copied, counts_index=False)
     if paths:
         git.run("checkout-index", "--quiet", "--force", "--all")

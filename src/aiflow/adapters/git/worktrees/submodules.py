@@ -1,6 +1,6 @@
-"""What changed in the submodules of a worktree (RUN-3): no commit of the run can hold it, so somebody must know.
+"""What changed in the submodules of a worktree (RUN-3): no commit of the run can contain it, so a person must know.
 
-A submodule's own settings may be an agent's: no git of ours reads them. It gets a git folder of our own in their place,
+A submodule's own settings may be an agent's: no git of ours reads them. It gets a separate git folder in their place,
 with the submodule's objects and no settings at all.
 """
 
@@ -29,7 +29,7 @@ def changed_submodules(
 ) -> tuple[str, ...]:
     """Return the submodules (`links`) that a step moved or removed (`changed`), or in which it changed something.
 
-    `known` is what tests left in them, and what was copied or set up there: that is nobody's work.
+    `known` is what tests left in them, and what was copied or set up there: that is not work.
     """
     left, copied = known[0], [os.fsencode(name) for name in known[1]]
     moved = [link for link in links if link in changed]
@@ -72,7 +72,7 @@ def _changed_in(git: Git, link: bytes, commit: str) -> Iterator[bytes]:
             file.write(f"{commit}\n")
         inside = Git(folder, git.run_id).inside(own, folder)
         known = {"GIT_OBJECT_DIRECTORY": os.path.join(common, "objects")}
-        # What its own index knows of the files saves reading them all; one that cannot stand alone is made anew.
+        # What its own index knows of the files saves reading them all; one that cannot be used alone is created again.
         with contextlib.suppress(OSError):
             shutil.copy2(os.path.join(git_dir_of(folder) or common, "index"), os.path.join(own, "index"))
         done = inside.run(*_STATUS, environ=known, ok=(0, 128))

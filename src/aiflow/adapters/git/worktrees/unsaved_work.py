@@ -1,6 +1,6 @@
 """Whether git has all of a worktree (GIT-5); looking writes neither its index nor an object.
 
-Ignored files and what was copied or set up there are nobody's work. Everything else must be in the branch, or in the
+Ignored files and what was copied or set up there are not work. Everything else must be in the branch, or in the
 commit that keeps what an unfinished step left.
 """
 
@@ -62,7 +62,7 @@ def what_is_foreign(path: str, common: str) -> TreeState | None:
 
 
 def is_mounted_in(path: str) -> bool:
-    """Tell whether something else is mounted at a path or below it: that must not be emptied."""
+    """Return whether something else is mounted at a path or below it: that must not be emptied."""
     try:
         with open(_MOUNTS, "rb") as file:
             points = [os.fsdecode(_unescaped(line.split()[4])) for line in file]
@@ -73,7 +73,7 @@ def is_mounted_in(path: str) -> bool:
 
 
 def _has_nested(path: str, common: str) -> bool:
-    """Tell whether another worktree of the repository is inside this one: agents make some, in ignored folders."""
+    """Return whether another worktree of the repository is inside this one: agents make some, in ignored folders."""
     entries = os.path.join(common, "worktrees")
     for name in os.listdir(entries) if os.path.isdir(entries) else ():
         other = os.path.dirname(read_line(os.path.join(entries, name, "gitdir")) or "")
@@ -89,7 +89,7 @@ def _unescaped(word: bytes) -> bytes:
 
 
 def _is_on_branch(git: Git, ref: str) -> bool:
-    """Tell whether the worktree stands on its branch, or detached at a commit that the branch has."""
+    """Return whether the worktree is on its branch, or detached at a commit that the branch has."""
     head = git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1)).word
     if head:
         return head == ref
@@ -97,7 +97,7 @@ def _is_on_branch(git: Git, ref: str) -> bool:
 
 
 def _has_all(git: Git, copied: list[bytes], kept: str | None) -> bool:
-    """Tell whether index and files are as the branch has them, or as the kept commit does."""
+    """Return whether index and files are as the branch has them, or as the kept commit does."""
     changed = [item for item in git.run(*_STATUS).items if _is_work(item, copied)]
     if not changed:
         return not _hides_changes(git) or _is_laid_out(git, "HEAD", copied)
@@ -115,7 +115,7 @@ def _is_work(item: bytes, copied: list[bytes]) -> bool:
 
 
 def _hides_changes(git: Git) -> bool:
-    """Tell whether git was told to look away from a file that is there (`update-index --assume-unchanged`)."""
+    """Return whether git was told to look away from a file that is there (`update-index --assume-unchanged`)."""
     entries = git.run("ls-files", "-v", "-z").items
     is_there = (
         entry[:1] == b"S" and os.path.lexists(os.path.join(os.fsencode(git.cwd), entry[2:])) for entry in entries
@@ -143,7 +143,7 @@ def _own_index(git: Git, commit: str) -> Iterator[dict[str, str]]:
 
 
 def _is_laid_out(git: Git, commit: str, copied: list[bytes]) -> bool:
-    """Tell whether the files are those of a commit, by an index of our own that nobody staged anything in."""
+    """Return whether the files are those of a commit, by an index of our own that nobody staged anything in."""
     with _own_index(git, commit) as own:
         items = git.run(*_STATUS, environ=own).items
     changed = [item for item in items if _is_work(item, copied)]
@@ -159,7 +159,7 @@ def _modules(checkout: GitCheckout) -> Iterator[str]:
 
 
 def _has_own_commits(git: Git, module: str) -> bool:
-    """Tell whether a submodule's repository has commits that came from nowhere else."""
+    """Return whether a submodule's repository has commits that came from nowhere else."""
     words = ("rev-list", "-n", "1", "--all", "HEAD", "--not", "--remotes", "--tags")
     done = git.run(f"--git-dir={module}", *words, ok=(0, 128))
     return done.code != 0 or bool(done.word)

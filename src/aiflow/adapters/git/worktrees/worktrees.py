@@ -94,14 +94,14 @@ class GitWorkspaces:
         note_set_up(self._inside(self._enter(place)), copied_paths(place.copied), is_known=is_known)
 
     def is_as_set_up(self, place: Place, tip: str) -> bool:
-        """Tell whether what set-up made is as it was, at the branch's tip; if so, what git ignores beside it goes."""
+        """Return whether what set-up made is as it was, at the branch's tip; if so, what git ignores beside it goes."""
         checkout = self._enter(place)
         self._take_back(place, checkout, tip)
         fill_index(self._inside(checkout), checkout.index, tip)
         return is_as_set_up(self._inside(checkout), self._common)
 
     def is_intact(self, place: Place) -> bool:
-        """Tell whether the worktree is there and git knows it."""
+        """Return whether the worktree is there and git knows it."""
         return find_checkout(place.path, self._common) is not None
 
     def tip(self, place: Place) -> str | None:
@@ -109,7 +109,7 @@ class GitWorkspaces:
         return commit_of(self._git, place.branch, self._common)
 
     def is_ancestor(self, place: Place, old: str, new: str) -> bool:  # noqa: ARG002 - the port's
-        """Tell whether one commit leads to another; one that is gone leads nowhere."""
+        """Return whether one commit leads to another; one that is gone leads nowhere."""
         return leads_to(self._git, old, new)
 
     def collect(self, place: Place, since: str) -> Changes:
@@ -155,14 +155,14 @@ class GitWorkspaces:
         return made
 
     def find_commit(self, place: Place, since: str, trailers: Mapping[str, str]) -> str | None:
-        """Return the branch's tip if it is the one commit behind (or in place of) `since` with these trailers."""
+        """Return the branch's tip if it is the one commit after (or in place of) `since` with these trailers."""
         tip = self.tip(place)
         if tip is None or tip == since:
             return None
         return tip if is_commit_of(self._git, tip, since, trailers) else None
 
     def tidy(self, place: Place) -> tuple[str, ...]:
-        """Put back what tests or a reviewer changed behind a commit, and return those paths."""
+        """Put back what tests or a reviewer changed after a commit, and return those paths."""
         checkout = self._enter(place)
         at = self._tips.get(place.path) or self.tip(place)
         if at is None:
@@ -174,7 +174,7 @@ class GitWorkspaces:
         return paths
 
     def drop_leftovers(self, place: Place) -> tuple[str, ...]:
-        """Put back what tests changed behind what was collected of a step, and return those paths."""
+        """Put back what tests changed after a step was collected, and return those paths."""
         checkout = self._enter(place)
         if place.path not in self._collected:
             return ()
@@ -220,7 +220,7 @@ class GitWorkspaces:
         return Unfinished(left, commit, patch, as_facts(large))
 
     def restore(self, place: Place, since: str, kept: str) -> None:
-        """Lay an unfinished step's kept commit out in the worktree again, behind `since`."""
+        """Lay an unfinished step's kept commit out in the worktree again, after `since`."""
         checkout = self._enter(place)
         self._take_back(place, checkout, since)
         self._collected.pop(place.path, None)
