@@ -1,6 +1,6 @@
 """Calls to anything that speaks DynamoDB (QUE-2): one client per process, foreign errors named by our reasons.
 
-A call that failed without an answer may have happened: whoever writes reads back.
+A call that failed without an answer may have happened: code that writes reads back.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from aiflow.domain.next_action import NextAction
 
-# The wait for one answer, and how often the client itself asks again: not if that took so long already that whoever
-# sits before it would wonder. Who needs more patience has it outside.
+# The wait for one answer, and how often the client itself asks again: not if that took so long already that a
+# person at the screen would wonder. Callers that need more patience retry outside.
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 4.0
 ATTEMPTS = 3
@@ -106,11 +106,11 @@ class DynamoClient:
         self.name = address.name
         self._client = client
         self._attempts = attempts
-        # Told of every call that was answered: the operation, what was asked, and the answer with its cost.
+        # Called for every answered call with the operation, what was asked, and the answer with its cost.
         self.observe: Callable[[str, dict[str, Any], dict[str, Any]], None] | None = None
-        # What else is told with an error: how to mend it, where that is known.
+        # What else an error reports: how to fix it, where that is known.
         self.help: dict[str, NextAction] = {}
-        # Told, by another thread, of a call whose answer takes long.
+        # Called, in another thread, for a call whose answer takes long.
         self.slow: Callable[[], None] | None = None
 
     def call(self, operation: str, **params: Any) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class DynamoClient:
         return answer
 
     def without_table(self, table: str) -> AiflowError:
-        """Name that a table is gone that was there when the store was opened: whoever adds a task makes it again."""
+        """Report that a table is gone that was there when the store was opened: adding a task creates it again."""
         return self._problem("STORE_UNREACHABLE", words("store_problem.table_gone", table=table))
 
     def _of_answer(self, response: dict[str, Any]) -> Exception:
@@ -212,7 +212,7 @@ def bare_client(address: StoreAddress) -> Any:
         retries={"total_max_attempts": 1},
         max_pool_connections=CONNECTIONS,
         parameter_validation=False,
-        # Who we are; botocore's own words on itself are put together anew for each call, a seventh of its time.
+        # Who we are; botocore's own description is built again for each call, a seventh of its time.
         user_agent=f"aiflow/{__version__}",
         # A proxy for the way out is none for a store of this machine.
         proxies={} if address.endpoint else None,

@@ -1,7 +1,7 @@
 """The store of this machine (QUE-2, QUE-2a): DynamoDB Local, fetched, started and stopped by aiflow, one per user.
 
-What was written down of it is never believed: the process is looked at, and asked with our own key, which nobody else
-is told (`proof.py`). A key that others may know is changed, and its database with it.
+What was recorded about it is never believed: the process is checked, and asked with our own key, which is given to no
+one else (`proof.py`). A key that others may know is changed, and its database with it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class LocalDynamo:
                 return self._as_it_should() or self._start(progress)
 
     def _as_it_should(self) -> StoreStatus | None:
-        """Return how it is if it runs, with the key that it shall have."""
+        """Return its state if it runs, with the key that it should have."""
         status = self.status()
         return status if status.is_running and self._folder.next_key() is None else None
 
@@ -165,7 +165,7 @@ class LocalDynamo:
             self._folder.change_key()
 
     def _comes_round(self, record: Record) -> StoreStatus | None:
-        """Give one that lives and does not answer some time: it may be overloaded, or not yet ready."""
+        """Give a store that runs but does not answer some time: it may be overloaded, or not yet ready."""
         until = time.monotonic() + PATIENCE_SECONDS
         while self._lives(record) and time.monotonic() < until:
             if (status := self.status()).is_running:
@@ -174,7 +174,7 @@ class LocalDynamo:
         return None
 
     def _lives(self, record: Record) -> bool:
-        """Tell whether what was written down is still there."""
+        """Return whether what was written down is still there."""
         if record.container is None:
             return record.is_process_alive()
         docker = installed_docker(self._environ)

@@ -62,7 +62,7 @@ class DockerStore(NamedTuple):
         return record
 
     def is_running(self, record: Record) -> bool:
-        """Tell whether the container runs."""
+        """Return whether the container runs."""
         return self._begun(record) is not None
 
     def prove_by(self, record: Record) -> Prove:
@@ -80,7 +80,7 @@ class DockerStore(NamedTuple):
         return prove
 
     def _begun(self, record: Record) -> str | None:
-        """Return what tells this start of the container from any other; None if it does not run at its port."""
+        """Return what distinguishes this start of the container from any other; None if it does not run at its port."""
         about = "{{.State.Running}} {{.State.StartedAt}} {{json .HostConfig.PortBindings}}"
         code, said = self._call("inspect", "--format", about, str(record.container))
         is_there = said.startswith("true ") and f'"HostPort":"{record.port}"' in said
@@ -89,7 +89,7 @@ class DockerStore(NamedTuple):
     def move_data(self, folder: StoreFolder, old: str, new: str) -> None:
         """Give the database the name by which the new key finds it; no list of processes shows the keys."""
         options = ("--rm", "--interactive", "--volume", f"{container_name(folder)}:/data", *_CONFINED)
-        self._call("rm", "--force", container_name(folder))  # one that nobody wrote down would have it open
+        self._call("rm", "--force", container_name(folder))  # an unrecorded one would have it open
         command = ("--entrypoint", "/bin/sh", IMAGE, "-c", _RENAME)
         code, said = self._call("run", *options, *command, told=f"{old}\n{new}\n")
         if code != 0:

@@ -30,8 +30,8 @@ START_SECONDS = 60
 END_SECONDS = 10
 PORTS_TRIED = 5
 _LOOK_SECONDS = 0.05
-# The pid is written down before Java begins: whoever is killed in between leaves a shell that ends by itself, and
-# never a store that nobody knows of.
+# The pid is recorded before Java begins: a process killed in between leaves a shell that ends without help, and
+# never an unknown store.
 _WHEN_TOLD = 'cd "$1" && unset OLDPWD && shift && umask 077 && read -r go && exec "$@" </dev/null'
 
 
@@ -55,7 +55,7 @@ class JavaStore(NamedTuple):
         raise not_started(Obstacles.of(ObstacleKind.NO_PORT))
 
     def move_data(self, folder: StoreFolder, old: str, new: str) -> None:
-        """Give the database the name by which the new key finds it; nobody has it open meanwhile."""
+        """Give the database the name by which the new key finds it; no process has it open meanwhile."""
         alive = os.open(folder.alive, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             _lock(alive)
@@ -69,7 +69,7 @@ class JavaStore(NamedTuple):
         options += ["-Djava.library.path=./DynamoDBLocal_lib"]
         command = [self.java, *options, "-jar", "DynamoDBLocal.jar"]
         command += ["-port", str(port), "-dbPath", str(folder.data), "-disableTelemetry"]
-        # Whoever has this file open and locked is at work on the data; the kernel frees it when Java is gone.
+        # The process that has this file open and locked uses the data; the kernel frees it when Java is gone.
         alive = os.open(folder.alive, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             _lock(alive)
@@ -151,7 +151,7 @@ def not_started(problem: Obstacles) -> EnvironmentProblemError:
 
 
 def free_ports(usual: int | None) -> list[int]:
-    """Return ports to try: the one it had before if nobody has it now, then others that are free."""
+    """Return ports to try: the one it had before if it is free now, then others that are free."""
     ports = [usual] if usual and is_free(usual) else []
     while len(ports) < PORTS_TRIED:
         with socket.socket() as probe:
@@ -161,7 +161,7 @@ def free_ports(usual: int | None) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Tell whether nobody listens on a port, on any interface."""
+    """Return whether a port is free, on every interface."""
     with socket.socket() as probe:
         # As Java does: connections that were just closed do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

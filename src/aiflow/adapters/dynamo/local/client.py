@@ -1,4 +1,4 @@
-"""The client of this machine's store (QUE-2): finds it again on another port, and starts it again if it died.
+"""The client of this machine's store (QUE-2): finds it again on another port, and starts it again if it is gone.
 
 A call that failed stays failed: whether it happened is not known, and who must know asks again, by then of the store
 that answers. Nothing is sent on a connection before it is proved that the store has its other end (QUE-2a).
@@ -58,14 +58,14 @@ class LocalClient(DynamoClient):
         return client
 
     def _look_at_disk(self) -> None:
-        """Name a full disk, of which the store tells only that something failed."""
+        """Name a full disk, for which the store reports only that something failed."""
         folder = self._local.full_disk()
         if folder is not None:
             problem, look = words("store_problem.no_space", folder=folder), shell(f"df -h {shlex.quote(folder)}")
             raise EnvironmentProblemError(reason_code="DISK_FULL", path=folder, problem=problem, start=look)
 
     def _find_again(self, used: object) -> None:
-        """Look where the store is by now; one that nobody stopped and that is gone is started."""
+        """Look where the store is by now; one that is gone without having been stopped is started."""
         with self._lock:
             if used is not self._client or time.monotonic() - self._looked_at < AGAIN_SECONDS:
                 return
@@ -77,6 +77,6 @@ class LocalClient(DynamoClient):
                     if address != self._address:
                         self._address, self.name, self._client = address, address.name, self._proved(address)
             except AiflowError:
-                pass  # the caller is told of its own call
+                pass  # the caller learns about its own call
             finally:
                 self._looked_at = time.monotonic()

@@ -44,11 +44,11 @@ class Record(NamedTuple):
 
     @property
     def is_stopped(self) -> bool:
-        """Whether somebody stopped it, and nobody started it since."""
+        """Whether it was stopped and not started since."""
         return self.pid is None and self.container is None
 
     def is_process_alive(self) -> bool:
-        """Tell whether the very process that was written down lives: not one that got its number later."""
+        """Return whether the process that was recorded is running: not one that got its number later."""
         if self.pid is None or self.started_at is None:
             return False
         written = Process(host_name(), self.pid, self.boot_id, self.pid_namespace, self.started_at)
@@ -149,7 +149,7 @@ class StoreFolder:
         replace_file(self._record, json.dumps(record._asdict()).encode(), self.path)
 
     def is_full(self) -> bool:
-        """Tell whether the disk has no room for more data."""
+        """Return whether the disk has no room for more data."""
         try:
             disk = os.statvfs(self.data)
         except OSError:

@@ -20,7 +20,7 @@ HOST = "127.0.0.1"
 def problem_at(port: int, key: str, prove: Prove, seconds: float = 2.0) -> Obstacles | None:
     """Ask for the tables of our database; returns what is wrong with the answer, None if nothing is.
 
-    Nothing is asked, and no key told, unless it is proved who listens.
+    Nothing is asked, and no key sent, unless it is proved who listens.
     """
     # DynamoDB Local reads the key and the region from here, and checks no signature.
     credential = f"Credential={key}/20260101/{LOCAL_REGION}/dynamodb/aws4_request"

@@ -73,7 +73,7 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _ask(program: str, environ: Mapping[str, str]) -> str:
-    """Return what a Java says of its version; it says so on the error stream."""
+    """Return what a Java reports as its version; it does so on the error stream."""
     try:
         done = subprocess.run(
             [program, "-version"],

@@ -1,7 +1,7 @@
 """Who answers at the store's port (QUE-2a): found out for each connection, before anything is sent on it.
 
-Our requests name the key, and whoever knows it reads the queue. Another user's program may listen where the store was.
-So the other end of a connection must belong to the very process that was written down: then nobody can come between
+Our requests name the key, and anyone who knows it can read the queue. Another user's program may listen at its port.
+So the other end of a connection must belong to the process that was recorded: then nothing can come between
 that and the request, for if the store ends, the connection ends with it.
 """
 

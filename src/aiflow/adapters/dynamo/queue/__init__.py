@@ -1,7 +1,7 @@
 """The queue store on anything that speaks DynamoDB (QUE): single-item conditional writes and queries, nothing else.
 
 `queue` and `runners` give views of one namespace. A queue remembers what its claims have learnt, so a runner keeps one
-for as long as it lives; all the rest may be used by several threads.
+for as long as it runs; all the rest may be used by several threads.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class DynamoStore:
 
 
 class DynamoQueue:
-    """The tasks of one namespace; what each method promises is said in the port."""
+    """The tasks of one namespace; the port describes what each method promises."""
 
     def __init__(self, table: ItemTable, guards: Guards, prompts: Prompts, poll_seconds: float) -> None:
         self.namespace = guards.namespace
@@ -102,7 +102,7 @@ class DynamoQueue:
         return self._finishing.cancel(task_id, why, now)
 
     def end_lost(self, task: Task, end: TaskEnd, now: datetime) -> Task | None:
-        """End a running task whose runner is dead, by the very claim that was seen; None if that is past."""
+        """End a running task whose runner is gone, by the claim that was seen; None if that is past."""
         return self._finishing.end(task, end, now)
 
     def get(self, task_id: str) -> Task | None:
@@ -111,13 +111,13 @@ class DynamoQueue:
         return task_of(item) if is_readable(item) else None
 
     def live_of(self, request_id: str) -> Task | None:
-        """Return the one live task of a request, as its guard tells; None if it has none."""
+        """Return the one live task of a request, as its guard names it; None if it has none."""
         named = self._guards.read(request_id).task_id
         task = self.get(named) if named else None
         return task if task is not None and not task.is_final else None
 
     def has_had(self, request_id: str) -> bool:
-        """Tell whether a request has, or ever had, a task here: each one counts its guard's fence up."""
+        """Return whether a request has, or ever had, a task here: each one counts its guard's fence up."""
         return self._guards.read(request_id).fence > 0
 
     def prompt(self, task: Task) -> str:

@@ -25,7 +25,7 @@ _EXPRESSIONS = ("ConditionExpression", "FilterExpression", "KeyConditionExpressi
 
 @dataclass(frozen=True, slots=True)
 class ItemChange:
-    """One conditional write of one item; `values` are the condition's. A silent one is not told what it made."""
+    """One conditional write of one item; `values` are the condition's. A silent one does not return what it made."""
 
     condition: str
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class ItemChange:
 
 
 class ItemPage(NamedTuple):
-    """A part of what a query finds; `last_key` is where the next one goes on, None at the end."""
+    """A part of what a query finds; `last_key` is where the next one continues, None at the end."""
 
     items: list[Item]
     last_key: dict[str, Any] | None
@@ -51,7 +51,7 @@ class ItemTable:
     sort_key: str
 
     def get(self, namespace: str, key: str) -> Item | None:
-        """Read one item, consistently; a table that nobody has made yet has none."""
+        """Read one item, consistently; a table that does not exist yet has none."""
         wanted = {"TableName": self.name, "Key": self._key(namespace, key)}
         try:
             answer = self.client.call("get_item", **wanted, ConsistentRead=True)
@@ -103,11 +103,11 @@ class ItemTable:
         yield from self._pages("scan", {}, None, params)
 
     def start_at(self, namespace: str, key: str) -> dict[str, Any]:
-        """Return the place behind an item, as `start` of a query."""
+        """Return the place after an item, as `start` of a query."""
         return self._key(namespace, key)
 
     def _write(self, operation: str, **params: Any) -> dict[str, Any]:
-        """Write something; that the table is gone, with a store that forgets what it had perhaps, is said as it is."""
+        """Write something; a table that is gone, perhaps because its store forgets what it had, is reported as such."""
         try:
             return self.client.call(operation, TableName=self.name, **params)
         except NoTableError:
@@ -130,7 +130,7 @@ class ItemTable:
             whole["ExclusiveStartKey"] = start
         try:
             answer = self.client.call(operation, **whole)
-        except NoTableError:  # nobody has made it yet, and who only looks does not either
+        except NoTableError:  # it does not exist yet, and a mere look does not create it
             return ItemPage([], None)
         return ItemPage([unpacked(each) for each in answer.get("Items", ())], answer.get("LastEvaluatedKey") or None)
 

@@ -1,7 +1,7 @@
 """Claiming (QUE-5): one query of the ready-index and one conditional write, however large the table is (PRF-2).
 
 An index may show a task late, too long or again: only the task's own item decides. What an index shows and a claim
-does not get is remembered and passed over, so that it never stands in the way of what is behind it.
+does not get is remembered and passed over, so that it never blocks what comes after it.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Claiming:
         if (held := self._resolve(claimant, now)) is not None:
             return held
         try:
-            # After a lost race others are at work: what was seen before it is old already, and is looked at anew.
+            # After a lost race others are at work: what was seen before it is old already, and is read again.
             while (got := self._claim_first(claimant, now, terms)) is LostRace.RACE:
                 continue
         except AiflowError:
@@ -167,7 +167,7 @@ class Claiming:
         return got if isinstance(got, Task) else None
 
     def _write(self, attempt: Attempt, claimant: Claimant, now: datetime) -> Task | LostRace:
-        """Write a claim under the condition that nobody has yet."""
+        """Write a claim under the condition that there is none yet."""
         sets = {
             "status": _TO,
             "claimed_by": claimant.runner_id,
@@ -178,7 +178,7 @@ class Claiming:
         try:
             return task_of(self.tasks.change(self.namespace, attempt.task_id, change))
         except ConditionFailedError:
-            # The client asks again by itself when an answer is lost: it may have been refused by its own first write.
+            # The client asks again automatically if an answer is lost: its own first write may have refused it.
             return _outcome(self.tasks.get(self.namespace, attempt.task_id) or {}, attempt)
 
     def _win(self) -> None:

@@ -1,7 +1,7 @@
 """Enqueueing (QUE-5, QUE-9): the prompt apart if it is large, then the request's guard, then the task itself.
 
-Each is one conditional write, and whoever dies between them leaves something that the next one repairs: a guard whose
-task never came is taken over only after a tombstone stands under that task's id, so that it cannot come later.
+Each is one conditional write, and a crash between them leaves something that the next enqueue repairs: a guard whose
+task never came is taken over only after a tombstone is stored under that task's id, so that it cannot come later.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Enqueueing:
                 return fence
 
     def _is_vacant(self, task: Task, seen: RequestGuard) -> bool:
-        """Tell whether a guard may be taken over; False means look again, a live task raises REQUEST_QUEUED."""
+        """Return whether a guard may be taken over; False means look again, a live task raises REQUEST_QUEUED."""
         item = self.tasks.get(task.namespace, seen.task_id or "")
         if item is None:
             return self._bury(task, seen.task_id or "")
@@ -197,7 +197,7 @@ class Enqueueing:
         return (item for page in pages for item in page.items)
 
     def _finish_for(self, item: Item, now: datetime) -> bool:
-        """Finish the enqueueing of a task that stands in the queue where no runner looks."""
+        """Finish the enqueueing of a task that is in the queue where no runner looks."""
         if is_left_by_terminal(item):
             end_left_by_terminal(self.tasks, self.guards, item, now)
             return False
@@ -220,7 +220,7 @@ class Enqueueing:
         except ConditionFailedError:
             return False
         except EnvironmentProblemError as error:
-            # Too large by what else its program keeps there: it must not keep runners from what is behind it.
+            # Too large by what else its program keeps there: it must not keep runners from what comes after it.
             if error.reason_code != "STORE_REFUSED":
                 raise
             return False
@@ -228,7 +228,7 @@ class Enqueueing:
 
 
 def _is_same(item: Item, wanted: WantedTask) -> bool:
-    """Tell whether an item is the task that is wanted, and no tombstone in its place."""
+    """Return whether an item is the task that is wanted, and no tombstone in its place."""
     if not is_readable(item) or "is_tombstone" in item:
         return False
     return _work(task_of(item)) == _work(wanted.task) and item.get("prompt_digest") == wanted.digest

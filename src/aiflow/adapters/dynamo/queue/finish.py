@@ -1,6 +1,6 @@
 """Ending tasks (QUE-3, QUE-6, QUE-8): each transition is one write under the condition of the state it leaves.
 
-Then the request's guard is freed. Who dies between the two leaves a guard that names a final task: the next enqueue
+Then the request's guard is freed. A crash between the two leaves a guard that names a final task: the next enqueue
 takes it over.
 """
 
@@ -106,7 +106,7 @@ class Finishing:
 
 
 def _is_so(there: Task, task: Task, end: TaskEnd, status: TaskStatus) -> bool:
-    """Tell whether a task is already as this very claim wants it: an answer was lost, or another reaper was quicker."""
+    """Return whether a task is already as this claim wants it: an answer was lost, or another reaper was quicker."""
     is_same_claim = (there.claimed_by, there.claim_token) == (task.claimed_by, task.claim_token)
     is_same_end = (there.status, there.error_message, there.successor) == (status, end.error_message, end.successor)
     return is_same_claim and is_same_end

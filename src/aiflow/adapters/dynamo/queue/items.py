@@ -110,12 +110,12 @@ def task_of(item: Item) -> Task:
 
 
 def is_of_terminal(item: Item) -> bool:
-    """Tell whether an item is a task that a terminal of an older version recorded for itself."""
+    """Return whether an item is a task that a terminal of an older version recorded for itself."""
     return item.get("is_private") is True
 
 
 def is_readable(item: Item) -> bool:
-    """Tell whether an item is a task we understand: another program or version may keep other things beside them."""
+    """Return whether an item is a task we understand: another program or version may keep other things beside them."""
     is_known = _text(item, "status") in frozenset(TaskStatus)
     return is_known and ("action" not in item or _text(item, "action") in frozenset(TaskAction))
 
@@ -144,7 +144,7 @@ def item_of_runner(runner: Runner) -> Item:
 
 
 def runner_of(item: Item) -> Runner:
-    """Read a runner's record; the heartbeats of another program's are told apart by their time."""
+    """Read a runner's record; another program's heartbeats are distinguished by their time."""
     last_heartbeat = _moment(item.get("last_heartbeat"))
     return Runner(
         namespace=item["namespace"],

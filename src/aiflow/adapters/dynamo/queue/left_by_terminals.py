@@ -1,7 +1,7 @@
 """What older versions left in the store: tasks that a terminal recorded there for itself (`is_private`).
 
 They put the work of `aiflow run` and `aiflow auto` into a shared store, in a form that no runner finds, and claimed it
-themselves. Such a task is never carried out by anybody else. One at work ends as any whose runner is dead; one that its
+themselves. No other process ever carries out such a task. One at work ends as any whose runner is gone; one that its
 terminal never came to is ended here.
 """
 
@@ -28,7 +28,7 @@ _UNNAMED = "terminal"  # the first of them did not say whose they were
 
 
 def is_left_by_terminal(item: Item) -> bool:
-    """Tell whether an item is a task that waits for a terminal of an older version."""
+    """Return whether an item is a task that waits for a terminal of an older version."""
     return is_readable(item) and is_of_terminal(item) and item["status"] == _QUEUED
 
 

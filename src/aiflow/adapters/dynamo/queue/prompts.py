@@ -1,4 +1,4 @@
-"""Prompts that are too large for a task's own item, in items of their own (QUE-9).
+"""Prompts that are too large for a task's own item, in separate items (QUE-9).
 
 They are named by their task and their content: two that write under one task id, for different work, cannot mix.
 """
@@ -40,5 +40,5 @@ class Prompts:
 
 
 def digest_of(text: str) -> str:
-    """Return what tells prompts of one task id apart."""
+    """Return what distinguishes prompts of one task id."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Runners' records (QUE-7): each is written by its own runner; others only lay a dead one to rest."""
+"""Runners' records (QUE-7): each is written by its own runner; others only mark one that is gone as stopped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class DynamoRunners:
         return tuple(runner_of(item) for page in found for item in page.items)
 
     def put_to_rest(self, runner: Runner) -> bool:
-        """Mark a dead runner as stopped and without a task; False if it has moved since it was seen."""
+        """Mark a runner that is gone as stopped and without a task; False if it has moved since it was seen."""
         item = self._unmoved(runner)
         if item is None:
             return False
@@ -49,7 +49,7 @@ class DynamoRunners:
         try:
             self.table.change(self.namespace, runner.runner_id, change)
         except ConditionFailedError:
-            # The client asks again by itself when an answer is lost: it may have been refused by its own first write.
+            # The client asks again automatically if an answer is lost: its own first write may have refused it.
             item = self._unmoved(runner)
             return item is not None and runner_of(item).is_at_rest
         return True

@@ -36,7 +36,7 @@ class Index:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """What the store is told."""
+        """What is sent to the store."""
         keys = _key_schema(self.hash_key, self.range_key)
         return {"IndexName": self.name, "KeySchema": keys, "Projection": {"ProjectionType": self.projection}}
 
@@ -197,7 +197,7 @@ def _indexes(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _is_usable(shape: TableShape, found: dict[str, Any]) -> bool:
-    """Tell whether a table and our indexes can be used, also while somebody changes it or adds an index of theirs."""
+    """Return whether a table and our indexes can be used, even while somebody changes it or adds another index."""
     indexes = _indexes(found)
     ours = [indexes[index.name].get("IndexStatus") for index in shape.indexes]
     return {found.get("TableStatus"), *ours} <= {"ACTIVE", "UPDATING"}
