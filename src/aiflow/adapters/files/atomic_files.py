@@ -38,7 +38,7 @@ def refuse_link(path: Path | str) -> None:
 
 
 def is_inside(root: Path | str, path: Path | str) -> bool:
-    """Tell whether a path, links followed, is below a root, and neither git's nor our own."""
+    """Return whether a path, links followed, is below a root, and neither git's nor our own."""
     real_root, real = os.path.realpath(root), os.path.realpath(path)
     if os.path.commonpath([real_root, real]) != real_root:
         return False
@@ -116,7 +116,7 @@ def _swap_in(temporary: Path, path: Path, expected: bytes, data: bytes) -> bool:
     """Put a file in another's place if that still says what is expected; looks before and, where it can, after.
 
     Between a look and a rename an editor may save. An exchange gives us what was really there: if that is not what
-    was expected, the two are exchanged back, and nobody's text is lost.
+    was expected, the two are exchanged back, and no text is lost.
     """
     if path.read_bytes() != expected:
         return False
@@ -144,7 +144,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def create_file(path: Path, data: bytes, scratch: Path, mode: int = 0o644) -> bool:
-    """Create a file whole, or return False if the name is taken; nobody sees it half-written, or more open."""
+    """Create a file whole, or return False if the name is taken; it is never seen half-written, or more open."""
     temporary = _write_temporary(path, data, scratch, mode)
     try:
         _link(temporary, path, mode)

@@ -18,7 +18,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def kind_of(path: str) -> str | None:
-    """Return the kind of file system a path is on, or None where the system does not tell."""
+    """Return the kind of file system a path is on, or None where the system does not report it."""
     try:
         with open(MOUNTS, encoding="utf-8", errors="surrogateescape") as file:
             mounts = file.read()
@@ -42,7 +42,7 @@ def kind_in(mounts: str, path: str) -> str | None:
 
 
 def is_network(kind: str) -> bool:
-    """Tell whether a kind of file system is a network's."""
+    """Return whether a kind of file system is a network's."""
     return kind in NETWORK_KINDS
 
 

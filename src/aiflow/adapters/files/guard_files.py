@@ -32,7 +32,7 @@ def guarded(guard: Path | str) -> Iterator[int]:
 
 
 def is_held(path: Path | str) -> bool:
-    """Tell whether somebody, in whatever container of this machine, has a file locked as `guarded` does."""
+    """Return whether somebody, in whatever container of this machine, has a file locked as `guarded` does."""
     import fcntl
 
     try:
@@ -49,7 +49,7 @@ def is_held(path: Path | str) -> bool:
 
 
 def _is_at(path: Path | str, fd: int) -> bool:
-    """Tell whether an open file is still the one that its path names."""
+    """Return whether an open file is still the one that its path names."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(fd))
     except FileNotFoundError:

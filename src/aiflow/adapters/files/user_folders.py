@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 def data_home(environ: Mapping[str, str]) -> Path:
-    """Return the user's data directory of aiflow; whoever makes it makes it for the user alone."""
+    """Return the user's data folder of aiflow; it must be created for the user alone."""
     return _home(environ, "XDG_DATA_HOME", ".local/share")
 
 
 def cache_home(environ: Mapping[str, str]) -> Path:
-    """Return the user's cache of aiflow: what is missing there is fetched anew."""
+    """Return the user's cache of aiflow: what is missing there is fetched again."""
     return _home(environ, "XDG_CACHE_HOME", ".cache")
 
 
 def private_folder(folder: Path) -> Path:
-    """Make a folder, and those above it, that nobody else may look into; one that others may is closed to them."""
+    """Make a folder, and those above it, that only the user may look into; one that others may is closed to them."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_mode & 0o077:
         folder.chmod(0o700)

@@ -49,7 +49,7 @@ class Rewriting(NamedTuple):
 
 
 def edit_file(root: Path, path: Path, edit: Edit) -> dict[str, tuple[Value, Value]]:
-    """Read anew under the guard and re-apply: a change of other keys meanwhile is no conflict."""
+    """Read again under the guard and re-apply: a change of other keys meanwhile is no conflict."""
     with translated(path), guarded(state_dir(root, "locks") / GUARD):
         remove_leftovers(state_dir(root, "tmp"))
         for _ in range(_TRIES):

@@ -88,7 +88,7 @@ def _replace_block_list(text: str, entry: KeyEntry, value: Value) -> str:
 
 
 def _differences(old: Sequence[str], new: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
-    """Return how one list becomes another; a very long one is written anew rather than compared."""
+    """Return how one list becomes another; a very long one is written whole rather than compared."""
     if len(old) * len(new) > _COMPARED:
         return [("replace", 0, len(old), 0, len(new))]
     return list(difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes())

@@ -1,6 +1,6 @@
-"""Request files for a process that stays (PRF-7): what was read is not read again until its file has changed.
+"""Request files for a long-running process (PRF-7): what was read is not read again until its file has changed.
 
-Every file is looked at each time, so that whoever asks gets exactly what a fresh read gives. Only a glance at a large
+Every file is checked each time, so that the caller gets exactly what a fresh read gives. Only a glance at a large
 folder may be a moment old: looking at ten thousand files takes longer than drawing a page of them.
 """
 
@@ -47,7 +47,7 @@ class RememberedRequests(MarkdownRequests):
         self._folder_mark: Mark | None = None
 
     def load(self) -> _All:
-        """Read every request file; a broken one is told apart and stops nothing (REQ-4)."""
+        """Read every request file; a broken one is returned separately and stops nothing (REQ-4)."""
         with self._turn:
             return self._look()
 

@@ -132,7 +132,7 @@ def _as_flow_list(found: re.Match[bytes]) -> bytes:
 
 
 def _read_lines(block: bytes) -> list[Any] | None:
-    """Read and interpret a block line by line, or return None if a line is not plain or a key stands twice."""
+    """Read and interpret a block line by line, or return None if a line is not plain or a key appears twice."""
     row, remembered = _EMPTY_ROW[:], _seen.get
     try:
         for line in block.split(b"\n"):
@@ -211,14 +211,14 @@ def _look_closer(rest: str) -> Value:
 
 
 def is_plain(value: str) -> bool:
-    """Tell whether a value can stand as it is after `key: `."""
+    """Return whether a value can stand as it is after `key: `."""
     if value in NULLS or value != value.strip() or value[0] == "[":
         return False
     return not re.search(rf"{_NOT_PLAIN}|{_BREAKS}", value)
 
 
 def is_plain_item(value: str) -> bool:
-    """Tell whether a value can stand as it is in a list."""
+    """Return whether a value can stand as it is in a list."""
     return value not in NULLS and re.fullmatch(_PLAIN_ITEM, value) is not None
 
 

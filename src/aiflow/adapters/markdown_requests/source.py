@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aiflow.domain.request import RequestId, Value
     from aiflow.domain.runs.run import Run
 
-# From these a run may begin or go on; `running` is one that goes on behind a crash.
+# From these a run may begin or continue; `running` is one that continues after a crash.
 _CLAIMABLE = (RequestStatus.READY, RequestStatus.BLOCKED, RequestStatus.RUNNING)
 
 
@@ -94,12 +94,12 @@ class FileSource:
 
     @staticmethod
     def not_started(request_id: RequestId, why: NotStarted) -> Settled | None:  # noqa: ARG004
-        """Keep a file as it is: whoever starts it sees why it did not."""
+        """Keep a file as it is: the person who starts it sees why it did not."""
         return None
 
     @staticmethod
     def confirm(request_id: RequestId, run_id: str) -> Refusal | None:  # noqa: ARG004
-        """Refuse nothing: whoever wants a run of a file's to end cancels it."""
+        """Refuse nothing: to end a file's run, a person cancels it."""
         return None
 
     def settle(self, request_id: RequestId, run_id: str, outcome: RunOutcome) -> Settled | Dropped:  # noqa: ARG002
@@ -173,7 +173,7 @@ class FileSource:
 
     @staticmethod
     def feedback(request_id: RequestId, since: datetime | None) -> tuple[Feedback, ...]:  # noqa: ARG004
-        """Return nothing: what people say of a file they write into it."""
+        """Return nothing: people write their comments on a file into it."""
         return ()
 
     @staticmethod

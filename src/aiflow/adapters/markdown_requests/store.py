@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from aiflow.domain.request import Value
 
 FOLDER = "requests"
-# A link is refused here and looked at closer; a pipe nobody writes to does not keep us waiting.
+# A link is refused here and looked at closer; a pipe without a writer does not keep us waiting.
 _READ_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 # Most files end within the first read; room that is not used costs more than a second one.
 _FIRST_BYTES, _MORE_BYTES = 4096, 65536
@@ -54,7 +54,7 @@ class MarkdownRequests:
         self._folder = f"{root}/{folder}"
 
     def load(self) -> tuple[list[Request], list[InvalidRequest]]:
-        """Read every request file; a broken one is told apart and stops nothing (REQ-4)."""
+        """Read every request file; a broken one is returned separately and stops nothing (REQ-4)."""
         results: list[Request | InvalidRequest] = []
         folder_fd = self._open_folder()
         try:
@@ -167,7 +167,7 @@ class MarkdownRequests:
                     raise ConflictError(reason_code="REQUEST_EXISTS", request_id=existing, path=path)
 
     def _make_folder(self) -> None:
-        """Make the folder if it is missing; what stands in its place, and a way out of the repository, is refused."""
+        """Make the folder if it is missing; anything else in its place, and a way out of the repository, is refused."""
         if not os.path.lexists(self._folder) and self._is_inside(self._folder):
             with translated(self._folder):
                 os.makedirs(self._folder, exist_ok=True)
@@ -211,7 +211,7 @@ class MarkdownRequests:
         return ProblemKind.TOO_LARGE if status.st_size > MAX_FILE_BYTES else None
 
     def _is_inside(self, path: Path | str) -> bool:
-        """Tell whether a link leads to a file of the user's in this repository."""
+        """Return whether a link leads to a file of the user's in this repository."""
         return is_inside(self._root, path)
 
     def find(self, request_id: RequestId) -> Path:
@@ -275,7 +275,7 @@ def _read_rest(fd: int, data: bytes) -> bytes:
 def separate_duplicates(
     valid: list[Request], broken: list[InvalidRequest]
 ) -> tuple[list[Request], list[InvalidRequest]]:
-    """Exclude every file that shares its id with another: nobody can know which one is meant."""
+    """Exclude every file that shares its id with another: it is unknown which one is meant."""
     ids = {request.id for request in valid}
     ids.update(file.declared_id or file.id for file in broken)
     if len(ids) == len(valid) + len(broken):

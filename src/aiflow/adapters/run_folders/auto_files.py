@@ -23,7 +23,7 @@ NAME = "auto.json"
 AUTO_VERSION = "1.0"
 MAX_BYTES = 50_000_000
 _COUNTS = tuple(each.name for each in fields(Limits) if each.name not in ("session_cost_usd", "until"))
-MOST_SPENT = timedelta(days=36_500)  # nobody worked longer, and adding to it never overflows
+MOST_SPENT = timedelta(days=36_500)  # no work took longer, and adding to it never overflows
 
 
 class AutoFile:

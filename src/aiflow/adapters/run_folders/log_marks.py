@@ -69,7 +69,7 @@ def _until(file: BinaryIO, end: int) -> Iterator[LogMark]:
 
 
 def _first_from(file: BinaryIO, offset: int) -> int:
-    """Return where the first mark at or behind a byte begins: they are in order, so half is left out at each look."""
+    """Return where the first mark at or after a byte begins: they are in order, so half is left out at each look."""
     low, high = 0, file.seek(0, os.SEEK_END)
     while low < high:
         middle = (low + high) // 2

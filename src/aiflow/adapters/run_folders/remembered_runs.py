@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from aiflow.adapters.files.file_marks import Mark
     from aiflow.domain.run_summary import RunSummary
 
-# So many are remembered; a checkout with more reads the others anew.
+# So many are remembered; in a checkout with more the others are read again.
 MOST_REMEMBERED = 20_000
 
 

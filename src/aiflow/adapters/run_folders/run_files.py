@@ -53,7 +53,7 @@ class RunFiles:
         return tuple(sorted(self._summaries(request_id), key=lambda run: run.run_id, reverse=True))
 
     def has_draft(self, request_id: RequestId) -> bool:
-        """Tell whether a run was written down for a request and not made yet."""
+        """Return whether a run was written down for a request and not made yet."""
         return request_id in self._names(self._folder) and bool(self.drafts_of(request_id))
 
     def drafts_of(self, request_id: RequestId) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class RunFiles:
     @staticmethod
     def _names(folder: str) -> list[str]:
         try:
-            with os.scandir(folder) as entries:  # a link leads to what is nobody's run
+            with os.scandir(folder) as entries:  # a link leads to what is not a run
                 return [entry.name for entry in entries if not entry.is_symlink()]
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -137,7 +137,7 @@ def _with_record(run: RunSummary, stage: Any) -> RunSummary:
 
 
 def _way_on(stage: dict[str, Any], code: str | None, names: tuple[str, str]) -> str | None:
-    """Return the way on that a run's file names, or None for its reason's; what only its steps know is read in full."""
+    """Return the next step that a run's file names, or None for its reason's; what only its steps know is read."""
     error = stage.get("error")
     way = text_or_none(error.get("way_on")) if isinstance(error, dict) else None
     if code in ROWS and (way is not None or not stage.get("steps")):

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 MAX_CALL_BYTES = 10_000_000
 MAX_LINE_BYTES = 64_000
 LONGEST_SECRET = 8_000
-# An escape sequence that has only begun is shorter; what goes on longer is no colour.
+# An escape sequence that has only begun is shorter; a longer one is no colour.
 LONGEST_SEQUENCE = 80
 LEFT_OUT = b"\n[aiflow] the rest of this output is left out: more than 10 MB\n"
 
 
 class StepLogFile:
-    """Adds to one log file; whoever follows it gets every line as well."""
+    """Adds to one log file; each follower gets every line as well."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class StepLogFile:
             self._partial = self._partial[cut:]
 
     def _up_to_open_key(self, lines: bytes) -> tuple[bytes, int]:
-        """Return lines and where a private key begins in them that goes on; no colour hides where that is."""
+        """Return lines and where a private key begins in them that continues; no colour hides where that is."""
         if b"\x1b" in lines:
             shown = plain_bytes(lines)
             lines = shown if self._masker.open_key(shown) < len(shown) else lines

@@ -96,7 +96,7 @@ class RunFolders(RunFiles):
             self.draft(run, brief)
         with translated(folder):
             draft.rename(folder)
-            # Runs are not for git (REQ-7), also where nobody called `aiflow init`.
+            # Runs are not for git (REQ-7), even if `aiflow init` was never called.
             create_file(self._root / FOLDER / ".gitignore", b"*\n", self._root / FOLDER)
 
     def _draft(self, request_id: str, run_id: str) -> Path:
@@ -191,7 +191,7 @@ class RunFolders(RunFiles):
         return str(path.relative_to(self._root))
 
     def open_log(self, run: Run, number: int, title: str, follow: Callable[[bytes], None] | None = None) -> StepLogFile:
-        """Open a step's log to add to it, behind a dated title; `follow` gets all of it, too."""
+        """Open a step's log to add to it, after a dated title; `follow` gets all of it, too."""
         path = self._root / self.log_path(run, number)
         with translated(path):
             path.parent.mkdir(parents=True, exist_ok=True)

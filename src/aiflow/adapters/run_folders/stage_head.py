@@ -34,7 +34,7 @@ class Head(NamedTuple):
 
 
 def is_stage_of(stage: object, request_id: str, run_id: str) -> bool:
-    """Tell whether a file's content says where this run stands: damaged is what does not, or names another run."""
+    """Return whether a file's content says where this run stands: damaged is what does not, or names another run."""
     if not isinstance(stage, dict) or text_or_none(stage.get("state")) is None:
         return False
     named = text_or_none(stage.get("request_id")), text_or_none(stage.get("run_id"))
@@ -42,7 +42,7 @@ def is_stage_of(stage: object, request_id: str, run_id: str) -> bool:
 
 
 def read_head(stage: Mapping[str, Any], run_id: str) -> Head:
-    """Read what stands in a stage's first fields; each has a default but the state."""
+    """Read a stage's first fields; each has a default but the state."""
     told = stage.get("error")
     error = told if isinstance(told, dict) else {}
     history = _lines(stage)
@@ -53,14 +53,14 @@ def read_head(stage: Mapping[str, Any], run_id: str) -> Head:
         return Head(RunState.NEEDS_INPUT, FROM_NEWER, cause or given, created_at, changed_at)
     state = _STATES[stage["state"]]
     if state in _STOPPED and given is None:
-        # Whoever stopped it did not get to say why; its last line may know.
+        # The process that stopped it could not record why; its last line may show it.
         codes = (text_or_none(line.get("reason_code")) for line in history[::-1])
         given = next(filter(None, codes), "PROCESS_CRASHED")
     return Head(state, given, cause if given else None, created_at, changed_at)
 
 
 def is_from_newer(stage: Mapping[str, Any]) -> bool:
-    """Tell whether only a newer aiflow knows how this run goes on: by its state, its format or its steps."""
+    """Return whether only a newer aiflow knows how this run continues: by its state, its format or its steps."""
     if stage["state"] not in _STATES:
         return True
     return stage["state"] not in _OVER and (_is_newer(stage.get("version")) or not _has_known_steps(stage.get("steps")))
@@ -77,7 +77,7 @@ def _is_newer(version: object) -> bool:
 
 
 def _has_known_steps(steps: object) -> bool:
-    """Tell whether a plan's steps are all ones that can be worked on; to leave one out would be to lose work."""
+    """Return whether a plan's steps are all ones that can be worked on; to leave one out would be to lose work."""
     if steps is None:
         return True
     if not isinstance(steps, list):

@@ -60,7 +60,7 @@ def _read_review(review: GivenFields) -> Review:
 
 
 def _is_met(criterion: GivenFields) -> bool | None:
-    """Tell what was said of a criterion; whatever is neither yes nor no was not said."""
+    """Return the verdict on a criterion; anything that is neither yes nor no is no verdict."""
     said = criterion.raw.get("is_met")
     return said if isinstance(said, bool) else None
 
