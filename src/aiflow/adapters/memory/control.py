@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class MemoryWishes:
-    """What is asked of the runs and the auto-run of one checkout; `life` tells of who waits whether they live."""
+    """What is asked of the runs and the auto-run of one checkout; `life` checks whether those who wait are running."""
 
     cancelled: set[str] = field(default_factory=set)
     stops: dict[StopRequest, datetime] = field(default_factory=dict)
@@ -40,13 +40,13 @@ class MemoryControl:
         self._time = time
 
     def ask_cancel(self, run_id: str) -> None:
-        """Ask whoever works on a run to cancel it."""
+        """Ask the process that works on a run to cancel it."""
         if "/" in run_id or "\0" in run_id:
             raise NotFoundError(reason_code="RUN_NOT_FOUND", run_id=run_id)
         self._wishes.cancelled.add(run_id)
 
     def is_cancelled(self, run_id: str) -> bool:
-        """Tell whether somebody asked for it."""
+        """Return whether somebody asked for it."""
         return run_id in self._wishes.cancelled
 
     def clear(self, run_id: str) -> None:
@@ -80,7 +80,7 @@ class MemoryControl:
             self._wishes.turns.pop(number, None)
 
     def is_turn_wanted(self) -> bool:
-        """Tell whether somebody who is alive waits for their turn; what the dead left is forgotten."""
+        """Return whether a running process waits for its turn; entries of processes that are gone are forgotten."""
         for number, waiting in list(self._wishes.turns.items()):
             if self._wishes.life(waiting) is Liveness.DEAD:
                 del self._wishes.turns[number]
@@ -97,7 +97,7 @@ class MemoryControl:
             self._wishes.later.pop(mine, None)
 
     def beginnings(self) -> tuple[Beginning, ...]:
-        """Return the auto-runs that wait for their time and whose processes live, the first first."""
+        """Return the auto-runs that wait for their time and whose processes are running, the first first."""
         later, life = self._wishes.later, self._wishes.life
         return tuple(sorted(mine for mine, waiting in later.items() if life(waiting) is not Liveness.DEAD))
 

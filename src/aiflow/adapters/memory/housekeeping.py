@@ -58,7 +58,7 @@ class MemoryHousekeeping:
         )
 
     def state_of(self, place: Place, kept: str | None) -> TreeState:
-        """Tell whether git has all of a worktree: its branch, or the commit that keeps an unfinished step."""
+        """Return whether git has all of a worktree: its branch, or the commit that keeps an unfinished step."""
         tree, tip = self._repository.worktrees.get(place.path), self._repository.branch(place.branch)
         if tree is None:
             return TreeState.MISSING

@@ -34,7 +34,7 @@ class MemoryJournal:
             self._more.notify_all()
 
     def read(self, after: str | None = None, limit: int = 1000) -> JournalPage:
-        """Read what is behind a cursor (from the start without one), oldest first, at most `limit` entries."""
+        """Read what follows a cursor (from the start without one), oldest first, at most `limit` entries."""
         place, has_gap = self._place("0" if after is None else after)
         until = min(len(self.entries), place + max(limit, 0))
         return JournalPage(tuple(map(self._entry, range(place, until))), str(until), has_gap=has_gap)
@@ -46,11 +46,11 @@ class MemoryJournal:
         return JournalPage(tuple(map(self._entry, reversed(range(first, place)))), str(first), has_gap=has_gap)
 
     def end(self) -> str:
-        """Return the cursor behind the last entry, to follow only what comes."""
+        """Return the cursor after the last entry, to follow only what comes."""
         return str(len(self.entries))
 
     def follow(self, after: str | None, should_stop: Callable[[], bool]) -> Iterator[JournalEntry]:
-        """Yield what is behind a cursor (without one only what comes), and wait for more until told to stop."""
+        """Yield what follows a cursor (without one only what comes), and wait for more until asked to stop."""
         cursor = self.end() if after is None else after
         while not should_stop():
             page = self.read(cursor)

@@ -42,7 +42,7 @@ def _end_nothing(_run_id: str) -> None:
 class MemoryLockTable:
     """The locks of one checkout, by request; the queue's and the turn have names that no request has.
 
-    `guard` lets one process at a time be alone with them, `life` tells of each holder whether it lives,
+    `guard` lets one process at a time be alone with them, `life` checks whether each holder is running,
     `end_leftovers` ends what a run's last holder still has at work.
     """
 
@@ -102,7 +102,7 @@ class MemoryLocking:
         return self._acquire(QUEUE, Lock(LockType.QUEUE))
 
     def acquire_turn(self) -> MemoryLease | Lock:
-        """Take the turn of this checkout, or return the lock of whoever runs or is about to."""
+        """Take the turn of this checkout, or return the lock of the process that runs or is about to."""
         return self._acquire(TURN, Lock(LockType.TURN))
 
     def survey(self) -> list[LockStatus]:
@@ -120,7 +120,7 @@ class MemoryLocking:
             return stale
 
     def break_lock(self, request_id: RequestId | None, kind: LockType = LockType.QUEUE) -> LockStatus | None:
-        """Remove a lock whoever holds it, a request's or (None) the queue's or the turn; None if there is none."""
+        """Remove a lock, any holder's: a request's or (None) the queue's or the turn; None if there is none."""
         name = normalize_id(request_id) if request_id is not None else _name_of(Lock(kind))
         with self._table.guard:
             lock = self._table.locks.pop(name, None)
@@ -128,7 +128,7 @@ class MemoryLocking:
 
     @contextlib.contextmanager
     def standstill(self) -> Iterator[Mapping[RequestId, Lock]]:
-        """Let nobody take a lock, nor a holder write, for a moment; gives the request locks that are held."""
+        """Let no process take a lock, nor a holder write, for a moment; gives the request locks that are held."""
         with self._table.guard:
             yield self.held()[0]
 
@@ -192,7 +192,7 @@ class MemoryLease:
         self._beside.start(self._pause)
 
     def allow(self, seconds: float) -> None:
-        """Let the heartbeat renew the lock for this long from now; behind that it expires."""
+        """Let the heartbeat renew the lock for this long from now; after that it expires."""
         self._allowed_until = self._time.monotonic() + seconds
 
     @contextlib.contextmanager

@@ -34,5 +34,5 @@ class MemoryLocks:
         return self.held()[1]
 
     def turn_holder(self) -> Lock | None:
-        """Return the turn of a runner that is about to claim a task: nobody's."""
+        """Return the turn of a runner that is about to claim a task: none here."""
         return None

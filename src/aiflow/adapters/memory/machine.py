@@ -1,4 +1,4 @@
-"""A machine in memory: shell commands by script, a person who is told, a place for branches."""
+"""A machine in memory: shell commands by script, a person to notify, a place for branches."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MemoryWorkshop:
         return None
 
     def is_repository_root(self) -> bool:
-        """Tell whether the project is a repository."""
+        """Return whether the project is a repository."""
         return True
 
     def file_system(self) -> str | None:

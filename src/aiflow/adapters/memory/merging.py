@@ -58,7 +58,7 @@ class MemoryMerging:
         return Merge(base, tip, paths, commit)
 
     def landing(self, place: Place, accepted_as: str, work: tuple[str, str]) -> Landing | None:
-        """Find what brought a run's work into the base branch; None if nobody can tell."""
+        """Find what brought a run's work into the base branch; None if it is unknown."""
         repository, found = self._repository, self._repository.commits[accepted_as]
         if len(found.parents) > 1 and f"Aiflow-Run: {place.run_id}" in found.message.splitlines():
             return Landing(found.parents[0], accepted_as, found.parents[1])
@@ -104,7 +104,7 @@ class MemoryMerging:
         self._repository.worktrees.pop(path, None)
 
     def move_base(self, place: Place, merge: Merge) -> bool:
-        """Move the base branch to a merge commit; False if it moved by itself before."""
+        """Move the base branch to a merge commit; False if the branch moved before."""
         assert not merge.conflicts, place.run_id
         if merge.commit is None:
             return True
@@ -119,7 +119,7 @@ class MemoryMerging:
         return found
 
     def find_cut_off(self) -> CutOffMove | None:
-        """Tell of such a move; changes nothing."""
+        """Return such a move; changes nothing."""
         return self._repository.cut_off
 
     def update(self, place: Place, keep_as: str, undone: Landing | None = None) -> Update:
@@ -159,7 +159,7 @@ class MemoryMerging:
         return tuple(path for path in paths if tree is not None and has_markers(tree.files.get(path, b"")))
 
     def _brought_back(self, base: str, tip: str, undone: Landing | None) -> _BroughtBack | None:
-        """Put work that was taken out on top of the base branch; None if the branch brings it in by itself."""
+        """Put work that was taken out on top of the base branch; None if merging the branch already brings it in."""
         repository = self._repository
         if undone is None or undone.undone_as is None:
             return None

@@ -131,7 +131,7 @@ class MemoryQueue:
             return self._save(replace(task, status=status, error_message=message_of("CANCELLED", why), updated_at=now))
 
     def end_lost(self, task: Task, end: TaskEnd, now: datetime) -> Task | None:
-        """End a running task whose runner is dead, by the very claim that was seen; None if that is past."""
+        """End a running task whose runner is gone, by the claim that was seen; None if that is past."""
         with self.store.lock:
             there = self.get(task.task_id)
             if there is None or not _is_same_claim(there, task):
@@ -162,7 +162,7 @@ class MemoryQueue:
             return next((each for each in self._all() if each.request_id == request_id and not each.is_final), None)
 
     def has_had(self, request_id: str) -> bool:
-        """Tell whether a request has, or ever had, a task here."""
+        """Return whether a request has, or ever had, a task here."""
         with self.store.lock:
             return any(each.request_id == request_id for each in self._all())
 
@@ -259,7 +259,7 @@ class MemoryRunners:
             return tuple(each for (name, _id), each in sorted(self.store.records.items()) if name == self.namespace)
 
     def put_to_rest(self, runner: Runner) -> bool:
-        """Mark a dead runner as stopped and without a task; False if it has moved since it was seen."""
+        """Mark a runner that is gone as stopped and without a task; False if it has moved since it was seen."""
         with self.store.lock:
             there = self._unmoved(runner)
             if there is not None:

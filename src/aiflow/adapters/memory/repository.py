@@ -75,7 +75,7 @@ class MemoryRepository:
         return name
 
     def branch(self, name: str) -> str | None:
-        """Return the commit a branch stands at."""
+        """Return a branch's commit."""
         return self.refs.get(f"{HEADS}{name}")
 
     def resolve(self, name: str) -> str | None:
@@ -88,7 +88,7 @@ class MemoryRepository:
         return self.trees[self.commits[commit].tree if commit is not None else name]
 
     def leads_to(self, old: str, new: str) -> bool:
-        """Tell whether one commit leads to another; one that is gone leads nowhere."""
+        """Return whether one commit leads to another; one that is gone leads nowhere."""
         wanted, start = self.resolve(old), self.resolve(new)
         return wanted is not None and start is not None and wanted in self.history(start)
 

@@ -76,7 +76,7 @@ class MemoryRunStore:
         *,
         since: str = "",
     ) -> tuple[tuple[tuple[RequestId, RunSummary], ...], int]:
-        """Return runs of one request or of all, newest first, those behind a run id, and how many there are in all."""
+        """Return runs of one request or of all, newest first, those after a run id, and how many there are in all."""
         owners = {RequestId(owner) for owner, _ in self._files.runs}
         runs = MemoryRuns({owner: self.all_of(owner) for owner in owners})
         found, total = runs.page(request_id, limit, after, since=since)
@@ -103,7 +103,7 @@ class MemoryRunStore:
         return (self._placed(run), brief) if run is not None and brief is not None else None
 
     def has_draft(self, request_id: RequestId) -> bool:
-        """Tell whether a run was written down for a request and not made yet."""
+        """Return whether a run was written down for a request and not made yet."""
         return self.drafted(request_id) is not None
 
     def discard(self, request_id: RequestId) -> None:
@@ -172,7 +172,7 @@ class MemoryRunStore:
         return f"runs/{run.request_id}/{run.run_id}/{step_id}.patch"
 
     def open_log(self, run: Run, number: int, title: str, follow: Hear | None = None) -> MemoryStepLog:
-        """Open a step's log to add to it, behind a title; `follow` gets all of it too."""
+        """Open a step's log to add to it, after a title; `follow` gets all of it too."""
         log = MemoryStepLog(self._files.logs[self.log_path(run, number)], follow)
         log.say(f"=== {title}")
         return log

@@ -31,7 +31,7 @@ class MemoryRuns:
         return tuple(sorted(self.runs.get(request_id, ()), key=lambda run: run.run_id, reverse=True))
 
     def has_draft(self, request_id: RequestId) -> bool:
-        """Tell whether a run was written down for a request and not made yet."""
+        """Return whether a run was written down for a request and not made yet."""
         return request_id in self.drafts
 
     def page(
@@ -42,7 +42,7 @@ class MemoryRuns:
         *,
         since: str = "",
     ) -> tuple[tuple[tuple[RequestId, RunSummary], ...], int]:
-        """Return runs of one request or of all, newest first, those behind a run id, and how many there are in all."""
+        """Return runs of one request or of all, newest first, those after a run id, and how many there are in all."""
         owners = self.runs if request_id is None else self.runs.keys() & {request_id}
         found = [(owner, run) for owner in owners for run in self.runs[owner]]
         found.sort(key=lambda pair: (pair[1].run_id, pair[0]), reverse=True)

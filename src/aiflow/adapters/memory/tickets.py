@@ -1,4 +1,4 @@
-"""Requests that are no files, in memory: tickets with a URL, held by name, tried again anew and never resumed."""
+"""Requests that are no files, in memory: tickets with a URL, held by name, started again and never resumed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class MemoryTickets:
         ticket.request = ticket.request._replace(status=status, kept=None)
 
     def owns(self, request_id: RequestId) -> bool:
-        """Tell an id by its form."""
+        """Recognize an id by its form."""
         return _ID.fullmatch(request_id) is not None
 
     def load_all(self) -> tuple[list[Request], list[InvalidRequest]]:

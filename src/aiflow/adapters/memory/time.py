@@ -1,6 +1,6 @@
-"""Time that is played: it passes when somebody sleeps, and what goes on beside the work has its turns meanwhile.
+"""Simulated time: it passes when somebody sleeps, and what runs beside the work has its turns meanwhile.
 
-For one process in one thread; a simulation of several brings a time of its own.
+For one process in one thread; a simulation of several brings its own time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PlayedTime:
         return self.seconds
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass: what goes on beside the work has its turns, each at its time."""
+        """Let time pass: what runs beside the work has its turns, each at its time."""
         until = self.seconds + seconds
         while (due := min(self.besides, key=lambda each: each.due, default=None)) is not None and due.due <= until:
             self.seconds = max(self.seconds, due.due)

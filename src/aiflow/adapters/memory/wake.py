@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class MemoryBells:
-    """The bells of a machine's runners: by namespace and runner, the tasks each was told of and has not heard yet."""
+    """The bells of a machine's runners: by namespace and runner, the tasks each was notified of but has not heard."""
 
     rung: defaultdict[str, dict[str, dict[str, None]]] = field(default_factory=lambda: defaultdict(dict))
 
@@ -37,13 +37,13 @@ class MemoryWake:
         return heard
 
     def poke(self, namespace: str, task_id: str) -> int:
-        """Tell every runner of a namespace of a task, and return how many heard."""
+        """Notify every runner of a namespace of a task, and return how many heard."""
         for told in self._bells.rung[namespace].values():
             told[task_id] = None
         return len(self._bells.rung[namespace])
 
     def close(self) -> None:
-        """Be nobody to tell any more."""
+        """Receive no more notifications."""
         self._bells.rung[self._namespace].pop(self._runner_id or "", None)
 
     def _told(self) -> dict[str, None]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class MemoryWorkers:
-    """Workers that end when a test says so; `begin` hears of each start, `asked` has those that were told to end.
+    """Workers that end when a test says so; `begin` hears of each start, `asked` has those that were asked to end.
 
     `left` are those of a server before.
     """
@@ -60,7 +60,7 @@ class MemoryWorkers:
 
 @dataclass
 class MemoryRunnerChild:
-    """A runner that works until a test says otherwise; one that is busy stays when it is let go."""
+    """A runner that works until a test says otherwise; one that is busy stays when it is released."""
 
     starts: list[float] = field(default_factory=list)
     now: Callable[[], float] = lambda: 0.0
@@ -75,7 +75,7 @@ class MemoryRunnerChild:
         self.works = True
 
     def is_working(self) -> bool:
-        """Tell whether it works."""
+        """Return whether it works."""
         return self.works
 
     def release(self) -> None:

@@ -39,7 +39,7 @@ class MemoryWorkspaces:
     def __init__(self, repository: MemoryRepository, requests_dir: str = "requests") -> None:
         self._repository = repository
         self._refused = refused_folders(requests_dir)
-        # What this process has collected of a worktree; the tests may change the files behind it.
+        # What this process has collected of a worktree; the tests may change the files after that.
         self._collected: dict[str, str] = {}
 
     def facts(self, base_branch: str) -> RepositoryFacts:
@@ -87,19 +87,19 @@ class MemoryWorkspaces:
         """Write down what set-up made: nothing is ignored here."""
 
     def is_as_set_up(self, place: Place, tip: str) -> bool:  # noqa: ARG002 - the port's
-        """Tell whether what set-up made is as it was: nothing is ignored here."""
+        """Return whether what set-up made is as it was: nothing is ignored here."""
         return True
 
     def is_intact(self, place: Place) -> bool:
-        """Tell whether the worktree is there and git knows it."""
+        """Return whether the worktree is there and git knows it."""
         return place.path in self._repository.worktrees
 
     def tip(self, place: Place) -> str | None:
-        """Return the commit the branch stands at."""
+        """Return the branch's commit."""
         return self._repository.branch(place.branch)
 
     def is_ancestor(self, place: Place, old: str, new: str) -> bool:  # noqa: ARG002 - the port's
-        """Tell whether one commit leads to another; one that is gone leads nowhere."""
+        """Return whether one commit leads to another; one that is gone leads nowhere."""
         return self._repository.leads_to(old, new)
 
     def collect(self, place: Place, since: str) -> Changes:
@@ -134,7 +134,7 @@ class MemoryWorkspaces:
         return made
 
     def find_commit(self, place: Place, since: str, trailers: Mapping[str, str]) -> str | None:
-        """Return the branch's tip if it is the one commit behind (or in place of) `since` with these trailers."""
+        """Return the branch's tip if it is the one commit after (or in place of) `since` with these trailers."""
         tip = self.tip(place)
         if tip is None or tip == since:
             return None
@@ -144,7 +144,7 @@ class MemoryWorkspaces:
         return tip if is_behind and all(f"{name}: {value}" in lines for name, value in trailers.items()) else None
 
     def tidy(self, place: Place) -> tuple[str, ...]:
-        """Put back what tests or a reviewer changed behind a commit, and return those paths."""
+        """Put back what tests or a reviewer changed after a commit, and return those paths."""
         tree, at = self._enter(place), self._tip(place)
         paths = tuple(differing_paths(self._repository.files_of(at), self._staged(place, at)))
         if paths:
@@ -152,7 +152,7 @@ class MemoryWorkspaces:
         return paths
 
     def drop_leftovers(self, place: Place) -> tuple[str, ...]:
-        """Put back what tests changed behind what was collected of a step, and return those paths."""
+        """Put back what tests changed after a step was collected, and return those paths."""
         tree = self._enter(place)
         if place.path not in self._collected:
             return ()
@@ -201,7 +201,7 @@ class MemoryWorkspaces:
         return Unfinished(tree, commit, patch)
 
     def restore(self, place: Place, since: str, kept: str) -> None:
-        """Lay an unfinished step's kept commit out in the worktree again, behind `since`."""
+        """Lay an unfinished step's kept commit out in the worktree again, after `since`."""
         tree = self._enter(place)
         self._take_back(place, since)
         tree.files, tree.index = self._laid_out(place, self._repository.files_of(kept)), None
@@ -251,5 +251,5 @@ class MemoryWorkspaces:
 
 
 def is_copied(path: str, copied: tuple[str, ...]) -> bool:
-    """Tell whether a path is one that was copied into a worktree for the tools, or inside one."""
+    """Return whether a path is one that was copied into a worktree for the tools, or inside one."""
     return any(path == each or path.startswith(f"{each}/") for each in copied)
