@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, MutableMapping
 
 SOURCE = Path(aiflow.__file__).parent / "demo"
-# It is the same repository whoever makes it: with an identity, and with nobody's own settings between it and its files.
+# It is the same repository for every user: with an identity, and with no person's settings between it and its files.
 CONFIG = {
     "user.name": "aiflow demo",
     "user.email": "demo@example.com",

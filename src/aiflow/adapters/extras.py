@@ -28,7 +28,7 @@ class Origin(NamedTuple):
 
 
 def has_extra(extra: str) -> bool:
-    """Tell whether a part's library is there, without importing it."""
+    """Return whether a part's library is there, without importing it."""
     from importlib.util import find_spec
 
     return find_spec(LIBRARIES[extra]) is not None
@@ -53,7 +53,7 @@ def extra_install(
 ) -> str:
     """Return the command that adds a part the way aiflow was installed, and keeps the parts that are there."""
     installed = installed or origin()
-    # uv and pipx install anew, with the parts that are named and no others.
+    # uv and pipx install everything again, with the parts that are named and no others.
     together = ",".join(name for name in LIBRARIES if name == extra or has(name))
     if Path(prefix, UV_TOOL).is_file():
         return f'uv tool install "{installed.clone or NAME}[{together}]"'

@@ -99,7 +99,7 @@ class ActivityLog:
             os.close(fd)
 
     def read(self, after: str | None = None, limit: int = 1000) -> JournalPage:
-        """Read what is behind a cursor (from the start without one), oldest first, at most `limit` entries."""
+        """Read what follows a cursor (from the start without one), oldest first, at most `limit` entries."""
         with translated(self._folder):
             numbers = self._numbers()
             cursor, has_gap = self._place(after, numbers)
@@ -133,12 +133,12 @@ class ActivityLog:
         return JournalPage(tuple(entries), str(cursor), damaged, has_gap)
 
     def end(self) -> str:
-        """Return the cursor behind the last entry, to follow only what comes."""
+        """Return the cursor after the last entry, to follow only what comes."""
         with translated(self._folder):
             return str(self._end(self._numbers()))
 
     def follow(self, after: str | None, should_stop: Callable[[], bool]) -> Iterator[JournalEntry]:
-        """Yield what is behind a cursor (without one only what comes), and wait for more until told to stop."""
+        """Yield what follows a cursor (without one only what comes), and wait for more until asked to stop."""
         cursor = self.end() if after is None else after
         while not should_stop():
             page = self.read(cursor)
@@ -159,7 +159,7 @@ class ActivityLog:
         return (cursor, False) if self._is_boundary(cursor) else (Cursor(cursor.number), True)
 
     def _is_boundary(self, cursor: Cursor) -> bool:
-        """Tell whether a line begins at a cursor; none does in a file that was replaced by a shorter one."""
+        """Return whether a line begins at a cursor; none does in a file that was replaced by a shorter one."""
         if cursor.offset == 0:
             return True
         try:
@@ -232,7 +232,7 @@ def _write_all(fd: int, data: bytes, size_before: int) -> None:
 
 
 def _end_of_lines(file: BinaryIO) -> int:
-    """Return the place behind the last line that has an end; what follows is still being written, or was torn."""
+    """Return the place after the last line that has an end; what follows is still being written, or was torn."""
     end = file.seek(0, os.SEEK_END)
     while end > 0:
         begin = max(0, end - BLOCK_BYTES)

@@ -96,7 +96,7 @@ class LocalWorkshop:
         return None if is_there or program in _BUILTINS else program
 
     def is_repository_root(self) -> bool:
-        """Tell whether the project is a repository, and not a folder inside one."""
+        """Return whether the project is a repository, and not a folder inside one."""
         return os.path.exists(os.path.join(self._root, ".git"))
 
     def file_system(self) -> str | None:

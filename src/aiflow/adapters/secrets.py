@@ -41,19 +41,19 @@ _TOKEN_WORDS = (
     *(b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"glpat-", b"sk-", b"AKIA", b"ASIA", b"xox"),
     *(b"AIza", b"npm_", b"pypi-", b"hf_", b"eyJ"),
 )
-# None goes beyond a quotation mark behind its secret: an answer is masked while it is JSON, and must stay JSON.
+# None goes beyond a quotation mark after its secret: an answer is masked while it is JSON, and must stay JSON.
 _IN_URL = re.compile(rb"""(?<=://)([^\s/:@"'<>\\]*):([^\s/@"'<>\\]+)(?=@)""")
 # A header as it is sent, or as an entry of JSON, YAML or code; inside JSON a quotation mark has backslashes before it.
 # No secret begins with a brace, but what stands for one does: `Bearer ${TOKEN}`.
 _HEADER = re.compile(
     rb"""(?i)(authorization(?:\\*["'])?\s*:\s*(?:\\*["'])?(?:bearer|basic|token)\s+)(?!\$?\{)[^\s"'<>\\]+"""
 )
-# Behind this name is the key, or a word about it: keys are long and have digits. Where the name is in quotation marks,
+# After this name comes the key, or a word about it: keys are long and have digits. If the name is in quotation marks,
 # the key is, too: a number of JSON's is none.
 _KEY_HEADER = re.compile(
     rb"""(?i)(api-key(?:\\*["']\s*:\s*\\*["']|[ \t]*:[ \t]*(?:\\*["'])?))(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}"""
 )
-# A key as programs write it to files, also inside JSON; what stands between the two lines goes. Its end may be missing.
+# A key as programs write it to files, also inside JSON; what is between its lines is removed. Its end may be missing.
 _KEY_BEGIN = rb"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"
 _KEY_BODY = rb"(?:[A-Za-z0-9+/=\s:,.]++|\\+[nrt/]|-(?!----END))"
 _PRIVATE_KEY = re.compile(
@@ -73,13 +73,13 @@ _PASSWORDS = (
     # password=value, also in quotation marks; the value of a quoted name is in such marks, too.
     re.compile(rb"""(?i)(%b=(?:\\*["'])?)%b[^\s"'<>\\;,&)\]}]{3,}""" % (_PASSWORD_NAMES, _NO_PASSWORD)),
     re.compile(rb"""(?i)(%b\\*["']\s*[:=]\s*\\*["'])%b[^"'<>\\\r\n]{3,}""" % (_PASSWORD_NAMES, _NO_PASSWORD)),
-    # Behind a colon words follow, too: a password has a digit or a sign in it.
+    # After a colon words follow, too: a password has a digit or a sign in it.
     re.compile(
         rb"""(?i)(%b[ \t]*:[ \t]+(?:\\*["'])?)%b(?=[^\s"'<>\\,;)\]}]*(?:\d|[!-&*+/=?@^~]))[^\s"'<>\\,;)\]}]{3,}"""
         % (_PASSWORD_NAMES, _NO_PASSWORD)
     ),
 )
-# What is searched for behind which words, in small letters.
+# What is searched for after which words, in small letters.
 _BEHIND_WORDS = (
     ((b"authorization",), (_HEADER,)),
     ((b"api-key",), (_KEY_HEADER,)),
@@ -139,7 +139,7 @@ class Masker:
 
 
 def _is_known(value: str) -> bool:
-    """Tell a value that cannot be a secret, whatever its variable is called."""
+    """Recognize a value that cannot be a secret, whatever its variable is called."""
     return value.casefold() in _KNOWN_VALUES.split() or _ADDRESS.fullmatch(value) is not None
 
 
@@ -152,5 +152,5 @@ def _forms_of(value: str) -> Iterator[str]:
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell a variable that most likely holds a secret by its name."""
+    """Recognize a variable that most likely holds a secret by its name."""
     return bool(_SECRET_NAME.search(name)) and not _HARMLESS_NAME.search(name)

@@ -61,7 +61,7 @@ class SeveralSources:
         return self._of(request_id).claim(request_id, run_id)
 
     def not_started(self, request_id: RequestId, why: NotStarted) -> Settled | None:
-        """Tell the source of a request that no run of it could begin."""
+        """Inform the source of a request that no run of it could begin."""
         return self._of(request_id).not_started(request_id, why)
 
     def confirm(self, request_id: RequestId, run_id: str) -> Refusal | None:
@@ -73,7 +73,7 @@ class SeveralSources:
         return self._of(request_id).settle(request_id, run_id, outcome)
 
     def may_go_on(self, request_id: RequestId) -> Refusal | None:
-        """Say why a stopped run of this request may not go on."""
+        """Return why a stopped run of this request may not continue."""
         return self._of(request_id).may_go_on(request_id)
 
     def send_back(self, request_id: RequestId, run_id: str, comment: Comment) -> Settled | Dropped:
@@ -85,7 +85,7 @@ class SeveralSources:
         return self._of(request_id).undo(request_id, run_id)
 
     def progress(self, run: Run) -> None:
-        """Tell the source of a run's request that it has just been saved."""
+        """Inform the source of a run's request that the run has just been saved."""
         self._of(run.request_id).progress(run)
 
     def feedback(self, request_id: RequestId, since: datetime | None) -> tuple[Feedback, ...]:

@@ -1,4 +1,4 @@
-"""The time of this machine, and threads for what goes on beside the work."""
+"""The time of this machine, and threads for what runs beside the work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # A call to a store that hangs is not waited for longer than this: the process is about to end.
 JOIN_SECONDS = 10.0
-# The next turn behind one that raised, and so could not say when its next would be.
+# The next turn after one that raised, and so could not say when its next would be.
 AFTER_ERROR_SECONDS = 1.0
 
 
@@ -22,7 +22,7 @@ def local_now() -> datetime:
 
 
 class SystemTime:
-    """Time as the operating system tells it; `clock` is another time of day, for a test."""
+    """Time as the operating system gives it; `clock` is another time of day, for a test."""
 
     def __init__(self, clock: Callable[[], datetime] = local_now) -> None:
         self.now = clock
@@ -68,7 +68,7 @@ class ThreadBeside:
         self._turn.set()
 
     def close(self) -> None:
-        """End it, behind the turn it is at."""
+        """End it after its current turn."""
         self.leave()
         if self._thread.ident is not None:
             self._thread.join(JOIN_SECONDS)

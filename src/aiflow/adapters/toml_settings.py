@@ -74,7 +74,7 @@ def _read_file(path: str, problems: list[dict[str, object]]) -> dict[str, Settin
 
 
 def says_nothing(data: bytes) -> bool:
-    """Tell whether a file, such as the one that `init` writes, sets nothing: then TOML need not be loaded."""
+    """Return whether a file, such as the one that `init` writes, sets nothing: then TOML need not be loaded."""
     lines = (line.strip() for line in data.splitlines())
     return all(not line or line.startswith(b"#") or line in _EMPTY_SECTIONS for line in lines)
 
@@ -120,7 +120,7 @@ def _plain_name(name: str) -> str:
 
 
 def line_of(lines: dict[str, int], name: str) -> int | None:
-    """Find the line of a key, or of the section or dotted key it stands in."""
+    """Find the line of a key, or of the section or dotted key it is in."""
     while name and name not in lines:
         nested = [line for other, line in lines.items() if other.startswith(f"{name}.")]
         if nested:

@@ -24,7 +24,7 @@ class ManagerCalls:
         self._environ = {**environ, "LC_ALL": "C"}
 
     def is_there(self) -> bool:
-        """Tell whether there is such a program."""
+        """Return whether there is such a program."""
         return shutil.which(self._program, path=self._environ.get("PATH")) is not None
 
     def ask(self, *args: str) -> tuple[int, str]:

@@ -67,7 +67,7 @@ class SystemdServices:
         return ServiceState(name, str(path), path.exists(), code == 0, said, self._lingers())
 
     def _lingers(self) -> bool | None:
-        """Tell whether the user's services run without the user being logged in."""
+        """Return whether the user's services run without the user being logged in."""
         code, said = self._loginctl.ask("show-user", str(os.getuid()), "--property=Linger", "--value")
         return said == "yes" if code == 0 and said in ("yes", "no") else None
 
