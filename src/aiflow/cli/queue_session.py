@@ -84,7 +84,7 @@ def complete_task(ctx: click.Context, _param: click.Parameter, incomplete: str) 
 
 
 def _answers(session: CliSession) -> bool:
-    """Tell whether the store can be asked without starting one."""
+    """Return whether the store can be asked without starting one."""
     from aiflow.wiring import local_store
 
     return session.settings.text("queue.store") != LOCAL_STORE or local_store(os.environ).status().is_running

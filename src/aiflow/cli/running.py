@@ -38,7 +38,7 @@ class Interrupts:
         self._received: list[int] = []
 
     def __call__(self) -> bool:
-        """Tell whether one came."""
+        """Return whether one came."""
         return bool(self._received)
 
     def add(self, number: int) -> None:

@@ -173,7 +173,7 @@ class CliSession:
         return continued_first(self.engine(), backlog, self.project.auto_records.load())
 
     def is_merged(self, request_id: RequestId, run: RunSummary) -> bool:
-        """Tell whether the base has a run's merge though no record says so: an acceptance was killed in between."""
+        """Return whether the base has a run's merge though no record says so: an acceptance was killed in between."""
         if run.merging_as is None:  # git is asked only where an acceptance came that far
             return False
         from aiflow.usecases.runs.merge import is_in_base

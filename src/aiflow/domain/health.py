@@ -42,5 +42,5 @@ def overall(findings: Iterable[Finding]) -> Health:
 
 
 def may_start(findings: Iterable[Finding]) -> bool:
-    """Tell whether a run or auto-run may start: anything but FAIL (RUN-7, AUT-1)."""
+    """Return whether a run or auto-run may start: anything but FAIL (RUN-7, AUT-1)."""
     return overall(findings) is not Health.FAIL

@@ -58,7 +58,7 @@ def issue_number(request_id: str) -> int | None:
 
 
 def is_issue(request_id: str | None) -> bool:
-    """Tell whether a request id is an issue's."""
+    """Return whether a request id is an issue's."""
     return request_id is not None and issue_number(request_id) is not None
 
 

@@ -117,7 +117,7 @@ def _nearness(wanted: Lock) -> Callable[[Lock], tuple[bool, bool]]:
 
 
 def may_write(current: Lock | None, token: str) -> bool:
-    """Tell whether the holder of `token` still owns the lock, the only case in which it may write (LCK-3)."""
+    """Return whether the holder of `token` still owns the lock, the only case in which it may write (LCK-3)."""
     return current is not None and current.token is not None and current.token == token
 
 

@@ -114,7 +114,7 @@ class NextAction:
         return self.task_id or self.run_id or self.request_id
 
     def has(self, option: str) -> bool:
-        """Tell whether it has an option."""
+        """Return whether it has an option."""
         return any(name == option for name, _ in self.options)
 
     def having(self, **options: str) -> NextAction:
@@ -134,7 +134,7 @@ class NextAction:
         return replace(self, options=tuple(option for option in self.options if option[0] != SETTING))
 
     def includes(self, other: NextAction) -> bool:
-        """Tell whether this is the other one, or the other one with more options."""
+        """Return whether this is the other one, or the other one with more options."""
         is_same = (self.kind, self.target) == (other.kind, other.target)
         return is_same and self.options[: len(other.options)] == other.options
 

@@ -116,7 +116,7 @@ def own_folder(cwd: str, run_id: str) -> str | None:
 
 
 def is_persons(environ: Mapping[str, str]) -> bool:
-    """Tell whether an environment is that of a person's session."""
+    """Return whether an environment is that of a person's session."""
     terminal = environ.get("TERM", AGENTS_TERMINAL)
     return terminal != AGENTS_TERMINAL or not PERSONS_VARIABLES.isdisjoint(environ)
 
@@ -143,7 +143,7 @@ def left_by_call(seen: Mapping[int, Seen], since: float, spared: Collection[int]
 
 
 def _is_at_terminal(pid: int, seen: Mapping[int, Seen]) -> bool:
-    """Tell whether a process has a terminal, or one that it hangs below: a person's shell starts more than it shows."""
+    """Return whether a process has a terminal, or an ancestor has: a person's shell starts more than it shows."""
     passed: set[int] = set()
     while pid in seen and pid != INIT and pid not in passed:
         if seen[pid].has_terminal:

@@ -208,7 +208,7 @@ def normalize_id(text: str) -> RequestId:
 
 
 def is_valid_id(text: str) -> bool:
-    """Tell whether an id is usable as a file name, a lock name and a git ref (REQ-2); a `README.md` is no request."""
+    """Return whether an id is usable as a file name, a lock name and a git ref (REQ-2); a `README.md` is no request."""
     if _PLAIN_ID.fullmatch(text):
         return True
     return (

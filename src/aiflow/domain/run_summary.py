@@ -127,7 +127,7 @@ _PREFERENCE = {RunState.NEEDS_INPUT: 1, RunState.FAILED: 2, RunState.DONE: 3}
 
 
 def is_lost(latest: RunSummary | None) -> bool:
-    """Tell whether nothing is left of the run that a `running` request had: none is there, or only older ones (REQ-5).
+    """Return whether nothing is left of the run of a `running` request: none is there, or only older ones (REQ-5).
 
     One that was sent back no longer counts: a run that claimed the request since then is lost.
     """

@@ -55,7 +55,7 @@ class Texts:
         return self(known.key, **dict(known.facts)) if known is not None else str(told)
 
     def has(self, key: str) -> bool:
-        """Tell whether there is a text under a key."""
+        """Return whether there is a text under a key."""
         return key in _load("ui", self.language)
 
     def message(self, code: str, facts: Mapping[str, object]) -> Message:

@@ -37,7 +37,7 @@ class RunHistory(Protocol):
         """Return every run of one request, newest first."""
 
     def has_draft(self, request_id: RequestId) -> bool:
-        """Tell whether a run was written down for a request and not made yet."""
+        """Return whether a run was written down for a request and not made yet."""
 
     def page(
         self,
@@ -193,7 +193,7 @@ class Workshop(Protocol):
         """Return the program that a shell command starts with if it cannot be found, else None."""
 
     def is_repository_root(self) -> bool:
-        """Tell whether the project is a repository, and not a folder inside one."""
+        """Return whether the project is a repository, and not a folder inside one."""
 
     def file_system(self) -> str | None:
         """Return the kind of file system the checkout is on if it is a network's, else None."""

@@ -43,16 +43,16 @@ class Workspaces(Protocol):
         """Record what set-up made; or forget it, if an agent may have changed it (not `is_known`)."""
 
     def is_as_set_up(self, place: Place, tip: str) -> bool:
-        """Tell whether what set-up made is as it was, at the branch's tip; if so, what git ignores beside it goes."""
+        """Return whether what set-up made is as it was, at the branch's tip; if so, what git ignores beside it goes."""
 
     def is_intact(self, place: Place) -> bool:
-        """Tell whether the worktree is there and git knows it."""
+        """Return whether the worktree is there and git knows it."""
 
     def tip(self, place: Place) -> str | None:
         """Return the commit that the branch points to."""
 
     def is_ancestor(self, place: Place, old: str, new: str) -> bool:
-        """Tell whether one commit leads to another."""
+        """Return whether one commit leads to another."""
 
     def collect(self, place: Place, since: str) -> Changes:
         """Take everything a step changed since a commit into the index: own commits folded, refused paths put back.
@@ -162,7 +162,7 @@ class Housekeeping(Protocol):
         """Find all that is left of runs, with a few calls of git; merged is what one of these branches has."""
 
     def state_of(self, place: Place, kept: str | None) -> TreeState:
-        """Tell whether git has all of a worktree: its branch, or the commit that keeps an unfinished step."""
+        """Return whether git has all of a worktree: its branch, or the commit that keeps an unfinished step."""
 
     def size_of(self, item: Item) -> int:
         """Return how many bytes a thing takes on disk."""

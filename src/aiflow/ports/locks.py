@@ -90,7 +90,7 @@ class Control(Protocol):
         """Ask the process that works on a run to cancel it."""
 
     def is_cancelled(self, run_id: str) -> bool:
-        """Tell whether somebody asked for it."""
+        """Return whether somebody asked for it."""
 
     def clear(self, run_id: str) -> None:
         """Forget what was asked of a run."""

@@ -121,7 +121,7 @@ class RunnerChild(Protocol):
         """Start it."""
 
     def is_working(self) -> bool:
-        """Tell whether it works."""
+        """Return whether it works."""
 
     def release(self) -> None:
         """Let it end after its task; one that has ended, or never began, is left alone."""

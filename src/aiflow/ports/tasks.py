@@ -76,7 +76,7 @@ class TaskQueue(Protocol):
         """Return the one unfinished task of a request, as its guard names it; None if it has none."""
 
     def has_had(self, request_id: str) -> bool:
-        """Tell whether a request has, or ever had, a task here."""
+        """Return whether a request has, or ever had, a task here."""
 
     def prompt(self, task: Task) -> str:
         """Return all of a task's prompt."""

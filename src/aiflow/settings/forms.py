@@ -13,12 +13,12 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def is_store(value: str) -> bool:
-    """Tell whether a text names a queue store: this machine's, AWS, or a URL without a user's name in it (QUE-2)."""
+    """Return whether a text names a queue store: this machine's, AWS, or a URL without a user's name in it (QUE-2)."""
     return value in (LOCAL_STORE, AWS_STORE) or _plain_url(value) is not None
 
 
 def is_safe_url(value: str) -> bool:
-    """Tell whether a text is an address that a token may be sent to: https, or this machine; or empty."""
+    """Return whether a text is an address that a token may be sent to: https, or this machine; or empty."""
     url = _plain_url(value)
     return value == "" or (url is not None and (url.scheme == "https" or url.hostname in _LOOPBACK))
 
@@ -38,21 +38,21 @@ def _plain_url(value: str) -> SplitResult | None:
 
 
 def is_repo(value: str) -> bool:
-    """Tell whether a text names a repository of GitHub's, owner/name; an empty one names none."""
+    """Return whether a text names a repository of GitHub's, owner/name; an empty one names none."""
     import re
 
     return value == "" or re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*/(?!\.{1,2}\Z)[A-Za-z0-9._-]+", value) is not None
 
 
 def is_folder(value: str) -> bool:
-    """Tell whether a text is a folder below the repository's root, written plainly, and neither git's nor aiflow's."""
+    """Return whether a text is a folder below the repository's root, written plainly, not git's and not aiflow's."""
     parts = value.removesuffix("/").split("/")
     is_plain = value.isprintable() and "\\" not in value and not any(part in ("", ".", "..") for part in parts)
     return is_plain and parts[0].casefold() not in (".git", ".aiflow", "runs")
 
 
 def is_namespace(value: str) -> bool:
-    """Tell whether a text can be a namespace; an empty one lets it be worked out (QUE-5)."""
+    """Return whether a text can be a namespace; an empty one lets it be worked out (QUE-5)."""
     from aiflow.domain.queue.namespace import check_namespace
     from aiflow.errors import BadInputError
 

@@ -24,7 +24,7 @@ class ActivityFilter(NamedTuple):
     reason_codes: Collection[str] = ()
 
     def takes(self, entry: JournalEntry) -> bool:
-        """Tell whether an entry is wanted."""
+        """Return whether an entry is wanted."""
         wanted = (("kind", self.kinds), ("actor", self.actors), ("reason_code", self.reason_codes))
         named = (("request_id", self.request_id), ("run_id", self.run_id))
         return all(not values or entry.fields.get(name) in values for name, values in wanted) and all(

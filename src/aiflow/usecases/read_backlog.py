@@ -35,7 +35,7 @@ def read_backlog(sources: BacklogSources, *, with_all_runs: bool = True) -> Back
 
 
 def is_known(source: RequestSource, request_id: RequestId) -> bool:
-    """Tell whether there is such a request, be it one that cannot be read."""
+    """Return whether there is such a request, be it one that cannot be read."""
     try:
         source.load(request_id)
     except NotFoundError:

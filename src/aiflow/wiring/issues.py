@@ -181,7 +181,7 @@ class IssueRoom:
         return RunFolders(self._root, masker, now, place, base).load(request_id, run_id)
 
     def has_running_task(self, request_id: RequestId, run_id: str) -> bool:
-        """Tell whether a run's task is RUNNING in a shared store; without one there is nothing to ask."""
+        """Return whether a run's task is RUNNING in a shared store; without one there is nothing to ask."""
         from aiflow.settings.table import LOCAL_STORE
 
         if self._settings.text("queue.store") == LOCAL_STORE:

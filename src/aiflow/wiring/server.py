@@ -112,7 +112,7 @@ class StoreDoor:
         return queue_view(project, settings, journal, self._store(settings, is_to_write=is_to_write), namespace)
 
     def is_there(self) -> bool:
-        """Tell whether a store was named, or this machine's own is running; nothing is started to find out."""
+        """Return whether a store was named, or this machine's own is running; nothing is started to find out."""
         try:
             is_local = self._live.settings().text("queue.store") == LOCAL_STORE
             return not is_local or local_store(os.environ).status().is_running
@@ -186,7 +186,7 @@ def runner_child(root: str, settings: Sequence[str] = ()) -> RunnerChild:
 
 
 def wants_runner(settings: Settings) -> bool:
-    """Tell whether a runner belongs beside the server: as the settings say, or where there is a store to ask."""
+    """Return whether a runner belongs beside the server: as the settings say, or where there is a store to ask."""
     mode = settings.text("server.runner")
     if mode != "auto":
         return mode == "always"

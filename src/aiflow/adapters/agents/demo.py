@@ -200,7 +200,7 @@ def _replace(path: str, text: str) -> None:
 
 
 def _has(text: str, lines: str) -> bool:
-    """Tell whether whole lines stand in a text."""
+    """Return whether whole lines stand in a text."""
     return bool(lines) and bool(re.search(f"^{re.escape(lines)}", text, re.MULTILINE))
 
 

@@ -37,7 +37,7 @@ class ControlFiles:
         self._ask(self._path(run_id))
 
     def is_cancelled(self, run_id: str) -> bool:
-        """Tell whether somebody asked for it; one look at a file name, for this is asked several times a second."""
+        """Return whether somebody asked for it; one look at a file name, for this is asked several times a second."""
         return os.path.exists(self._path(run_id))
 
     def clear(self, run_id: str) -> None:

@@ -18,7 +18,7 @@ _PLACES = 1 << 62
 
 
 def can_keep() -> bool:
-    """Tell whether this system has such locks."""
+    """Return whether this system has such locks."""
     return hasattr(fcntl, "F_OFD_SETLK")
 
 
@@ -42,7 +42,7 @@ def let_go(fd: int, fence: int) -> None:
 
 
 def is_kept(path: str, fence: int) -> bool | None:
-    """Tell whether somebody, in whatever container, has a fence's byte locked; None where files have no locks."""
+    """Return whether somebody, in whatever container, has a fence's byte locked; None where files have no locks."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

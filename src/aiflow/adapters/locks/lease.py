@@ -165,7 +165,7 @@ class LockLease:
                     self._is_lost = not self._released.is_set()
 
     def _is_due(self) -> bool:
-        """Tell whether to renew: by the clock, so that a laptop renews as soon as it wakes or its clock is set."""
+        """Return whether to renew: by the clock, so that a laptop renews as soon as it wakes or its clock is set."""
         if time.monotonic() > self._allowed_until or self.lock.expires_at is None:
             return False
         full = timedelta(seconds=self._site.ttl_seconds)

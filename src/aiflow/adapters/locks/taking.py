@@ -213,7 +213,7 @@ def _is_in_container(lock: Lock) -> bool:
 
 
 def _is_same(one: Lock, other: Lock) -> bool:
-    """Tell whether two looks saw the same holder's lock; without a token it may not have been written since."""
+    """Return whether two looks saw the same holder's lock; without a token it may not have been written since."""
     return one == other if one.token is None else one.token == other.token
 
 

@@ -48,7 +48,7 @@ def folder_of(cgroups: str, mounts: str) -> str | None:
 
 
 def is_call(path: str, name: str, mounts: str) -> bool:
-    """Tell whether a path is where the cgroup of the call with this name can be: no other is ever touched."""
+    """Return whether a path is where the cgroup of the call with this name can be: no other is ever touched."""
     is_below = any(path.startswith(f"{point}/") for _, point in _mounted(mounts))
     return is_below and os.path.basename(path) == PREFIX + name and os.path.realpath(path) == path
 

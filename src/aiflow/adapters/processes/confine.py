@@ -43,7 +43,7 @@ def version() -> int:
 
 
 def is_available() -> bool:
-    """Tell whether a program can be confined here."""
+    """Return whether a program can be confined here."""
     try:
         return version() >= 1
     except OSError:

@@ -48,7 +48,7 @@ class RunnerProcess:
             )
 
     def is_working(self) -> bool:
-        """Tell whether it works."""
+        """Return whether it works."""
         return self._process is not None and self._process.poll() is None
 
     def release(self) -> None:

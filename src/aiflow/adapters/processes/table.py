@@ -39,7 +39,7 @@ class Table(Protocol):
         """Return what is known of a process, None if it is gone."""
 
     def carries(self, pid: int, mark: str, value: str) -> bool:
-        """Tell whether a process was started with `mark=value` in its environment."""
+        """Return whether a process was started with `mark=value` in its environment."""
 
     def folders(self, pid: int) -> tuple[str, ...]:
         """Return where a process works: its current folder, and its root; none of somebody else's."""
@@ -66,7 +66,7 @@ class ProcTable:
         return KnownProcess(parent, group, started_at, fields[0] == b"Z", session, has_terminal=terminal != 0)
 
     def carries(self, pid: int, mark: str, value: str) -> bool:
-        """Tell whether a process was started with `mark=value` in its environment."""
+        """Return whether a process was started with `mark=value` in its environment."""
         return os.fsencode(f"{mark}={value}") in _read(pid, "environ").split(b"\0")
 
     def folders(self, pid: int) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ class PsutilTable:
             return None
 
     def carries(self, pid: int, mark: str, value: str) -> bool:
-        """Tell whether a process was started with `mark=value` in its environment."""
+        """Return whether a process was started with `mark=value` in its environment."""
         import psutil
 
         try:
@@ -221,7 +221,7 @@ def _read(pid: int, name: str) -> bytes:
 
 
 def is_open_anywhere(path: str) -> bool:
-    """Tell whether a process that we may look at has a file open; never where the system does not show it."""
+    """Return whether a process that we may look at has a file open; never where the system does not show it."""
     try:
         wanted = os.stat(path)
         pids = [name for name in os.listdir(PROC) if name.isdigit()]

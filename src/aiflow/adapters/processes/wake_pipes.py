@@ -47,7 +47,7 @@ class WakePipes:
                 os.close(before)
 
     def _is_found(self) -> bool:
-        """Tell whether our open pipe is the one that our path names."""
+        """Return whether our open pipe is the one that our path names."""
         if self._pipe is None or self._path is None:
             return False
         try:

@@ -43,7 +43,7 @@ def workers_alive(folder: Path) -> dict[Worker, Process]:
 
 
 def is_alive(process: Process) -> bool:
-    """Tell whether the very process that was written down works: not one that got its number later."""
+    """Return whether the very process that was written down works: not one that got its number later."""
     return liveness(process, facts_of(process.pid)) is Liveness.ALIVE
 
 

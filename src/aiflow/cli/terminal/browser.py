@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def has_browser(environ: Mapping[str, str], platform: str, *, is_terminal: bool) -> bool:
-    """Tell whether a browser that is opened here is seen by the person: not over SSH, in CI or without a screen."""
+    """Return whether a browser that is opened here is seen by the person: not over SSH, in CI or without a screen."""
     is_elsewhere = any(environ.get(name) for name in ("SSH_CONNECTION", "SSH_TTY", "SSH_CLIENT", "CI"))
     has_screen = platform == "darwin" or any(environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     return is_terminal and has_screen and not is_elsewhere

@@ -42,7 +42,7 @@ MOST_INDENT = 26
 
 
 def is_terminal() -> bool:
-    """Tell whether a person looks at the output."""
+    """Return whether a person looks at the output."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 

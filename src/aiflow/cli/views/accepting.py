@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def is_asked(*, as_json: bool, is_sure: bool) -> bool:
-    """Tell whether a person is there to be asked, and has not said yes already."""
+    """Return whether a person is there to be asked, and has not said yes already."""
     return not as_json and not is_sure and sys.stdin.isatty() and is_terminal()
 
 

@@ -44,7 +44,7 @@ def show_list(programs: Sequence[AgentProgram], texts: Texts, *, is_all: bool) -
 
 
 def _fits(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Tell whether no cell is cut, and no word of a note is broken but for paths: commands are there to be copied."""
+    """Return whether no cell is cut, and no word of a note is broken but for paths: commands are there to be copied."""
     if not is_terminal():
         return True
     widths = [max(map(display_width, column)) for column in zip(headers, *rows, strict=True)]

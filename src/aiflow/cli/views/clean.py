@@ -50,7 +50,7 @@ def show_kept(items: list[Item], rules: CleanRules, texts: Texts) -> None:
 
 
 def _goes_without_saying(item: Item, items: list[Item]) -> bool:
-    """Tell whether another line says it: what is kept for its worktree, refs that are kept with their branch."""
+    """Return whether another line says it: what is kept for its worktree, refs that are kept with their branch."""
     if item.why == CleanReason.WORKTREE_KEPT:
         return True
     return item.kind is ItemKind.REF and any(

@@ -159,7 +159,7 @@ class RunnerView(AutoView):
         return f"  → {command_line(action)}" if action else ""
 
     def _is_accepted(self, task: Task) -> bool:
-        """Tell whether a task's run is brought in already (accept = auto): nothing is left to do."""
+        """Return whether a task's run is brought in already (accept = auto): nothing is left to do."""
         run = self._run_of(task)
         return task.status is TaskStatus.COMPLETE and run is not None and run.outcome is RunOutcome.ACCEPTED
 

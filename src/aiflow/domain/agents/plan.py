@@ -109,7 +109,7 @@ def _how_to_merge(base_branch: str, conflicts: tuple[str, ...]) -> str:
 
 
 def is_usable_path(path: str) -> bool:
-    """Tell whether a plan may name this path."""
+    """Return whether a plan may name this path."""
     try:
         _check_path("", path)
     except FlawError:

@@ -180,7 +180,7 @@ LEFT_ALONE = frozenset({"command", "demo"})
 
 
 def is_confined(kind: str, sandbox: str) -> bool:
-    """Tell whether agents of a kind are to be confined by the kernel."""
+    """Return whether agents of a kind are to be confined by the kernel."""
     if kind in BRING_THEIR_OWN or sandbox == Sandbox.OFF:
         return False
     return sandbox == Sandbox.REQUIRED or kind not in LEFT_ALONE

@@ -120,5 +120,5 @@ def minutes_left(session: AutoSession, limits: Limits, now: datetime) -> float |
 
 
 def _reached(value: float, limit: float) -> bool:
-    """Tell whether a limit is set and reached."""
+    """Return whether a limit is set and reached."""
     return limit > 0 and value >= limit

@@ -238,7 +238,7 @@ class Board:
 
 
 def _takes(request: Request, wish: BoardWish) -> bool:
-    """Tell whether a request has the label, the priority, and each of the words in its id, title or labels."""
+    """Return whether a request has the label, the priority, and each of the words in its id, title or labels."""
     if wish.priority is not None and request.priority is not wish.priority:
         return False
     if wish.label and wish.label not in request.labels:

@@ -119,7 +119,7 @@ def _barriers(request: Request, backlog: Backlog) -> tuple[Barrier, ...]:
 
 
 def _is_open(request_id: RequestId, backlog: Backlog) -> bool:
-    """Tell whether a dependency still keeps others waiting."""
+    """Return whether a dependency still keeps others waiting."""
     request = backlog.by_id.get(request_id)
     return request is None or request.status is not RequestStatus.DONE
 

@@ -76,7 +76,7 @@ def positions(backlog: Backlog, selection: Selection) -> dict[RequestId, int]:
 
 
 def _may_be_held(request: Request, backlog: Backlog) -> bool:
-    """Tell whether it is worth a closer look whether somebody works on a request: most have no lock and no run."""
+    """Return whether it is worth a closer look whether somebody works on a request: most have no lock and no run."""
     return request.id in backlog.locks or request.id in backlog.runs or request.kept is not None
 
 
@@ -109,7 +109,7 @@ def _merged(
 
 
 def _is_under_way(request: Request, backlog: Backlog) -> bool:
-    """Tell whether a request is being worked on already, or its run is what the next auto-run continues."""
+    """Return whether a request is being worked on already, or its run is what the next auto-run continues."""
     if request.status is RequestStatus.RUNNING or request.id in backlog.continued:
         return True
     if request.status is not RequestStatus.READY:
@@ -143,14 +143,14 @@ def _order(backlog: Backlog) -> tuple[Request, ...]:
 
 
 def _can_run_some_day(request: Request, backlog: Backlog) -> bool:
-    """Tell whether nothing but unfinished dependencies keeps a ready request."""
+    """Return whether nothing but unfinished dependencies keeps a ready request."""
     if request.status is not RequestStatus.READY:
         return False
     return all(barrier.reason_code in _PASSING for barrier in find_barriers(request, backlog))
 
 
 def _is_open(wanted: RequestId, backlog: Backlog) -> bool:
-    """Tell whether a dependency still keeps others waiting."""
+    """Return whether a dependency still keeps others waiting."""
     request = backlog.by_id.get(wanted)
     return request is None or request.status is not RequestStatus.DONE
 

@@ -97,7 +97,7 @@ def mark_by_id(request_id: RequestId, backlog: Backlog, waiting: Mapping[Request
 
 
 def is_held(request_id: RequestId, backlog: Backlog) -> bool:
-    """Tell whether somebody living works on a request."""
+    """Return whether somebody living works on a request."""
     return request_id in backlog.locks and request_id not in backlog.dead_locks
 
 

@@ -132,7 +132,7 @@ def why_untouched(found: Found, rules: CleanRules) -> CleanReason | None:
 
 
 def is_old(changed_at: datetime | None, now: datetime, days: int) -> bool:
-    """Tell whether a change was more than so many days ago; what has no date is never old, but 0 days take it all."""
+    """Return whether a change was more than so many days ago; what has no date is never old, but 0 days take it all."""
     if days == 0:
         return True
     return changed_at is not None and (now - changed_at) / timedelta(days=1) > days
@@ -202,7 +202,7 @@ def _open_work(found: Found) -> CleanReason | None:
 
 
 def _goes_for_good(found: Found, rules: CleanRules) -> bool:
-    """Tell whether the run's own files go: the last run of a request that is still open never does."""
+    """Return whether the run's own files go: the last run of a request that is still open never does."""
     if found.folder is None or found.is_last or rules.runs_after_days <= 0:
         return False
     return is_old(found.changed_at, rules.now, rules.runs_after_days)

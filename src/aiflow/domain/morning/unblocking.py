@@ -60,7 +60,7 @@ def _ids(requests: Iterable[Request]) -> tuple[RequestId, ...]:
 
 
 def _waits_for_nothing_else(request: Request, wanted: RequestId, backlog: Backlog) -> bool:
-    """Tell whether a request could run once another one is done."""
+    """Return whether a request could run once another one is done."""
     if any(each != wanted and each not in backlog.done_ids for each in request.depends_on):
         return False
     return all(barrier.reason_code == "DEPENDS_NOT_DONE" for barrier in find_barriers(request, backlog))

@@ -51,7 +51,7 @@ def goal_of(task: Task) -> Goal:
 
 
 def is_set(task: Task, option: str) -> bool:
-    """Tell whether a flag of a task's options is set."""
+    """Return whether a flag of a task's options is set."""
     return task.options.get(option) == SET
 
 
@@ -72,7 +72,7 @@ def way_of(task: Task, run: Run | None, limits: RunLimits, *, is_ready: bool) ->
 
 
 def is_cut(run: Run) -> bool:
-    """Tell whether a run stopped because its runner or its auto-run did, and is continued without a person."""
+    """Return whether a run stopped because its runner or its auto-run did, and is continued without a person."""
     return run.error is not None and run.error.reason_code in CUT_OFF
 
 
@@ -88,7 +88,7 @@ def is_made_by(task: Task, run: Run) -> bool:
 
 
 def is_about(task: Task, run: Run, here: Checkout) -> bool:
-    """Tell whether a task had an interrupted run of this checkout in its hands, or was queued to go on with it.
+    """Return whether a task had an interrupted run of this checkout in its hands, or was queued to go on with it.
 
     A run names the task it was last worked on for; a delivery that continues it writes its own. Besides, a start
     of its request continues it; one that was over before the run was at work has nothing to do with it.
@@ -121,5 +121,5 @@ def _judged(run: Run, reason_code: str, cause: str | None, now: datetime) -> Run
 
 
 def _is_same_work(task: Task, named: TaskRef) -> bool:
-    """Tell whether a task is a delivery of the work that a run names."""
+    """Return whether a task is a delivery of the work that a run names."""
     return (task.namespace, first_delivery(task.task_id)) == (named.namespace, first_delivery(named.task_id))

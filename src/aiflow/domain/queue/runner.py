@@ -76,7 +76,7 @@ def is_alive(runner: Runner, now: datetime, timeout_seconds: float) -> bool:
 
 
 def is_fresh(runner: Runner, now: datetime, timeout_seconds: float) -> bool:
-    """Tell whether a runner's heartbeat is younger than the timeout, also of one that finishes its last task."""
+    """Return whether a runner's heartbeat is younger than the timeout, also of one that finishes its last task."""
     return now - runner.last_heartbeat < timedelta(seconds=timeout_seconds)
 
 
@@ -111,7 +111,7 @@ class HeartbeatWatch:
         return replace(self, seen=fresh, looked_seconds=now_seconds)
 
     def is_lost(self, runner: Runner, now_seconds: float, timeout_seconds: float) -> bool:
-        """Tell whether a runner's count has not changed for as long as the timeout."""
+        """Return whether a runner's count has not changed for as long as the timeout."""
         seen = self.seen.get(runner.runner_id)
         return seen is not None and seen.beats == runner.beats and now_seconds - seen.since_seconds >= timeout_seconds
 

@@ -58,7 +58,7 @@ class Obstacles(NamedTuple):
         return {name: value for one in self.each for name, value in one.facts}
 
     def has(self, kind: ObstacleKind) -> bool:
-        """Tell whether one of a kind is among them."""
+        """Return whether one of a kind is among them."""
         return any(one.kind is kind for one in self.each)
 
     @classmethod

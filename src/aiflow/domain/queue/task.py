@@ -226,7 +226,7 @@ def place_key(task: Task) -> str:
 
 
 def may_claim(task: Task, checkout: Checkout) -> bool:
-    """Tell whether a task waits, and a runner of this checkout may take it (QUE-5, QUE-11)."""
+    """Return whether a task waits, and a runner of this checkout may take it (QUE-5, QUE-11)."""
     return task.status is TaskStatus.QUEUED and task.checkout in (None, checkout)
 
 

@@ -76,7 +76,7 @@ class Line:
         return sum(bisect_left(self.places.get(owner, ()), mine) for owner in (checkout.id, None))
 
     def is_read_to(self, task: Task, checkout: Checkout) -> bool:
-        """Tell whether all that a runner of a checkout takes before a task was read."""
+        """Return whether all that a runner of a checkout takes before a task was read."""
         mine = place_key(task)
         return all(mine <= self.places[owner][-1] for owner in (checkout.id, None) if owner in self.cut)
 

@@ -34,7 +34,7 @@ IN_PLACE = "in_place"
 
 
 def is_for_set_up(path: str) -> bool:
-    """Tell whether a path is one that a set-up command goes by: a lock file, or what a lock file is made from."""
+    """Return whether a path is one that a set-up command goes by: a lock file, or what a lock file is made from."""
     name = path.rsplit("/", 1)[-1]
     return name in _LOCK_FILES or _REQUIREMENTS.fullmatch(name) is not None or "requirements/" in path
 
@@ -142,5 +142,5 @@ def merge_ref(run_id: str, step_id: str) -> str:
 
 
 def has_markers(text: bytes) -> bool:
-    """Tell whether a file still has git's conflict markers, both ends of one."""
+    """Return whether a file still has git's conflict markers, both ends of one."""
     return _BEGIN.search(text) is not None and _END.search(text) is not None

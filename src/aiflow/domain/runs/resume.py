@@ -164,7 +164,7 @@ def _current_step(run: StoppedRun) -> str | None:
 
 
 def _is_to_be_planned(run: StoppedRun) -> bool:
-    """Tell whether the plan is what comes next: there is no step, or only what comes before the plan is done."""
+    """Return whether the plan is what comes next: there is no step, or only what comes before the plan is done."""
     return not run.step_ids or (not run.is_planned and _current_step(run) is None)
 
 

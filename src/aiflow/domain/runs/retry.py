@@ -45,12 +45,12 @@ def after_failure(failures: Sequence[str], role_attempts: int) -> TryAgain | Sto
 
 
 def may_retry_step(retries_so_far: int, step_retries: int) -> bool:
-    """Tell whether a step may be done again from its start: at most `step_retries` times in one run."""
+    """Return whether a step may be done again from its start: at most `step_retries` times in one run."""
     return retries_so_far < step_retries
 
 
 def may_retry_issue(run_headers: int, issue_retries: int) -> bool:
-    """Tell whether an issue may run again: its first run is no retry, every further Run Header is one (ISS-7)."""
+    """Return whether an issue may run again: its first run is no retry, every further Run Header is one (ISS-7)."""
     return run_headers - 1 < issue_retries
 
 
@@ -136,10 +136,10 @@ def replan_signal(stops: Sequence[StepStop], target_paths: Sequence[str] = ()) -
 
 
 def _is_exploding(stops: Sequence[StepStop]) -> bool:
-    """Tell whether the last stop's diff is at least twice the one before."""
+    """Return whether the last stop's diff is at least twice the one before."""
     return len(stops) > 1 and stops[-2].changed_lines > 0 and stops[-1].changed_lines >= 2 * stops[-2].changed_lines
 
 
 def _is_broad(target_paths: Sequence[str]) -> bool:
-    """Tell whether a step's targets hold nothing back."""
+    """Return whether a step's targets hold nothing back."""
     return not target_paths or any(path in BROAD_TARGETS for path in target_paths)

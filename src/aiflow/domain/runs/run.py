@@ -272,10 +272,10 @@ class Run:
         return self.planning_session if role is Role.PLANNER else self.work.sessions.get(role)
 
     def is_spent(self, role: Role, limits: RunLimits) -> bool:
-        """Tell whether a role may not be called again in this visit (RUN-4)."""
+        """Return whether a role may not be called again in this visit (RUN-4)."""
         return self.calls_of(role) >= limits.role_attempts
 
     def may_call_again(self, limits: RunLimits) -> bool:
-        """Tell whether the role whose call was cut off, if one was, has an attempt left in this visit."""
+        """Return whether the role whose call was cut off, if one was, has an attempt left in this visit."""
         role = self.visit.calling
         return role is None or not self.is_spent(role, limits)

@@ -45,7 +45,7 @@ def _retries(run: Run) -> Iterator[tuple[str, int]]:
 
 
 def is_retried_out(run: Run) -> bool:
-    """Tell whether a run stopped in what may not be done again any more, as its owner counts (RUN-4)."""
+    """Return whether a run stopped in what may not be done again any more, as its owner counts (RUN-4)."""
     stopped = as_stopped(run, None)
     count = stopped.retries.get(run.current_step.id if run.current_step else PLANNING, 0)
     return stopped.has_failed and not may_retry_step(count, run.step_retries)

@@ -287,7 +287,7 @@ def _mark(run: Run, stage: Stage, place: str) -> str:
 
 
 def _is_passed(stage: Stage) -> bool:
-    """Tell whether the report was written, or the base tested, whatever became of the run afterwards."""
+    """Return whether the report was written, or the base tested, whatever became of the run afterwards."""
     last = stage.attempts[-1].phases[-1] if stage.attempts else None
     return last is not None and last.until is not None and not last.is_failed
 

@@ -26,7 +26,7 @@ def undone_of(run: Run) -> Landing | None:
 
 
 def is_undone(run: Run) -> bool:
-    """Tell whether a run waits because its acceptance was undone."""
+    """Return whether a run waits because its acceptance was undone."""
     return run.error is not None and run.error.reason_code == ACCEPTANCE_UNDONE
 
 

@@ -30,7 +30,7 @@ def refused_folders(requests_dir: str) -> tuple[str, ...]:
 
 
 def is_refused(path: str, folders: tuple[str, ...], *, ignores_case: bool = False) -> bool:
-    """Tell whether a path, as git writes it, is in one of these folders, or where aiflow or git keep their own."""
+    """Return whether a path, as git writes it, is in one of these folders, or where aiflow or git keep their own."""
     return refused_top(path, folders, ignores_case=ignores_case) is not None
 
 

@@ -27,11 +27,11 @@ class Session:
     agent: str = ""
 
     def is_valid(self, now: datetime) -> bool:
-        """Tell whether it still counts."""
+        """Return whether it still counts."""
         return now < self.expires_at
 
     def is_to_note(self, now: datetime) -> bool:
-        """Tell whether its use is worth writing down again."""
+        """Return whether its use is worth writing down again."""
         return now - self.seen_at >= timedelta(seconds=SEEN_SECONDS)
 
     def seen(self, now: datetime) -> Session:

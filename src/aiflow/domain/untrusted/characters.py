@@ -64,7 +64,7 @@ def find_invisible(text: str) -> Iterator[Cut]:
 
 
 def _is_needed(text: str, at: int) -> bool:
-    """Tell whether a suspect gives the characters beside it their form."""
+    """Return whether a suspect gives the characters beside it their form."""
     before, mark, behind = text[at - 1 : at] if at else "", text[at], text[at + 1 : at + 2]
     if mark in (ZWJ, ZWNJ) and _JOINED.match(before) and _JOINED.match(behind):
         return True

@@ -36,7 +36,7 @@ def hidden_element(text: str, at: int) -> int | None:
 
 
 def _is_hidden(attributes: str) -> bool:
-    """Tell whether an element's attributes keep it from being shown."""
+    """Return whether an element's attributes keep it from being shown."""
     for name, value in _ATTRIBUTE.findall(attributes):
         if name.lower() == "hidden":
             return True

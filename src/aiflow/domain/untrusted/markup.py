@@ -126,7 +126,7 @@ class _Scan:
         return after
 
     def _is_prose(self, line: str) -> bool:
-        """Tell whether a line is no code for certain, as in a quote or a list it may be."""
+        """Return whether a line is no code for certain, as in a quote or a list it may be."""
         return not (_INDENT.match(line) or FENCE_LIKE.match(line) or (self._has_inner_code and line[0] in " \t>"))
 
     def _enter(self, name: str, line: str) -> None:
@@ -193,7 +193,7 @@ class _Scan:
         return found + len(mark) if found is not None else None
 
     def _is_whole(self, start: int, begin: int, stop: int, *, is_html: bool) -> bool:
-        """Tell whether a piece of several lines ends where it says.
+        """Return whether a piece of several lines ends where it says.
 
         If its block ends before, that end is text to a page, and all that follows may be hidden.
         """
@@ -203,7 +203,7 @@ class _Scan:
         return not (_QUOTE_MARK.fullmatch(lines[-1]) or any(map(_BEGINS.match, lines)))
 
     def _goes_on(self, start: int, begin: int, stop: int) -> bool:
-        """Tell whether nothing ends the block of HTML in which a piece begins before the piece itself ends."""
+        """Return whether nothing ends the block of HTML in which a piece begins before the piece itself ends."""
         prefix = self.text[start:begin]
         if self._html is not None:
             return self._html == BLANK and not prefix and not self._has_gap(begin, stop)
@@ -215,7 +215,7 @@ class _Scan:
         return all(line.startswith(" " * len(prefix)) or not line.strip() for line in lines)
 
     def _has_gap(self, begin: int, stop: int) -> bool:
-        """Tell whether there is an empty line between."""
+        """Return whether there is an empty line between."""
         gap = self._find("", begin)
         return gap is not None and gap < stop
 

@@ -146,7 +146,7 @@ def continued_first(engine: Engine, backlog: Backlog, last: AutoSession | None) 
 
 
 def _may_go_on(engine: Engine, run: Run) -> bool:
-    """Tell whether a run that had to be left is continued without a person."""
+    """Return whether a run that had to be left is continued without a person."""
     if not run.may_call_again(engine.limits):
         return False
     try:

@@ -57,7 +57,7 @@ def _call_off(engine: Engine, wish: StopRequest) -> StopAsked:
 
 
 def has_ended(engine: Engine, auto: Lock) -> bool:
-    """Tell whether an auto-run is no longer at work."""
+    """Return whether an auto-run is no longer at work."""
     now = working_auto(engine)
     return now is None or now.token != auto.token
 

@@ -30,7 +30,7 @@ class RequestFilter(NamedTuple):
     is_found: bool = False
 
     def takes(self, request: Request) -> bool:
-        """Tell whether a request is wanted."""
+        """Return whether a request is wanted."""
         return (
             (not self.statuses or request.status in self.statuses)
             and (not self.priorities or request.priority in self.priorities)

@@ -198,7 +198,7 @@ def _check_tests(engine: Engine) -> Iterator[Finding]:
 
 
 def _is_made_by_setup(engine: Engine, program: str) -> bool:
-    """Tell whether a program is a file of the worktree that its set-up can make, such as `.venv/bin/pytest` (GIT-4)."""
+    """Return whether a program is a worktree file that its set-up can make, such as `.venv/bin/pytest` (GIT-4)."""
     return (
         "/" in program and not program.startswith(("/", "~")) and bool(engine.settings.text("worktree.setup").strip())
     )

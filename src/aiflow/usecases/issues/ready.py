@@ -28,6 +28,6 @@ def interrupted_issues(engine: Engine) -> tuple[RequestId, ...]:
 
 
 def is_at_work(engine: Engine) -> bool:
-    """Tell whether somebody works in this checkout, or an auto-run has its backlog: it takes the issues, too."""
+    """Return whether somebody works in this checkout, or an auto-run has its backlog: it takes the issues, too."""
     requests, queue = engine.locks.held()
     return bool(requests) or queue is not None

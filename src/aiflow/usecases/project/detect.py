@@ -137,7 +137,7 @@ def _installed(look: Look, project: dict[str, Any]) -> Iterator[str]:
 
 
 def _is_installable(look: Look, project: dict[str, Any]) -> bool:
-    """Tell whether pip can install the project itself, and whether its tests gain by it.
+    """Return whether pip can install the project itself, and whether its tests gain by it.
 
     A flat folder of scripts may have a `[project]` with no more than a name: no build is promised there, and its tests
     find everything without one. pip takes a `setup.cfg` only beside one of the other two files.

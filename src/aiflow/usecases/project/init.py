@@ -57,7 +57,7 @@ class RepositoryLook(Protocol):
         """Return a file's text; nothing if it cannot be read."""
 
     def has_program(self, name: str) -> bool:
-        """Tell whether a program is installed."""
+        """Return whether a program is installed."""
 
 
 class Choices(NamedTuple):

@@ -182,5 +182,5 @@ class Heartbeat:
 
 
 def is_same_claim(found: Task, task: Task) -> bool:
-    """Tell whether a task is still the one that was claimed."""
+    """Return whether a task is still the one that was claimed."""
     return (found.claimed_by, found.claim_token) == (task.claimed_by, task.claim_token)

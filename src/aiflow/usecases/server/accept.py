@@ -35,7 +35,7 @@ def accept(
 
 
 def is_accepting(engine: Engine, work: WorkStarter, request_id: RequestId) -> bool:
-    """Tell whether a worker accepts a request now: one of this server, or one that outlived the server before."""
+    """Return whether a worker accepts a request now: one of this server, or one that outlived the server before."""
     line = accept_line(engine, request_id)
     return any(worker.argv[-len(line) :] == line for worker in work.at_work())
 

@@ -161,5 +161,5 @@ class IssueStarts:
         self._memory, self._was_busy = remember, True
 
     def _is_reading_due(self, at: float, poll_seconds: float) -> bool:
-        """Tell whether something may be ready that was not: after a look, after work, and now and then."""
+        """Return whether something may be ready that was not: after a look, after work, and now and then."""
         return self._was_busy or self._seen != self._issues.looks or at - self._read_at >= poll_seconds

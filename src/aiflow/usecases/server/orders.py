@@ -168,7 +168,7 @@ def _check(how: Resumption) -> None:
 
 
 def _is_sayable(text: str) -> bool:
-    """Tell whether a command line can have a text in it."""
+    """Return whether a command line can have a text in it."""
     try:
         return b"\0" not in text.encode()
     except UnicodeEncodeError:

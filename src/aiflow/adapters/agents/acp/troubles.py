@@ -69,7 +69,7 @@ def reason_of(text: str) -> str:
 
 
 def is_limit(line: str) -> bool:
-    """Tell whether a line of an agent's own log says that its work met a limit."""
+    """Return whether a line of an agent's own log says that its work met a limit."""
     return _ASIDE.search(line) is None and reason_of(line) == QUOTA
 
 

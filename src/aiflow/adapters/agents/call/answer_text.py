@@ -22,7 +22,7 @@ def answer_in(text: str) -> bytes:
 
 
 def has_answer(text: str) -> bool:
-    """Tell whether a text holds exactly one JSON object."""
+    """Return whether a text holds exactly one JSON object."""
     return _object_of(text) is not None
 
 

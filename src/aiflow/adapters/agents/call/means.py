@@ -53,7 +53,7 @@ def added_paths(launch: Launch, around: Surroundings) -> tuple[str, ...]:
 
 
 def may_command(role: Role, *, is_confined: bool) -> bool:
-    """Tell whether a role gets commands: a reviewer only where the kernel keeps them from writing, a planner none."""
+    """Return whether a role gets commands: a reviewer only where the kernel keeps them from writing, a planner none."""
     return role is Role.IMPLEMENTER or (role is Role.QA and is_confined)
 
 

@@ -152,7 +152,7 @@ def _one_told(call: AgentCall, told: Feedback) -> str:
 
 
 def _is_in(comment: str, body: str) -> bool:
-    """Tell whether a comment stands in a request's text, in lines of its own."""
+    """Return whether a comment stands in a request's text, in lines of its own."""
     said, text = ("\n".join(line.rstrip() for line in each.strip().splitlines()) for each in (comment, body))
     return bool(said) and f"\n{said}\n" in f"\n{text}\n"
 

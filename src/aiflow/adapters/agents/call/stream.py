@@ -207,7 +207,7 @@ class Following:
         self._error_lines.finish()
 
     def should_stop(self) -> bool:
-        """Tell whether the program has to end: it is asked to, it hangs behind its end, or it used up its budget."""
+        """Return whether the program has to end: it is asked to, it hangs behind its end, or it used up its budget."""
         if self._is_to_stop():
             return True
         if self.told.is_closed and self._closed_at is None:

@@ -88,7 +88,7 @@ class ClaudeDriver:
 
 
 def is_as_in(root: str, cwd: str) -> bool:
-    """Tell whether a worktree's settings for claude are those of the user's checkout: an agent may have written them.
+    """Return whether a worktree's settings for claude are those of the user's checkout: an agent may have written them.
 
     A file that the worktree has not is no danger; one that names programs is, for those may be the agent's.
     """

@@ -73,7 +73,7 @@ class CodexDriver:
         return LiveCodexEvents(events, codex_home(self._around.environ))
 
     def _has_caches(self, call: AgentCall) -> bool:
-        """Tell whether codex's own sandbox lets the call write caches: in one that only reads, it writes nothing."""
+        """Return whether codex's own sandbox lets the call write caches: in one that only reads, it writes nothing."""
         return call.role is Role.IMPLEMENTER and self._launch.sandbox != Sandbox.OFF
 
     def _terms(self, call: AgentCall) -> CodexTerms:
