@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from aiflow.domain.agents.programs import AgentProgram
     from aiflow.settings import Settings
 
-# The kinds that tell what they do as events; each driver is made for one role.
+# The kinds that report what they do as events; each driver is made for one role.
 DRIVERS: Mapping[str, Callable[[Launch, Surroundings], Driver]] = {
     "acp": AcpDriver,
     "claude-code": ClaudeDriver,

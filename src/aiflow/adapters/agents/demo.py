@@ -14,8 +14,8 @@ fenced blocks, so that a backlog can be written for it:
 
 Work that was sent back is continued with the blocks of the person's comment alone.
 
-`attempt=1` or `attempt=2` behind a path keeps a block to that attempt of the step. Without any block the step adds a
-line to `DEMO.md`. Told of a merge conflict, it keeps the lines of both sides.
+`attempt=1` or `attempt=2` after a path keeps a block to that attempt of the step. Without any block the step adds a
+line to `DEMO.md`. In a merge conflict it keeps the lines of both sides.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HEADING = re.compile(r"^## +(.+?)[ \t]*$", re.MULTILINE)
 ATTEMPT = re.compile(r"(?:^|\s)attempt=(\d+)\s*$")
 ANSWER = re.compile(r"\{answer(!r)?\}")
 ARROW = re.compile(r"^=>[ \t]*\r?\n", re.MULTILINE)
-# What git writes around the two sides; with `merge.conflictStyle = diff3` what both came from stands between them.
+# What git writes around the two sides; with `merge.conflictStyle = diff3` what both came from is between them.
 CONFLICT = r"(?ms)^<{7} [^\n]*\n(?P<ours>.*?)(?:^\|{7}[^\n]*\n.*?)?^={7}\r?\n(?P<theirs>.*?)^>{7} [^\n]*(?:\n|\Z)"
 
 
@@ -124,7 +124,7 @@ def plan(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def implement(call: dict[str, Any]) -> dict[str, Any]:
-    """Do what a step's blocks say, or resolve the conflicts it was told of."""
+    """Do what a step's blocks say, or resolve the conflicts it was given."""
     part = _part_of_step(call)
     is_told = any(told["reason_code"] == "MERGE_CONFLICT" for told in call["feedback"])
     if part is None or (is_told and _has_conflicts(call["step"])):
@@ -148,11 +148,11 @@ def implement(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _part_of_step(call: dict[str, Any]) -> DemoPart | None:
-    """Return what the text says of a step; nothing of one that aiflow added, as for a merge."""
+    """Return what the text says about a step; nothing for one that aiflow added, as for a merge."""
     parts, request, step = parts_of(call), call["request"], call["step"]
     titles = [" ".join(each["title"].split()) for each in call["planning"]["steps"]]
     first = " ".join(parts[0].title.split())
-    if first not in titles and request["title"] in titles:  # nobody planned
+    if first not in titles and request["title"] in titles:  # there was no planner
         parts, first = [_part(request["title"], parts[0].text if _said(call) else request["body"])], request["title"]
     begin = titles.index(first) if first in titles else 0
     number = [each["id"] for each in call["planning"]["steps"]].index(step["id"]) - begin
@@ -200,7 +200,7 @@ def _replace(path: str, text: str) -> None:
 
 
 def _has(text: str, lines: str) -> bool:
-    """Return whether whole lines stand in a text."""
+    """Return whether a text contains whole lines."""
     return bool(lines) and bool(re.search(f"^{re.escape(lines)}", text, re.MULTILINE))
 
 
@@ -237,7 +237,7 @@ def _write(path: str, text: str) -> None:
 
 
 def review(call: dict[str, Any]) -> dict[str, Any]:
-    """Pass everything but what a text tells to reject."""
+    """Pass everything but what a text says to reject."""
     part = _part_of_step(call)
     blocks = [block for block in part.blocks if block.kind == "reject"] if part else []
     findings = [block.text.strip() for block in blocks if block.attempt in (None, call["attempt"])]

@@ -24,9 +24,9 @@ MOST_WORDS = 2_000
 
 
 def main() -> int:
-    """Read the order, and tell what comes of it."""
+    """Read the order and report its result."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    logging.disable(logging.CRITICAL)  # what the library has to say is said in our events
+    logging.disable(logging.CRITICAL)  # our events report what the library would log
     asyncio.run(work(json.load(sys.stdin.buffer)))
     return 0
 

@@ -1,6 +1,6 @@
 """A conversation with an agent in the Agent Client Protocol: from its hello to the end of one turn.
 
-Everything that happens is told as an event; what the events mean is for `events` to say. A permission request that a
+Everything that happens is reported as an event; `events` interprets the events. A permission request that a
 person has to answer, and a limit that the agent waits for in silence, end the turn: aiflow waits, and shows it.
 """
 
@@ -45,7 +45,7 @@ CANCEL_SECONDS = 5.0
 LOOK_SECONDS = 0.2
 # How long nothing may come before an agent is taken to have repeated everything, and how long it may repeat.
 SETTLE_SECONDS, MOST_SETTLE_SECONDS = 0.4, 10.0
-# Updates that show that the agent's work goes on.
+# Updates that show that the agent is still working.
 _WORK = frozenset({"agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"})
 
 
@@ -114,7 +114,7 @@ class Conversation:
         return True
 
     def update(self, params: dict[str, Any]) -> None:
-        """Take what the agent tells about its session; what it repeats of earlier turns is no news."""
+        """Take what the agent reports about its session; what it repeats of earlier turns is no news."""
         self._update_at = asyncio.get_running_loop().time()
         update = params.get("update")
         if not isinstance(update, dict):
@@ -146,7 +146,7 @@ class Conversation:
         return answer if isinstance(answer, dict) else {}
 
     async def _open(self, connection: Connection, hello: dict[str, Any]) -> dict[str, Any]:
-        """Go on with the session of before, or begin one, logged in where the environment has what that needs."""
+        """Continue the earlier session or begin one, logged in where the environment has what that needs."""
         can = hello.get("agentCapabilities")
         can_load = isinstance(can, dict) and can.get("loadSession") is True
         place = {"cwd": self._order.cwd, "mcpServers": []}
@@ -178,7 +178,7 @@ class Conversation:
         return session
 
     async def _settle(self) -> None:
-        """Wait until the agent has no more to repeat: some go on with that behind their answer."""
+        """Wait until the agent has no more to repeat: some continue that after their answer."""
         loop = asyncio.get_running_loop()
         until = loop.time() + MOST_SETTLE_SECONDS
         while loop.time() < min(until, self._update_at + SETTLE_SECONDS):
@@ -227,7 +227,7 @@ class Conversation:
             self._say("failed", doing="session/prompt", code=429, message=plain(self._limit or ""), data=None)
 
     async def _watch(self) -> None:
-        """Wait until the turn has to end: a person is asked, or nothing came behind a limit for a while."""
+        """Wait until the turn has to end: a person is asked, or nothing came after a limit for a while."""
         loop = asyncio.get_running_loop()
         while not self._over.is_set():
             with contextlib.suppress(TimeoutError):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from aiflow.domain.agents.call import AgentCall
 
 CLIENT = "aiflow.adapters.agents.acp.client"
-# How long an agent that met a limit may go on without a word before aiflow waits in its place, and shows it (RUN-13).
+# How long an agent that met a limit may stay silent before aiflow waits in its place, and shows it (RUN-13).
 PATIENCE_SECONDS = 60.0
 
 

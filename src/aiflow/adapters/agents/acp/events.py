@@ -118,7 +118,7 @@ class AcpEvents:
         return rest
 
     def _rest(self) -> str | None:
-        """Show the last that was said, if it is not shown yet."""
+        """Show the last words, if they are not shown yet."""
         said, self._is_shown = "" if self._is_shown else self._message, True
         return readable(said) or None
 

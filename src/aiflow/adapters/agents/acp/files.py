@@ -1,4 +1,4 @@
-"""The files that an agent reads and writes through its client: those of its folders, and nobody else's.
+"""The files that an agent reads and writes through its client: those of its folders, and no others.
 
 A way through a symbolic link counts as where it leads. The kernel confines the agent besides, where it can.
 """

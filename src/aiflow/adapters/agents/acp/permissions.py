@@ -56,7 +56,7 @@ class Option:
 
     @property
     def is_allowing(self) -> bool:
-        """Whether the agent may go on with this."""
+        """Whether the agent may continue with this."""
         return self.kind.startswith("allow")
 
 
@@ -64,7 +64,7 @@ class Option:
 class PermissionWish:
     """What the agent asks to be allowed: in its words, of which kind, where, and with which options.
 
-    `mask` takes secrets out of what is shown, before anything is cut: half a secret is known by nobody.
+    `mask` takes secrets out of what is shown, before anything is cut: half a secret is not recognized.
     """
 
     title: str
@@ -81,7 +81,7 @@ class PermissionWish:
         words = reveal_plain(self.mask(" ".join(f"{self.kind}: {self.title} {' '.join(unnamed)}".split())))
         if len(words) <= MOST_WORDS:
             return words
-        # What is cut off counts too: nobody is taken to have allowed another end of the same beginning.
+        # What is cut off counts too: allowing one text does not allow another with the same beginning.
         digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:8]
         return f"{words[:MOST_WORDS]}… ({digest})"
 

@@ -41,7 +41,7 @@ class AcpProgram:
 
 _OPENCODE = AcpProgram(
     (*_PROVIDERS, "OPENCODE_API_KEY", "OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR"),
-    # Its errors on standard error as well: without them, that it waits for a limit could not be told from work.
+    # Its errors on standard error as well: without them, waiting for a limit would look like work.
     # No plugins and servers of the worktree's: an agent may have written them, and the reviewer would run them.
     {
         "OPENCODE_PRINT_LOGS": "1",

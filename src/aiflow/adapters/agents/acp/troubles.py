@@ -95,5 +95,5 @@ def words_of(message: str, data: Mapping[str, Any]) -> str:
 
 
 def lost_session(trouble: Trouble) -> Trouble:
-    """Name an error at the session that should have gone on: it is gone, unless something else is the matter."""
+    """Name an error at the session that should have continued: it is gone, unless something else is wrong."""
     return Trouble(SESSION_LOST, trouble.detail) if trouble.reason_code == FAILED else trouble

@@ -11,7 +11,7 @@ _KEPT = ("sessionUpdate", "messageId", "toolCallId", "title", "kind", "status", 
 
 
 def slim(update: dict[str, Any]) -> dict[str, Any]:
-    """Return an update without what nobody reads."""
+    """Return an update without the parts that are never read."""
     kept = {key: _shorter(update[key]) for key in _KEPT if key in update}
     content = update.get("content")
     if isinstance(content, dict):

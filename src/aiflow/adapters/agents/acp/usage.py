@@ -30,14 +30,14 @@ class Spent:
             return
         amount = _amount(cost.get("amount"))
         if self._base is None and amount:
-            # Less than was counted already: this program begins anew with every call.
+            # Less than was counted already: this program starts at zero with every call.
             is_whole = self._paid_usd is not None and amount >= self._paid_usd
             self._base = self._paid_usd if is_whole else amount if is_replay else 0.0
         spent = round(amount - (self._base or 0.0), 6)
         self.usage = replace(self.usage, cost_usd=max(self.usage.cost_usd, spent))
 
     def close(self, usage: dict[str, Any], meta: dict[str, Any]) -> None:
-        """Take the tokens of the turn: as the protocol has them, or as Gemini's program tells them."""
+        """Take the tokens of the turn: as the protocol has them, or as Gemini's program reports them."""
         quota = meta.get("quota")
         counted = quota.get("token_count") if isinstance(quota, dict) else None
         told = counted if isinstance(counted, dict) and not usage else {}

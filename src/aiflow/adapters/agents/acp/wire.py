@@ -1,7 +1,7 @@
 """The wire to an agent: JSON-RPC messages, one a line, over its standard input and output.
 
 The library's own transport gives up at a line that is JSON but no message; agents print such lines. Here they are
-handed over as noise, and the conversation goes on.
+handed over as noise, and the conversation continues.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Wire:
         return None
 
     async def close(self) -> None:
-        """Tell the agent that nothing more comes."""
+        """Signal to the agent that nothing more comes."""
         with contextlib.suppress(OSError, RuntimeError):
             self._writer.close()
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aiflow.adapters.agents.call.command import Launch, Surroundings
 
-# The variable by which each is told its place, the folder there, and who starts an agent from it.
+# The variable that names each tool's place, the folder there, and what starts an agent from it.
 _PLACES = (
     ("npm_config_cache", "npm", ("npx", "npm")),
     ("UV_CACHE_DIR", "uv", ("uvx", "uv")),

@@ -21,10 +21,10 @@ MAX_GUIDANCE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What an agent can do in a call, and what its program already tells or asks of it.
+    """What an agent can do in a call, and what its program already gives or asks of it.
 
     With `has_schema` the program itself holds the answer to its form. `reads` are the project's instructions that it
-    reads without being told; `writable` the folders that the settings add; `is_confined` says that nothing else can be
+    reads without instruction; `writable` the folders that the settings add; `is_confined` says that nothing else can be
     written; a reader that `has_commands` can run some, and write below its temporary folder if it `has_scratch`.
     """
 
@@ -58,7 +58,7 @@ def may_command(role: Role, *, is_confined: bool) -> bool:
 
 
 def guidance_in(cwd: str, reads: tuple[str, ...]) -> tuple[str, ...]:
-    """Name the project's instructions that an agent does not read by itself; what says the same is named once."""
+    """Name the project's instructions that an agent does not read automatically; of files with the same text, one."""
     known = {text for name in reads if (text := _content(cwd, name)) is not None}
     named = []
     for name in GUIDANCE:

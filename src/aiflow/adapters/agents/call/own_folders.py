@@ -9,7 +9,7 @@ Found by running the real programs under the kernel's confinement:
     opencode  its data, state and cache folders       ~/.config/opencode, which only has to be there
     codex     (brings a sandbox of its own, which cannot work inside another one)
 
-Of any other program, those folders that carry its name and are there already.
+For any other program, the existing folders that carry its name.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def codex_home(environ: Mapping[str, str]) -> str:
 
 
 def program_name(argv: Sequence[str]) -> str:
-    """Return what a program is called, without its folder, version and ending; whoever only starts it is passed by."""
+    """Return what a program is called, without its folder, version and ending; a mere launcher is skipped."""
     for word in argv:
         name = os.path.basename(word.rstrip("/")).partition("@")[0]
         name = name.removesuffix(".js").removesuffix(".mjs").removesuffix(".py")

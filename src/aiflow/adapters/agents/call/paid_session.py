@@ -1,7 +1,7 @@
 """A session with what was paid for it (AGT-4), for programs whose total is the whole session's: claude, and ACP's.
 
 Pure. `01a1e371-c68c-7fe2-8fc6-738f2ad90db4+540` is a session for which 540 millionths of a dollar are counted already.
-A call that was ended from outside tells no cost; the next one in its session does, by a total that is more than that.
+A call that was ended from outside reports no cost; the next one in its session does: its total includes that.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Prompts (AGT-1): what an agent is told, put together from the texts in `prompts/` and the call.
+"""Prompts (AGT-1): what an agent gets to read, composed of the texts in `prompts/` and the call.
 
-Everything that somebody wrote stands between tags that carry a mark of this run, so that no text can pretend to end.
-Nothing is said twice: a session that goes on hears only what is new.
+Everything that somebody wrote is between tags that carry a mark of this run, so that no text can pretend to end.
+Nothing is repeated: a session that continues gets only what is new.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _PART = re.compile(r"^=== (\S+)\n", re.MULTILINE)
 
 
 def prompt_for(call: AgentCall, means: Means = Means(), *, goes_on: bool = False) -> str:  # noqa: B008
-    """Write the whole prompt of a call, or only what is new to a session that goes on."""
+    """Write the whole prompt of a call, or only what is new to a session that continues."""
     parts = (*_new(call), *_again(means)) if goes_on else (*_all(call, means), _form(call.role, means))
     return "\n\n".join(parts) + "\n"
 
 
 def mark_of(call: AgentCall) -> str:
-    """Return the mark of this run's tags; nobody who wrote a request could know it."""
+    """Return the mark of this run's tags; the author of a request cannot know it."""
     return hashlib.sha256(call.run_id.encode()).hexdigest()[:8]
 
 
@@ -81,7 +81,7 @@ def _request(call: AgentCall) -> str:
 
 
 def _former(call: AgentCall) -> Iterator[str]:
-    """Tell of the run before (REQ-6a, RUN-6): what it planned, did and changed, and whether the branch has that.
+    """Describe the run before (REQ-6a, RUN-6): what it planned, did and changed, and whether the branch has that.
 
     Of the reviewers only the last one has a use for it, and has the whole change anyway.
     """
@@ -109,7 +109,7 @@ def _former_line(call: AgentCall, step: FormerStep) -> str:
 
 
 def _plan_line(call: AgentCall, step: PlanStep) -> str:
-    """Write a step of the plan: how far it is, and what was said of it when it was done; this one's title follows."""
+    """Write a step of the plan: how far it is, and what its implementer said once done; this one's title follows."""
     if call.step is not None and step.id == call.step.id:
         return f"{step.id} (this step)"
     title = part("step.request") if step.instructions == WHOLE else step.title
@@ -144,7 +144,7 @@ def _told(call: AgentCall) -> Iterator[str]:
 
 
 def _one_told(call: AgentCall, told: Feedback) -> str:
-    """Write one failure; what stands in the request already is not said again, nor what a reviewer has no use for."""
+    """Write one failure, without what the request already says and what a reviewer has no use for."""
     if told.reason_code == SENT_BACK and _is_in(told.summary, call.brief.body):
         return f"{told.reason_code}: {part('feedback.in_request')}"
     detail = "" if call.role is Role.QA else told.detail
@@ -152,7 +152,7 @@ def _one_told(call: AgentCall, told: Feedback) -> str:
 
 
 def _is_in(comment: str, body: str) -> bool:
-    """Return whether a comment stands in a request's text, in lines of its own."""
+    """Return whether a comment is in a request's text, in separate lines."""
     said, text = ("\n".join(line.rstrip() for line in each.strip().splitlines()) for each in (comment, body))
     return bool(said) and f"\n{said}\n" in f"\n{text}\n"
 
@@ -261,7 +261,7 @@ def _data(call: AgentCall, kind: str, text: str, **attributes: str) -> str:
 
 
 def _step(call: AgentCall, step: PlanStep) -> str:
-    """Write the step that the call is about; a title that is the request's stands there already."""
+    """Write the step that the call is about; a title that is the request's is there already."""
     head = step.id if _is_the_requests(call, step.title) else f"{step.id} {step.title}"
     paths = "\n".join(("Paths it is about:", *(f"- {path}" for path in step.target_paths))) if step.target_paths else ""
     text = "\n\n".join(filter(None, (head, step.instructions, paths)))

@@ -39,7 +39,7 @@ _JUST_NOW = timedelta(minutes=10)
 def retry_time(text: str, now: datetime) -> datetime | None:
     """Return the first time that a text says to try again at; one without a zone is in the zone of `now`.
 
-    A time to come goes before one that has passed: messages also tell when they were written.
+    A time to come goes before one that has passed: messages also name the time when they were written.
     """
     text = text[:MAX_TEXT]
     told = [*(_stamp_time(match, now) for match in _STAMP.finditer(text))]

@@ -21,7 +21,7 @@ _LOCK = ".lock"
 
 @contextlib.contextmanager
 def scratch_folder(base: str) -> Iterator[str]:
-    """Give a call its folder below `base`; what the calls of dead runners left there is removed first."""
+    """Give a call its folder below `base`; what the calls of runners that are gone left there is removed first."""
     with translated(base):
         os.makedirs(base, mode=0o700, exist_ok=True)
         _remove_the_dead(base)
@@ -34,12 +34,12 @@ def scratch_folder(base: str) -> Iterator[str]:
 
 
 def _make(base: str) -> tuple[str, int]:
-    """Make a folder, behind a file that is locked as long as we live."""
+    """Make a folder, after a file that is locked as long as we run."""
     while True:
         path = os.path.join(base, os.urandom(4).hex())
         with contextlib.suppress(FileExistsError):
             lock = os.open(path + _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            # Between making and locking it somebody may have taken it for a dead one's.
+            # Between making and locking it another process may have taken it for a leftover.
             if _is_ours(lock) and os.path.exists(path + _LOCK):
                 os.mkdir(path, mode=0o700)
                 return path, lock
@@ -60,7 +60,7 @@ def _remove_the_dead(base: str) -> None:
 
 
 def _is_ours(lock: int) -> bool:
-    """Lock a file if nobody alive holds it."""
+    """Lock a file if no running process holds it."""
     import fcntl
 
     try:

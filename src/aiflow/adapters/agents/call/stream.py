@@ -1,4 +1,4 @@
-"""Agents that tell what they do as events, one JSON object a line (AGT-1, AGT-4): claude-code, codex and acp.
+"""Agents that report what they do as events, one JSON object a line (AGT-1, AGT-4): claude-code, codex and acp.
 
 What is the same for all of them is here: the program under its guard, its events read as they come into a log a
 person can read, its limits, and what its end means. Exit code 0 is no success: only the program's own closing event is.
@@ -46,7 +46,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a program's events have told so far; `is_closed` once its closing event came, good or bad."""
+    """What a program's events have reported so far; `is_closed` once its closing event came, good or bad."""
 
     is_closed: bool = False
     answer: bytes | None = None
@@ -105,7 +105,7 @@ class StreamAgent:
         self._around = around
 
     def call(self, call: AgentCall, output: Callable[[bytes], None], should_stop: Callable[[], bool]) -> AgentReply:
-        """Call the program; a session that it no longer knows is begun anew, within the same attempt."""
+        """Call the program; if it no longer knows a session, a new one begins within the same attempt."""
         reply = self._call(call, output, should_stop)
         if reply.reason_code != SESSION_LOST:
             return reply
@@ -190,7 +190,7 @@ class Following:
 
     @property
     def told(self) -> Told:
-        """What the program has told."""
+        """What the program has reported."""
         return self._events.told
 
     def hear(self, data: bytes) -> None:
@@ -207,7 +207,7 @@ class Following:
         self._error_lines.finish()
 
     def should_stop(self) -> bool:
-        """Return whether the program has to end: it is asked to, it hangs behind its end, or it used up its budget."""
+        """Return whether the program has to end: it is asked to, it hangs after its end, or it used up its budget."""
         if self._is_to_stop():
             return True
         if self.told.is_closed and self._closed_at is None:
@@ -226,7 +226,7 @@ class Following:
 
 
 class Masked:
-    """Events whose lines are masked before they are read: readers cut texts, and half a secret is known by nobody."""
+    """Events whose lines are masked before they are read: readers cut texts, and half a secret is not recognized."""
 
     def __init__(self, events: Events, masker: Masker) -> None:
         self._events = events

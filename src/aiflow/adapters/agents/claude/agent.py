@@ -1,4 +1,4 @@
-"""Claude Code as an agent (AGT-1): `claude -p`, told its permissions at every call, one session for all attempts."""
+"""Claude Code as an agent (AGT-1): `claude -p`, given its permissions at every call, one session for all attempts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROGRAM = "claude"
 INSTRUCTIONS = "CLAUDE.md"
 # What claude reads in a project besides instructions: programs to start, addresses to send keys to.
 PROJECT_SETTINGS = (".claude/settings.json", ".claude/settings.local.json", ".mcp.json")
-# Keys of claude's settings whose values are commands that claude starts by itself, outside of its tools.
+# Keys of claude's settings whose values are commands that claude itself starts, outside of its tools.
 STARTS_PROGRAMS = (b"apiKeyHelper", b"awsAuthRefresh", b"awsCredentialExport", b"gcpAuthRefresh", b"HeadersHelper")
 MAX_SETTINGS = 1_000_000
 

@@ -1,6 +1,6 @@
-"""How `claude` is called (AGT-1, AGT-4): what it may do is said at every call, whatever its settings say.
+"""How `claude` is called (AGT-1, AGT-4): each call states what it may do, whatever its settings say.
 
-Pure. A resumed session gets its permissions anew like the first one; nothing is left to what was said before.
+Pure. A resumed session gets its permissions again like the first one; nothing depends on what it got before.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ClaudeTerms:
 
 
 def arguments(terms: ClaudeTerms) -> tuple[str, ...]:
-    """Return everything behind the program's name; the prompt comes on standard input."""
+    """Return everything after the program's name; the prompt comes on standard input."""
     return (
         *("-p", "--output-format", "stream-json", "--verbose", "--include-partial-messages"),
         *("--json-schema", json.dumps(SCHEMAS[terms.role])),
@@ -76,7 +76,7 @@ def _own_tools(terms: ClaudeTerms) -> tuple[str, ...]:
 
 
 def rules_of(terms: ClaudeTerms) -> tuple[str, ...]:
-    """Say which uses of the tools need nobody's leave; whatever is not named is denied."""
+    """Return which uses of the tools need no permission; whatever is not named is denied."""
     own = tuple(tool for tool in _own_tools(terms) if tool not in WRITING)
     # One rule for every tool that changes files, by the path of what it changes.
     edits = ("Edit(./**)", *(f"Edit(/{path}/**)" for path in terms.writable)) if terms.role is Role.IMPLEMENTER else ()
@@ -84,8 +84,8 @@ def rules_of(terms: ClaudeTerms) -> tuple[str, ...]:
 
 
 def _settings(terms: ClaudeTerms) -> Mapping[str, object]:
-    """Give settings that go before the user's and the project's; hooks ask, block and write, and nobody is there."""
-    # A sandbox of claude's own mounts, which nobody may who is confined already; elsewhere the user's choice holds.
+    """Give settings that go before the user's and the project's; hooks ask, block and write, and no person is there."""
+    # Claude's own sandbox mounts, which a confined process may not do; elsewhere the user's choice applies.
     sandbox = {"sandbox": {"enabled": False}} if terms.is_confined else {}
     return {"disableAllHooks": True, **sandbox, "env": dict(terms.variables)}
 

@@ -36,7 +36,7 @@ CLOUDS = {
     "CLAUDE_CODE_USE_VERTEX": _VERTEX,
     "CLAUDE_CODE_USE_FOUNDRY": _FOUNDRY,
 }
-# Nobody watches: nothing goes on behind the call, nothing is remembered outside the worktree, nothing is sent besides.
+# The call is unattended: nothing runs after it, is remembered outside the worktree, or is sent in addition.
 VARIABLES = {
     "DISABLE_AUTOUPDATER": "1",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",

@@ -1,7 +1,7 @@
 """The events of `claude -p --output-format stream-json` (AGT-4), one JSON object a line.
 
 Pure, takes any bytes, never raises. Only a closing event that says success by every sign makes a call one: exit codes,
-words and what came before count for nothing, and an error that was told once stays one.
+words and what came before count for nothing, and an error once reported stays one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MAX_DENIED = 5
 
 
 class ClaudeEvents:
-    """Reads the events of one call; `now` tells the time at which words that name another one are read."""
+    """Reads the events of one call; `now` gives the time at which words that name another one are read."""
 
     def __init__(self, role: Role, cwd: str, now: Callable[[], datetime], session: PaidSession | None = None) -> None:
         self._role = role
@@ -100,13 +100,13 @@ class ClaudeEvents:
         return shown_assistant(event, self._cwd)
 
     def _read_user(self, event: Fields) -> str | None:
-        """Read what tools gave; what the program tells its model in a person's name is nobody's concern."""
+        """Read what tools gave; what the program tells its model in a person's name is skipped."""
         blocks = [one for one in parts_of(part_of(event, "message"), "content") if one.get("type") == "tool_result"]
         shown = [shown_result(block, self._tools.pop(text_of(block, "tool_use_id"), "")) for block in blocks]
         return "\n".join(filter(None, shown)) or None
 
     def _read_partial(self, event: Fields) -> str | None:
-        """Read a piece of a message: it shows that something goes on, and what that uses."""
+        """Read a piece of a message: it shows that something is happening, and what that uses."""
         piece = part_of(event, "event")
         if text_of(piece, "type") == "message_start":
             self._meter.hear_message(part_of(piece, "message"))
@@ -136,7 +136,7 @@ class ClaudeEvents:
         return "\n".join((*lines, shown_end(result, self._meter.ended)))
 
     def _trouble_of(self, denied: list[str]) -> Trouble | None:
-        """Say that an implementer was kept from its work; one that only reads has given its answer all the same."""
+        """Report that an implementer was kept from its work; an agent that only reads has given its answer anyway."""
         if not denied or self._role is not Role.IMPLEMENTER:
             return None
         key = "claude.denied_and_more" if len(denied) > MAX_DENIED else "claude.denied"
@@ -152,7 +152,7 @@ def _denials(result: Fields) -> list[Fields]:
 
 
 def _answer_of(result: Fields) -> bytes:
-    """Return the answer by the schema, else what stands in the last words."""
+    """Return the answer by the schema, else what is in the last words."""
     given = result.get("structured_output")
     if given is None:
         return answer_in(text_of(result, "result"))

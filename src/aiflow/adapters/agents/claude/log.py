@@ -1,6 +1,6 @@
 """Claude's events as a person reads them in the step's log (AGT-4): what it says, what it does, what came of it.
 
-Pure. What it does not know it does not show: raw JSON in a log helps nobody.
+Pure. What it does not know it does not show: raw JSON in a log is no help.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TARGETS = (
     "description",
     "prompt",
 )
-# What claude says to its model and to nobody else.
+# What claude says only to its model.
 _NOISE = (
     re.compile(r"</?tool_use_error>"),
     re.compile(r" IMPORTANT: You \*may\*.*", re.DOTALL),

@@ -66,7 +66,7 @@ class Signals:
 def trouble_at_end(result: Fields, signals: Signals, now: datetime) -> Trouble | None:
     """Say what is wrong with a call by its closing event, or None: it says that all is well, and nothing less.
 
-    When a quota is there again is read from its words where no number tells it: `resets 4pm (Asia/Tokyo)`.
+    When a quota is there again is read from its words where no number gives it: `resets 4pm (Asia/Tokyo)`.
     """
     is_well = result.get("is_error") is False and result.get("subtype") == "success"
     is_well = is_well and not result.get("api_error_status") and not result.get("api_error")
@@ -81,7 +81,7 @@ def trouble_at_end(result: Fields, signals: Signals, now: datetime) -> Trouble |
 
 
 def _cut_short(result: Fields) -> str:
-    """Say what ended a turn that claude calls a success, if that was not its own end; older programs do not tell."""
+    """Return what ended a turn that claude calls a success, if not its own end; older programs do not report it."""
     reason = result.get("terminal_reason", "completed")
     if result.get("interrupted_by_shutdown"):
         return "interrupted by shutdown"

@@ -1,7 +1,7 @@
 """What claude uses (AGT-4): tokens as they flow, and at the end of a call what it says that the call used.
 
 Pure. A resumed session's `total_cost_usd` and `modelUsage` are those of the whole session: every call would count the
-ones before it again. Only what the total is more than was counted is taken, for that is what no call could tell.
+ones before it again. Only the total's increase is taken, for that is what no call could report.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class CodexDriver:
 
 
 def servers_of(environ: Mapping[str, str], system_config: str = SYSTEM_CONFIG) -> Iterator[str]:
-    """Name the MCP servers of the user's and the machine's settings; what cannot be read codex refuses by itself."""
+    """Name the MCP servers of the user's and the machine's settings; codex itself refuses what cannot be read."""
     for path in (os.path.join(codex_home(environ), "config.toml"), system_config):
         try:
             with open(path, "rb") as file:

@@ -1,6 +1,6 @@
-"""How `codex exec` is called (AGT-1, AGT-4): what it may do is said at every call, whatever its config.toml says.
+"""How `codex exec` is called (AGT-1, AGT-4): each call states what it may do, whatever its config.toml says.
 
-Pure. A resumed thread has forgotten its sandbox, so nothing is left to what was said before.
+Pure. A resumed thread has forgotten its sandbox, so nothing depends on what it got before.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ ENV_NAMES = (
     "OPENAI_ORGANIZATION",
     "OPENAI_PROJECT",
 )
-# Off in an unattended run: programs of the user's own that would run outside the sandbox, agents whose tokens nobody
-# counts, tools for a screen, and trying for ever to reach a model that is not there.
+# Off in an unattended run: the user's own programs that would run outside the sandbox, agents whose tokens are not
+# counted, tools for a screen, and trying for ever to reach a model that is not there.
 FEATURES_OFF = (
     "apps",
     "browser_use",
@@ -71,7 +71,7 @@ class CodexTerms:
 
 
 def arguments(terms: CodexTerms, schema_path: str, session: CodexThread | None) -> tuple[str, ...]:
-    """Return everything behind the program's name; the prompt comes on standard input."""
+    """Return everything after the program's name; the prompt comes on standard input."""
     head = ("exec", "resume") if session else ("exec",)
     model = ("-m", terms.model) if terms.model else ()
     config = [part for key, value in _config(terms).items() for part in ("-c", f"{key}={_toml(value)}")]

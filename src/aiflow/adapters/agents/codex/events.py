@@ -1,4 +1,4 @@
-"""What `codex exec --json` tells (AGT-4), one event a line: a log a person reads, and how the turn came out.
+"""What `codex exec --json` reports (AGT-4), one event a line: a log a person reads, and how the turn came out.
 
 Pure: takes any bytes, never raises, and calls nothing a success that codex did not close with `turn.completed`.
 """
@@ -32,7 +32,7 @@ MAX_DETAIL = 300
 
 
 class CodexEvents:
-    """Reads the events of one call; `now` tells the time at which a message that names another one is read."""
+    """Reads the events of one call; `now` gives the time at which a message that names another one is read."""
 
     def __init__(self, session: CodexThread | None, cwd: str, now: Callable[[], datetime]) -> None:
         self._before = session.used if session else Usage()
@@ -135,11 +135,11 @@ class CodexEvents:
         return self._say(message)
 
     def _take_error(self, event: Fields) -> str | None:
-        """An error by itself ends nothing: codex tries again, or says `turn.failed` next."""
+        """An error alone ends nothing: codex tries again, or says `turn.failed` next."""
         return self._say(text_of(event, "message"))
 
     def _say(self, message: str) -> str | None:
-        """Show an error once, though codex tells it twice."""
+        """Show an error once, though codex reports it twice."""
         shown = f"codex: {plain(message)}"
         if shown == self._said:
             return None

@@ -1,6 +1,6 @@
-"""Live token counts of codex (AGT-4): its events tell what a turn used at its good end only, its session file at once.
+"""Live token counts of codex (AGT-4): its events show what a turn used only at its good end, its session file at once.
 
-So a ceiling ends a call that runs away, and a call that fails counts too. Where no such file is found, or codex comes
+So a limit ends a call that runs away, and a call that fails counts too. Where no such file is found, or codex comes
 to write it otherwise, the events' own count at the end is what there is.
 """
 
@@ -75,5 +75,5 @@ class LiveCodexEvents:
 
 
 def total_in(line: bytes) -> Fields:
-    """Read what the thread has used so far out of a line of the session file; empty if it does not tell."""
+    """Read what the thread has used so far out of a line of the session file; empty if it does not report it."""
     return part_of(part_of(part_of(read_object(line) or {}, "payload"), "info"), "total_token_usage")

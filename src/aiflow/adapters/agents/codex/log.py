@@ -1,6 +1,6 @@
 """Codex's items as a person reads them in the step's log (AGT-4): commands and what they gave, changes, words.
 
-Pure. What it does not know it does not show: raw JSON in a log helps nobody.
+Pure. What it does not know it does not show: raw JSON in a log is no help.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _changes(item: Fields, cwd: str) -> str:
 
 
 def _tool(item: Fields) -> str:
-    """Show a tool of a server's, and why it failed where that is told."""
+    """Show a server's tool, and why it failed if that is reported."""
     error = shortened(text_of(part_of(item, "error"), "message"))
     return f"tool {text_of(item, 'server')}.{text_of(item, 'tool')}: {error or text_of(item, 'status')}"
 

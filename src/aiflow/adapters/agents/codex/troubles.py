@@ -1,6 +1,6 @@
-"""What codex's error messages mean (RUN-13, AGT-4): codex tells its troubles in words only, so the words decide.
+"""What codex's error messages mean (RUN-13, AGT-4): codex reports its troubles in words only, so the words decide.
 
-Pure. The phrases are those of codex's own error type; the program has tried again by itself before it says them.
+Pure. The phrases are those of codex's own error type; the program has already tried again before it reports them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_DETAIL = 1_000
 _MISSING_VARIABLE = re.compile(r"Missing environment variable: `([^`]*)`")
 _ROOM = "ran out of room in the model's context window"
-# The first that fits counts. A used-up plan also speaks of credits and of signing up for more: it stands before money.
+# The first that fits counts. A used-up plan also mentions credits and signing up for more: it comes before money.
 _CODES = (
     ("AGENT_QUOTA", re.compile(r"usage limit|rate limit|too many requests|status:? 429|at capacity|overloaded")),
     (
@@ -55,5 +55,5 @@ def plain(message: str) -> str:
 
 
 def is_session_full(message: str) -> bool:
-    """Tell an error that would come again in the same session, whatever is said there."""
+    """Recognize an error that would come again in the same session, whatever the prompt."""
     return _ROOM in message.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")

@@ -18,12 +18,12 @@ from aiflow.domain.programs import RUN_MARK
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# More than any program has to say of itself.
+# More than any program reports about itself.
 MOST_BYTES = 1_000_000
 
 
 class Said(NamedTuple):
-    """What a program said and how it ended; None is one that did not come to an end by itself, or never started."""
+    """What a program said and how it ended; None is one that had to be ended, or never started."""
 
     code: int | None = None
     output: str = ""

@@ -1,7 +1,7 @@
 """The agent programs of this machine (AGT-1, DOC-1): where they are, which version, whether they are logged in.
 
 Looking starts nothing and takes a few milliseconds. Asking starts the programs themselves, all at once, for a few
-seconds at most, and believes what they say of themselves.
+seconds at most, and believes what they report.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class InstalledAgents:
         return tuple(self.find(choice) for choice in choices)
 
     def ask(self, programs: Iterable[AgentProgram]) -> tuple[AgentProgram, ...]:
-        """Let programs tell their version and whether they are logged in, all at once."""
+        """Ask programs for their version and whether they are logged in, all at once."""
         from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(max_workers=MOST_AT_ONCE) as pool:
             return tuple(pool.map(self._ask, programs))
 
     def find(self, choice: AgentChoice, *, asks: bool = False) -> AgentProgram:
-        """Look for the program of a choice; `asks` lets it tell its version and whether it is logged in."""
+        """Look for the program of a choice; `asks` asks it for its version and whether it is logged in."""
         found = self._look(choice)
         return self._ask(found) if asks else found
 
@@ -69,7 +69,7 @@ class InstalledAgents:
         kind, argv = choice
         if kind == "demo":
             return AgentProgram(kind, "", login=Login.NOT_NEEDED)
-        # `argv` is the program of these two only: the setting may stand there for another role's kind.
+        # `argv` is the program of these two only: the setting may be there for another role's kind.
         argv = argv if kind in ("acp", "command") else ()
         name = argv[0] if argv else _NAMES.get(kind, "")
         path, trouble = self._locate(name)
@@ -101,7 +101,7 @@ class InstalledAgents:
         return minimal(self.environ, (*_DRIVER_NAMES[found.kind](found, self.environ), *self.env_names))
 
     def _ask(self, found: AgentProgram) -> AgentProgram:
-        """Let a program that we know tell about itself; a program of the user's own is not started for this."""
+        """Ask a known program about itself; the user's own program is not started for this."""
         if found.path is None or found.known is None:
             return found
         said = self._say(found, "--version")

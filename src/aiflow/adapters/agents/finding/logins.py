@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 20_000_000
 _CLAUDE_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
-# By what codex itself keeps a login; anything else that it is logged in by, it does not tell of.
+# How codex itself keeps a login; it reports no other way of being logged in.
 CODEX_KEEPS = ("ChatGPT", "auth.json")
 _GEMINI_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS")
 _MANAGED_CLAUDE = "/etc/claude-code/managed-settings.json"
