@@ -138,7 +138,7 @@ class LockLease:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[bool]:
-        """Hold the guard if the lock is ours, and tell whether it is.
+        """Hold the guard if the lock is ours, and return whether it is.
 
         Checks before, too: if `.aiflow` was cleaned away, entering the guard would create a part of it again.
         """

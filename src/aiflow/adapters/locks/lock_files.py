@@ -107,7 +107,7 @@ class LockFiles:
 
 
 def _owner(name: str) -> tuple[LockType, str | None]:
-    """Tell from a lock file's name what is locked."""
+    """Return, from a lock file's name, what is locked."""
     from aiflow.domain.lock import LockType
 
     match = _REQUEST_NAME.fullmatch(name)

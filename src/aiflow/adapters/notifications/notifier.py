@@ -93,7 +93,7 @@ class ProgramNotifier:
             argv=argv,
             cwd=self.root,
             environ={**self.environ, **variables, **more},
-            # No run's own: whoever ends what a run has left running leaves its notes alone.
+            # No run's own: the cleanup of what a run left running leaves its notes alone.
             run_id=f"NOTE-{os.urandom(6).hex()}",
             timeout_seconds=limit,
             idle_seconds=limit,

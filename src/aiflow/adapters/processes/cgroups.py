@@ -18,7 +18,7 @@ from aiflow.adapters.processes.machine import PROC
 
 PREFIX = "aiflow-"
 MEMBERS = "cgroup.procs"
-# Who was killed keeps its cgroup busy until it has given back its memory.
+# A killed process keeps its cgroup busy until it has given back its memory.
 REMOVE_SECONDS = 1.0
 KILL_SECONDS = 5.0
 

@@ -1,7 +1,7 @@
 """Confinement by the kernel (AGT-4): a program that may write below some paths only, with all that it starts.
 
 Linux's Landlock, which needs no rights and no package. Only what changes files is handled: reading, executing and the
-network stay free. Whoever is confined cannot undo it, nor signal or trace anybody outside. Imported by the guard, whose
+network stay free. A confined process cannot undo it, nor signal or trace one outside. Imported by the guard, whose
 fork confines itself (`forking.py`), and a program of its own, `python -I -S confine.py PATH… -- PROGRAM ARGUMENT…`;
 so the standard library only, and nothing of aiflow.
 """
@@ -29,7 +29,7 @@ ENTRIES = sum(1 << bit for bit in range(4, 13))
 REFER, TRUNCATE = 1 << 13, 1 << 14
 SCOPE_SIGNAL = 1 << 1
 
-# What many programs write that is nobody's file; a terminal of their own, and memory that processes share.
+# What many programs write that is no real file; their own terminal, and memory that processes share.
 DEVICES = tuple(
     f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm", "mqueue")
 )

@@ -16,7 +16,7 @@ from _collections_abc import Callable  # noqa: TC003 (typing takes longer to imp
 # The same on every architecture that has it.
 CLONE3 = 435
 CLONE_INTO_CGROUP = 1 << 33
-# Who starts beside us may take one that we have just made for a leftover.
+# Another process that starts now may take one that we have just made for a leftover.
 TRIES = 3
 FAILED = 127
 
@@ -42,7 +42,7 @@ def start(
         confine(writable)
         is_confined = True
         become()
-    except Exception as error:  # noqa: BLE001 (nobody else would tell)
+    except Exception as error:  # noqa: BLE001 (nothing else would report it)
         number = getattr(error, "errno", None) or errno.EIO
         report(f'{{"errno": {number}, "is_folder": 0, "is_unconfined": {int(not is_confined)}}}')
     finally:

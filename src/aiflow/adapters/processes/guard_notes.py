@@ -46,7 +46,7 @@ def note_of(pid: int, started_at: float | None, folder: str | None, cgroup: str 
 
 
 def read_note(path: str) -> GuardNote | None:
-    """Read about a guard; None if nothing is said, or of another boot or container, whose numbers mean nothing here."""
+    """Read about a guard; None if there is none, or one of another boot or container, whose numbers mean nothing."""
     try:
         with open(path, "rb") as file:
             first, _, second = file.read(MOST_BYTES).decode().partition("\n")

@@ -1,7 +1,7 @@
-"""The user's token and a checkout's sessions (SEC), in files that nobody else may read.
+"""The user's token and a checkout's sessions (SEC), in files that only the user may read.
 
-The token is one for all of the user's projects. Of a session only the hash of its secret is kept, so that who reads the
-file can use none of them.
+The token is one for all of the user's projects. Of a session only the hash of its secret is kept, so that reading the
+file reveals none of them.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class CheckoutFiles:
     def look(self, named: Iterable[tuple[str, str]] = ()) -> Sight:
         """Return how it is now, of these runs, too; what cannot be looked at is as if it were not there."""
         last, locks = self._last, self._locks()
-        # What was just let go of is looked at once more: its last words were written before that.
+        # What was just released is read once more: its last words were written before that.
         held = ((lock.request_id or "", lock.run_id or "") for lock in (*last.locks, *locks))
         watched = [key for key in dict.fromkeys((*held, *named)) if is_valid_id(key[0]) and _RUN_ID.fullmatch(key[1])]
         self._last = Sight(
@@ -71,7 +71,7 @@ class CheckoutFiles:
         return self._last
 
     def _locks(self) -> tuple[HeldLock, ...]:
-        """Return the locks; whether their holders live is asked again now and then, for no file says it."""
+        """Return the locks; whether their holders are running is checked again now and then, for no file says it."""
         mark, now = _mark(f"{self._state}/locks"), time.monotonic()
         is_due = bool(self._last.locks) and now - self._surveyed_at >= SURVEY_SECONDS
         if mark == self._lock_mark and not is_due:

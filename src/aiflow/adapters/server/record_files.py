@@ -1,6 +1,6 @@
-"""Where servers say that they are there (API-1): in the checkout, and in a folder of the user's for all of them.
+"""Where servers register (API-1): in the checkout, and in a folder of the user's for all of them.
 
-What is said is believed only if the server answers with the same instance id; a guard file that the server keeps locked
+A record is believed only if the server answers with the same instance id; a guard file that the server keeps locked
 makes sure that a checkout has one.
 """
 
@@ -63,7 +63,7 @@ class RecordFiles:
             replace_file(everybody / f"{record.instance_id}.json", data, everybody)
 
     def read(self) -> ServerRecord | None:
-        """Return what this checkout's server said last; it may have died since."""
+        """Return what this checkout's server recorded last; it may be gone by now."""
         return _read(self._root / ".aiflow" / FOLDER / RECORD_FILE)
 
     def others(self) -> Sequence[ServerRecord]:

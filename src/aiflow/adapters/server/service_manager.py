@@ -1,4 +1,4 @@
-"""What systemd is told by a service of `Type=notify`: that it is ready, and that it is about to end."""
+"""What a service of `Type=notify` reports to systemd: that it is ready, and that it is about to end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VARIABLE = "NOTIFY_SOCKET"
 
 
 def tell_manager(environ: Mapping[str, str], state: str) -> bool:
-    """Tell the service manager a state (`READY=1`); False if there is none, or it does not listen."""
+    """Report a state to the service manager (`READY=1`); False if there is none, or it does not listen."""
     address = environ.get(VARIABLE, "")
     if not address.startswith(("/", "@")):
         return False
