@@ -41,7 +41,7 @@ class Implemented:
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """The reviewer's verdict, and what it says of the acceptance criteria."""
+    """The reviewer's verdict, and its judgement of the acceptance criteria."""
 
     is_passed: bool
     findings: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ def _read_shape(role: Role, raw: object) -> Answer:
     summary = raw.get("summary", "")
     if not isinstance(summary, str):
         raise FlawError("summary", "text")
-    # It stands in a commit's message, which holds no NUL.
+    # It goes into a commit's message, which can contain no NUL.
     return Implemented(whole(summary.replace("\0", "").strip())[:MAX_TEXT], found)
 
 

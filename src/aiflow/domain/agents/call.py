@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class AgentCall:
     """One call of a role (AGT-2).
 
-    What agents need besides: the session to go on with, what may still be used, the test commands that aiflow itself
-    runs behind the step, how large a step may be (files, lines), the step's changes for the reviewer, the folder that
+    Agents also get the session to continue, what may still be used, the test commands that aiflow itself
+    runs after the step, how large a step may be (files, lines), the step's changes for the reviewer, the folder that
     is not the agent's to change, what became of the steps that are done, and for the reviewer what the implementer
-    said of this one and what its tests put out. `whole` is what all steps changed together, for the review of a last
+    said about this one and what its tests put out. `whole` is what all steps changed together, for the review of a last
     step that is not the only one, and `began` the commit before all of that. `former` is the run before, with what
     that changed, and `continues` the run on whose branch this one began; before the plan (not `is_planned`) there is
     only the step that merges the base in.
@@ -63,7 +63,7 @@ class AgentCall:
 
     @property
     def criteria(self) -> tuple[str, ...]:
-        """The request's acceptance criteria, for whoever has to judge them: the last reviewer."""
+        """The request's acceptance criteria, for the last reviewer, who has to judge them."""
         return criteria_in(self.brief.body) if self.role is Role.QA and self.is_at_the_end else ()
 
 
@@ -71,8 +71,8 @@ class AgentCall:
 class AgentReply:
     """What came of a call: the answer's bytes, or the reason code and detail of its failure.
 
-    `session_id` is what a later call can go on with, `retry_at` when a quota is there again as far as the agent knows,
-    `choices` what a question can be answered with, `warnings` the codes of what a person should know besides.
+    `session_id` is what a later call can continue, `retry_at` when a quota is there again as far as the agent knows,
+    `choices` what a question can be answered with, `warnings` the codes of what else a person should know.
     """
 
     answer: bytes | None = None
@@ -108,7 +108,7 @@ class StepDone:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """A failure as the next call of the role is told it."""
+    """A failure as the next call of the role gets to read it."""
 
     reason_code: str
     summary: str

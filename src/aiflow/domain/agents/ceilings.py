@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Ceiling(StrEnum):
-    """What a ceiling can be on; the names are those of the settings behind `run_` and `session_`."""
+    """What a ceiling can be on; the names are those of the settings after `run_` and `session_`."""
 
     COST = "cost_usd"
     TOKENS = "tokens"

@@ -34,7 +34,7 @@ def criteria_in(body: str) -> tuple[str, ...]:
 
 
 def _items(body: str) -> Iterator[str]:
-    """Yield each item that counts, with the lines that go on with it."""
+    """Yield each item that counts, with the lines that continue it."""
     inside: int | None = None  # the level of the heading whose section we are in
     item: str | None = None
     for line in _prose(body):

@@ -23,7 +23,7 @@ class _Part(NamedTuple):
 def capped_diff(diff: str, most: int) -> str:
     """Return a diff of at most about so many characters.
 
-    Small files stay whole, large ones share what is left evenly and lose their ends; behind them stands what was cut.
+    Small files stay whole, large ones share what is left evenly and lose their ends; a note says what was cut.
     """
     if len(diff) <= most:
         return diff

@@ -20,7 +20,7 @@ PROTOCOL_VERSION = "1.0"
 
 def document(call: AgentCall) -> dict[str, Any]:
     """Write the document of one call."""
-    # Who reads a step alone, and not the request, must find all of it there.
+    # A reader of a step alone, without the request, must find all of it there.
     plan = (replace(step, instructions=call.brief.body) if step.instructions == WHOLE else step for step in call.plan)
     steps = plan_shape(tuple(plan))
     step_id = call.step.id if call.step else None

@@ -15,7 +15,7 @@ MOST_SHOWN = 60_000
 
 
 class FormerStep(NamedTuple):
-    """One step of the former plan: whether it was done, what its implementer said of it, and its commit."""
+    """One step of the former plan: whether it was done, what its implementer said about it, and its commit."""
 
     id: str
     title: str

@@ -18,7 +18,7 @@ MAX_NOTE = 1_000
 
 
 class Judgment(NamedTuple):
-    """What a reviewer says of one criterion, by its number."""
+    """A reviewer's verdict on one criterion, by its number."""
 
     number: int
     is_met: bool
@@ -26,7 +26,7 @@ class Judgment(NamedTuple):
 
 
 class Criterion(NamedTuple):
-    """A criterion with what was said of it; None is nobody judged it."""
+    """A criterion with its verdict; None is not judged."""
 
     number: int
     text: str
@@ -81,7 +81,7 @@ def verdict_on(review: Reviewed, criteria: Sequence[str], *, may_ask: bool) -> R
 
 
 def _judged(number: int, text: str, judgments: Sequence[Judgment]) -> Criterion:
-    """Find what was said of a criterion; of two that differ the one counts that it is not met."""
+    """Find the verdict on a criterion; of two that differ, "not met" counts."""
     said = sorted((each for each in judgments if each.number == number), key=lambda each: each.is_met)
     return Criterion(number, text, said[0].is_met, said[0].note) if said else Criterion(number, text)
 

@@ -44,4 +44,4 @@ def split_looks(data: bytes) -> tuple[bytes, list[tuple[int, bytes]]]:
         both = before + (codes or b"0")
         looks.append((at, both if len(both) <= _MOST_CODES else codes or b"0"))
         at += len(plain_bytes(piece))
-    return text, looks if at == len(text) else []  # a control that went over a look: then nobody knows where it was
+    return text, looks if at == len(text) else []  # a control that went over a look: its place is unknown

@@ -74,7 +74,7 @@ def plan_shape(plan: tuple[PlanStep, ...]) -> list[dict[str, object]]:
 
 
 def after(plan: tuple[PlanStep, ...], steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
-    """Put steps behind those that a run has already, with numbers of their own."""
+    """Append steps to those that a run has already, with new numbers."""
     last = max((step.number for step in plan), default=0)
     shift = last if any(step.number <= last for step in steps) else 0
     return (*plan, *(replace(step, id=f"S{step.number + shift:02}") for step in steps))

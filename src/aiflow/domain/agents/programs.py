@@ -30,7 +30,7 @@ class AgentTrouble(StrEnum):
     MISSING = "missing"
     NOT_EXECUTABLE = "not_executable"
     NO_EXTRA = "no_extra"
-    BROKEN = "broken"  # it is there, but cannot even tell its version
+    BROKEN = "broken"  # it is there, but cannot even report its version
     LOGGED_OUT = "logged_out"
 
     @property
@@ -73,7 +73,7 @@ NAMES = tuple(dict.fromkeys((*KINDS, *(known.name for known in KNOWN))))
 
 
 class AgentChoice(NamedTuple):
-    """What the settings say of a role's agent."""
+    """The settings of a role's agent."""
 
     kind: str
     argv: tuple[str, ...] = ()
@@ -173,7 +173,7 @@ class Sandbox(StrEnum):
     OFF = "off"
 
 
-# Codex brings a sandbox that needs to mount, which nobody may do who is confined already.
+# Codex brings a sandbox that needs to mount, which a confined process may not do.
 BRING_THEIR_OWN = frozenset({"codex"})
 # A program of the user's own may have to write anywhere: it is confined only where that is asked for.
 LEFT_ALONE = frozenset({"command", "demo"})
