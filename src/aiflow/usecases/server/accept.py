@@ -26,7 +26,7 @@ _NOT_TOLD = ("setting", "endpoint", "question")
 def accept(
     engine: Engine, work: WorkStarter, request_id: RequestId, person: str, seconds: float = MOMENT_SECONDS
 ) -> tuple[Run, Entry | None]:
-    """Have a request's last attempt accepted: return it with what came of it, None while that goes on."""
+    """Have a request's last attempt accepted: return it with the result, None while that is in progress."""
     run = find_newest_run(engine, request_id)
     answer = work.perform(accept_line(engine, request_id), person, seconds)
     if answer is not None and answer.get("accepted_as") is None:

@@ -1,6 +1,6 @@
 """The issue watch beside a server (ISS-12): it looks and tends; what is ready is started as any other run is there.
 
-Trouble with GitHub never ends it: it is told once, shown as degraded, and tried again at the next poll.
+Trouble with GitHub never ends it: it is reported once, shown as degraded, and tried again at the next poll.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SETTINGS = frozenset({"SETTINGS_INVALID", "PROJECT_NOT_FOUND"})
 
 @dataclass(frozen=True, slots=True)
 class IssuePlace:
-    """Where issues are looked after: each is asked for anew, for the settings may have changed.
+    """Where issues are looked after: each is asked for again, for the settings may have changed.
 
     `care` is None where the settings name no repository.
     """
@@ -48,7 +48,7 @@ class IssuePlace:
 
 
 class ServerIssues:
-    """Looks after the issues beside a server; `heard` is told of trouble, and with None of its end."""
+    """Looks after the issues beside a server; `heard` gets trouble, and None at its end."""
 
     def __init__(self, place: IssuePlace) -> None:
         self.heard: Callable[[AiflowError | None], None] = lambda _trouble: None
@@ -107,7 +107,7 @@ class ServerIssues:
             self._look(care, engine, seconds)
             return max(self._looks.due_in(care, seconds), SOONEST_SECONDS)
         except AiflowError as error:
-            if error.reason_code not in _SETTINGS:  # these are the server's to tell
+            if error.reason_code not in _SETTINGS:  # the server reports these
                 self._looks.note(error)
             return IDLE_SECONDS
 
@@ -120,7 +120,7 @@ class ServerIssues:
             queue_issues(engine, care, self._place.open_desk)
 
     def _hear(self, trouble: AiflowError | None) -> None:
-        """Tell of a change, on the terminal and in the journal."""
+        """Report a change, on the terminal and in the journal."""
         self.heard(trouble)
         record_trouble(self._place.engine().journal, self._place.time, trouble)
 

@@ -1,4 +1,4 @@
-"""What a crash left in a checkout (RUN-11, AUT-4): runs that nobody works on, and an auto-run that was cut off."""
+"""What a crash left in a checkout (RUN-11, AUT-4): runs that no process works on, and an auto-run that was cut off."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LeftBehind(NamedTuple):
-    """An auto-run that was cut off, and the requests whose runs nobody works on, by the age of the runs."""
+    """An auto-run that was cut off, and the requests whose runs no process works on, by the age of the runs."""
 
     night: AutoSession | None = None
     interrupted: tuple[RequestId, ...] = ()
@@ -50,7 +50,7 @@ def _continued(engine: Engine, request_id: RequestId, *, has_runner: bool) -> Le
 
 
 def _interrupted(engine: Engine) -> tuple[RequestId, ...]:
-    """Find the requests on which somebody worked and nobody does; looked at twice, for a run may just have ended."""
+    """Find the requests that were worked on and no longer are; checked twice, for a run may just have ended."""
     found: frozenset[RequestId] | None = None
     for _ in range(2):
         backlog = with_interrupted(read_backlog(engine.backlog), engine.locks)

@@ -30,7 +30,7 @@ MOST_CHARACTERS = 20_000
 
 
 class Resumption(NamedTuple):
-    """How a run is to go on: D34 §4.2, with an answer, a person's edits kept, and the base merged in."""
+    """How a run is to continue: D34 §4.2, with an answer, a person's edits kept, and the base merged in."""
 
     mode: ResumeMode = ResumeMode.RESUME
     target_step_id: str | None = None
@@ -72,16 +72,16 @@ def run_order(source: RequestSource, request_id: str, person: str, how: LeftOut 
     except NotFoundError:
         raise
     except AiflowError:
-        pass  # what else is wrong with it the worker says, who looks at all of it
+        pass  # the worker checks all of it and reports what else is wrong
     return WorkOrder(command("run", known, options=how.options), person, entered(known), known)
 
 
 def resume_order(engine: Engine, request_id: str, run_id: str, how: Resumption, person: str) -> WorkOrder:
-    """Have a run go on, or be replaced by a new one."""
+    """Have a run continue, or be replaced by a new one."""
     run = find_run_of(engine, request_id, run_id)
     _check(how)
     if how.mode is ResumeMode.RESUME and how.target_step_id and not run.is_active:
-        # There is one place where a run goes on: another one is refused, as everywhere (D34 §6.1).
+        # There is one place where a run continues: another one is refused, as everywhere (D34 §6.1).
         goal = Goal(how.mode, how.target_step_id.upper(), is_forced=how.force)
         decide(engine, run, ResumeWish(goal, how.answer, how.keep_changes))
     if is_issue(run.request_id) and not run.is_active:
@@ -124,7 +124,7 @@ def undo_line(engine: Engine, request_id: str) -> tuple[str, ...]:
 
 
 def entered(request_id: str, other_than: str | None = None) -> Callable[[Entry], bool]:
-    """Tell by the journal that a run of a request is at work; `other_than` is one that is replaced."""
+    """Return a check of journal entries for a run of a request at work; `other_than` is one that is replaced."""
 
     def is_begun(entry: Entry) -> bool:
         run_id, data = entry.get("run_id"), entry.get("data")
@@ -154,7 +154,7 @@ def _resume_line(run_id: str, how: Resumption) -> tuple[str, ...]:
 
 
 def _check(how: Resumption) -> None:
-    """Refuse what makes no sense together, and what no process can be told."""
+    """Refuse what makes no sense together, and what cannot be passed to a process."""
     is_replan = how.mode is ResumeMode.REPLAN
     for is_wrong, key in (
         (how.update and how.mode is not ResumeMode.RESUME, "api.only_resume"),

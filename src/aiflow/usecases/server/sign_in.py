@@ -56,7 +56,7 @@ class SignIn:
         return code, expires
 
     def sign_in(self, code: str, name: str, agent: str = "") -> tuple[str, Session]:
-        """Make a session of a code, or refuse; return its secret, which is told only once."""
+        """Make a session of a code, or refuse; return its secret, which is given out only once."""
         key = hashed(typed_code(code))
         with self._guard:
             used = [each for each in self._open_codes() if hmac.compare_digest(each.key, key)]

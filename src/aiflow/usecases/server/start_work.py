@@ -1,6 +1,6 @@
-"""Start work from the page (API-1, API-2): the very same program as in a terminal, as a process of its own.
+"""Start work from the page (API-1, API-2): the same program as in a terminal, as a separate process.
 
-Nothing is said to have begun that has not: a start is answered when the worker has written its run into the journal,
+Nothing is reported as begun that has not: a start is answered when the worker has written its run into the journal,
 with the worker's own refusal, or, if neither comes, with START_UNCONFIRMED.
 """
 
@@ -52,7 +52,7 @@ class Begun(NamedTuple):
 
 @dataclass(slots=True)
 class WorkStarter:
-    """Starts one worker after the other; whoever asks meanwhile waits for the one on its way and is refused with it."""
+    """Starts one worker after the other; a request meanwhile waits for the one on its way and is refused with it."""
 
     workers: Workers
     journal: JournalReader
@@ -79,7 +79,7 @@ class WorkStarter:
             return begun
 
     def perform(self, argv: tuple[str, ...], person: str, seconds: float = MOMENT_SECONDS) -> Entry | None:
-        """Start what ends by itself and is no run: return what it said, or None if it is still at it in a moment."""
+        """Start what ends without help and is no run: return its output, or None if it has not ended after a moment."""
         worker = self._start(argv, person)
         until = self.time.monotonic() + seconds
         while self.time.monotonic() < until:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from aiflow.usecases.server.issue_watch import IssueStarts
     from aiflow.usecases.server.start_work import WorkStarter
 
-# A stop is heard within this time, a dead holder noticed within the other (LCK-4).
+# A stop is heard within this time, a holder that is gone noticed within the other (LCK-4).
 EAR_SECONDS = 0.2
 LOOK_SECONDS = 1.0
 WANT_SECONDS = 5.0
@@ -47,7 +47,7 @@ class UpDesk:
     """What a server is looked after with.
 
     `engine` gives the checkout as it is now and raises where the settings are wrong, `wish` is what signals ask for,
-    `wants_runner` tells whether a runner belongs here, `is_serving` whether the server still answers. `issues` knows
+    `wants_runner` is whether a runner belongs here, `is_serving` whether the server still answers. `issues` knows
     which issue is ready.
     """
 
@@ -135,7 +135,7 @@ class _Watch:
         return {pid: code for pid, code in codes.items() if code is not None}
 
     def _see_checkout(self, wish: Wish) -> None:
-        """Look at the locks now and then, and behind a crash at everything; trouble with that is said once."""
+        """Look at the locks now and then, and after a crash at everything; trouble with that is reported once."""
         now = self._desk.time.monotonic()
         if now - self._looked_at < (EAR_SECONDS if wish is not Wish.STAY else LOOK_SECONDS):
             return
@@ -170,7 +170,7 @@ class _Watch:
             self._ready = self._desk.issues.next(engine, self._desk.time.monotonic(), is_busy=is_busy)
 
     def _look_behind(self, engine: Engine) -> None:
-        """Find what a crash left; what is found is told once."""
+        """Find what a crash left; what is found is reported once."""
         found = look_behind(engine, self._desk.records)
         if found != self._found and not self._known.at_work_for:
             self._tell_found(found)
@@ -180,7 +180,7 @@ class _Watch:
         self._is_look_due = bool(open_tries(self._left, self._known))
 
     def _tell_holder(self, auto: Lock | None, holder: Lock | None) -> None:
-        """Tell who is at work here already: the server shows it, whoever started it."""
+        """Report who is at work here already: the server shows it, whatever started it."""
         known = holder or auto
         if known is not None:
             facts = {"request_id": known.request_id, "run_id": known.run_id, "pid": known.pid}
@@ -239,7 +239,7 @@ class _Watch:
         self._tell_once(UpNews(UpNewsKind.RUNNER_STARTED))
 
     def _tell_ended(self, before: Known) -> None:
-        """Tell what came of workers that were started for what a crash left, unless all is well."""
+        """Report what came of workers that were started for what a crash left, unless all is well."""
         for pid, left in before.at_work_for.items():
             if pid in self._known.at_work_for:
                 continue
@@ -255,7 +255,7 @@ class _Watch:
                 self._desk.tell(UpNews(UpNewsKind.WORKER_REFUSED, facts, refusal))
 
     def _hear_of_start(self, request_id: RequestId, code: int, refusal: AiflowError | None) -> None:
-        """Hear what came of an issue that was started; that it is refused is told once for each reason."""
+        """Hear what came of an issue that was started; a refusal is reported once for each reason."""
         assert self._desk.issues is not None
         was_refused = code < 0 or refusal is not None
         self._desk.issues.ended(request_id, self._desk.time.monotonic(), was_refused=was_refused)
@@ -286,7 +286,7 @@ class _Watch:
             self._desk.tell(UpNews(UpNewsKind.TROUBLE, error=error))
 
     def _tell_once(self, news: UpNews) -> None:
-        """Tell something unless it was the last that was told of its kind: a runner that cannot start is one line."""
+        """Report something unless it repeats the last report of its kind: a runner that cannot start is one line."""
         known, self._told = self._told, news if news.kind is UpNewsKind.RUNNER_DIED else self._told
         if news.kind is UpNewsKind.RUNNER_DIED and known is not None and known.facts["said"] == news.facts["said"]:
             return

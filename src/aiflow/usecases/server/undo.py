@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def undo(
     engine: Engine, work: WorkStarter, request_id: RequestId, person: str, seconds: float = MOMENT_SECONDS
 ) -> tuple[Run, Entry | None]:
-    """Have the acceptance of a request's last attempt undone: return it with what came of it, None while that goes on.
+    """Have the acceptance of a request's last attempt undone: return it with the result, None while it is in progress.
 
-    What is refused whatever the tests say is refused before a process begins.
+    A refusal that does not depend on the tests comes before a process begins.
     """
     run = find_newest_run(engine, request_id)
     may_be_undone(engine, run)

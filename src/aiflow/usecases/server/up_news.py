@@ -1,4 +1,4 @@
-"""What a server tells whoever started it, while it is up (API-1)."""
+"""What a server reports to the person who started it, while it is up (API-1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watch a checkout for everybody who wants to know (API-3): one look for all, whoever started what happens there.
+"""Watch a checkout for everybody who wants to know (API-3): one look for all, whatever started what happens there.
 
 Nothing is remembered but the last look: a run that was started in a terminal, by a runner or by another server shows as
 one that was started here.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aiflow.ports.journal import JournalEntry
     from aiflow.ports.server import CheckoutEyes
 
-# Who was away for longer than so many entries is told that there is a gap, and looks at everything again.
+# A watcher that was away for longer than so many entries learns that there is a gap, and looks at everything again.
 MOST_REPLAYED = 1000
 
 
@@ -48,7 +48,7 @@ class CheckoutWatch:
 
     @property
     def cursor(self) -> str | None:
-        """How far the journal has been told."""
+        """How far the journal has been reported."""
         return self._cursor
 
     @property
@@ -62,7 +62,7 @@ class CheckoutWatch:
         return self._last.is_busy
 
     def begin(self) -> None:
-        """Look for the first time, or after nobody looked for a while: what happened meanwhile is not told."""
+        """Look for the first time, or after a while without watchers: what happened meanwhile is not reported."""
         with self._guard:
             self._cursor = self.journal.end()
             self._last = self.eyes.look()
@@ -86,10 +86,10 @@ class CheckoutWatch:
             return self._now[1]
 
     def replay(self, after: str) -> Replay:
-        """Say what the journal recorded behind a cursor; too much, or a cursor that leads nowhere, is a gap."""
+        """Report what the journal recorded after a cursor; too much, or a cursor that leads nowhere, is a gap."""
         try:
             page = self.journal.read(after, MOST_REPLAYED + 1)
-        except AiflowError:  # a cursor of nobody's
+        except AiflowError:  # an unknown cursor
             return Replay((), has_gap=True)
         if page.has_gap or len(page.entries) > MOST_REPLAYED:
             return Replay((), has_gap=True)
