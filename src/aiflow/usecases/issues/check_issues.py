@@ -38,7 +38,7 @@ _HEARD = frozenset({"issues", "issue_comment", "*"})
 class IssueLook(NamedTuple):
     """How the doctor looks at GitHub: the client, our clock, what kind of token it is, an issue that is known.
 
-    `has_secret` tells whether this machine expects a webhook's deliveries, `are_labels_refused` whether the account was
+    `has_secret` is whether this machine expects a webhook's deliveries, `are_labels_refused` whether the account was
     not allowed to make labels, `headers` who posted Run Headers since a moment and on which issue.
     """
 
@@ -135,7 +135,7 @@ def _check_labels(host: IssueHost, look: IssueLook) -> Iterator[Finding]:
 
 
 def _check_hooks(host: IssueHost, look: IssueLook, settings: Settings) -> Iterator[Finding]:
-    """Check the webhooks that tell of issues, as far as we are shown them; polling is enough without one."""
+    """Check the webhooks that report issues, as far as we are shown them; polling is enough without one."""
     poll = (("seconds", str(settings.integer("github.poll_seconds"))),)
     try:
         hooks = [hook for hook in host.hooks() if hook.is_active and _HEARD & set(hook.events)]
@@ -191,7 +191,7 @@ def _check_names(host: IssueHost, settings: Settings) -> Iterator[Finding]:
 
 
 def _check_runners(host: IssueHost, look: IssueLook, settings: Settings) -> Iterator[Finding]:
-    """Check that whoever starts runs here is listed: who is not is not believed, and both may start one issue (ISS-3).
+    """Check that all accounts that start runs are listed: an unlisted one is not believed, so two may start one issue.
 
     Anybody can write what looks like a Run Header. Only those who may write here can be another checkout.
     """
@@ -227,7 +227,7 @@ def _failed(error: AiflowError, texts: Texts) -> Finding:
 
 
 def findings_of(settings: Settings, look: IssueLook | None, texts: Texts) -> Callable[[bool], Iterator[Finding]]:
-    """Return how the doctor of a checkout is told about issues; of nothing where no repository is set."""
+    """Return how the doctor of a checkout gets to know about issues; nothing where no repository is set."""
     return lambda is_full: (
         iter(()) if look is None else (check_issues if is_full else check_issues_here)(settings, look, texts)
     )

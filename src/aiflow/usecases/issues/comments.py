@@ -1,6 +1,6 @@
 """The comments that people read on an issue (ISS-3, ISS-5, ISS-8, ISS-9): their words, and the mark that ends each.
 
-Whatever an agent or a program wrote stands in a quote, so no line of it is a command or a mark.
+Whatever an agent or a program wrote is in a quote, so no line of it is a command or a mark.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 60_000
 MOST_QUOTED = 4_000
 MOST_STEPS, MOST_LOGGED, MOST_DONE = 28_000, 28_000, 20_000
-# What stands in the open: longer words are folded.
+# What is not folded: longer words are folded.
 MOST_SHOWN = 600
 MOST_STEPS_SHOWN = 8
 _MOST_LOG_LINES = 200
@@ -43,7 +43,7 @@ def header_comment(header: RunHeader, texts: Texts) -> str:
 
 
 def progress_comment(run: Run, texts: Texts) -> str:
-    """Write the one comment that shows how a run goes on; its first line says how it stands (ISS-9)."""
+    """Write the one comment that shows how a run progresses; its first line is its state (ISS-9)."""
     lines = "\n".join(_newest(_log_lines(run), MOST_LOGGED))
     log = _folded("issue.progress.log", [f"```json\n{lines}\n```" if lines else ""], texts)
     facts = {"run_id": run.run_id, "state": run.state.value, "outcome": run.outcome.value}
@@ -119,7 +119,7 @@ def steps_table(run: Run, texts: Texts) -> str:
 
 
 def _cell(text: str) -> str:
-    """Write somebody's words into a table: one line, no other cell, nobody mentioned."""
+    """Write somebody's words into a table: one line, no other cell, no mention."""
     return quoted(" ".join(text.split()), 200).removeprefix("> ").replace("|", "\\|")
 
 
@@ -147,7 +147,7 @@ def _blocked(facts: Mapping[str, object], run: Run | None, texts: Texts) -> list
 
 
 def _blocked_before(facts: Mapping[str, object], texts: Texts) -> list[str]:
-    """Say that no run could be made; where on the machine that was is nobody's business here."""
+    """Say that no run could be made, without naming a place on the machine."""
     coded = {name: facts[name] for name in ("blocked_reason", "reason_code") if facts.get(name)}
     return [
         texts("issue.blocked.not_started"),
@@ -245,7 +245,7 @@ def _pull_line(facts: Mapping[str, object], run: Run, texts: Texts) -> str:
     if not code:
         return ""
     title = texts.message(code, {**_told(facts), "branch": run.place.branch}).title
-    # What git said of a push stands in a line of its own.
+    # What git said about a push is on a separate line.
     said = f"{title} ({_cell(problem)})" if problem and code != PUSH_FAILED else title
     return texts("issue.result.no_pull", why=said, code=code)
 
@@ -282,7 +282,7 @@ def _note(facts: Mapping[str, object], run: Run | None, texts: Texts) -> list[st
 
 
 def _title(facts: Mapping[str, object], texts: Texts) -> str:
-    """Name a reason in a few words, without what it says of this machine."""
+    """Name a reason in a few words, without what it says about this machine."""
     return texts.message(str(facts.get("reason_code") or ""), _told(facts)).title
 
 

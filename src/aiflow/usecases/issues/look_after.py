@@ -38,7 +38,7 @@ class Sighting(NamedTuple):
 
 
 def look_after_issues(engine: Engine, care: IssueCare, *, is_full: bool = False) -> LookedAfter:
-    """Read what changed and do what is to be done; a quiet look is one call. Trouble is raised behind all of it."""
+    """Read what changed and do what is to be done; a quiet look is one call. Trouble is raised after all of it."""
     seen = look_at_issues(care, is_full=is_full)
     do_about_runs(engine, seen.deeds)
     if seen.trouble is not None:

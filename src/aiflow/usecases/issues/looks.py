@@ -30,7 +30,7 @@ _LONG = 1_000_000.0
 
 
 class IssueLooks:
-    """The looks of one process; `heard` is told of trouble once it begins, and with None once it is over."""
+    """The looks of one process; `heard` gets trouble once it begins, and None once it is over."""
 
     def __init__(self, time: Time, heard: Callable[[AiflowError | None], None] = lambda _trouble: None) -> None:
         self.heard = heard
@@ -86,7 +86,7 @@ class IssueLooks:
         return self._known(look_at_issues(care, is_over=is_over), None)
 
     def _known(self, seen: Sighting | None, before: Sighting | None) -> Sighting:
-        """Note what a look came to; trouble that begins or is over is told."""
+        """Note the result of a look; trouble that begins or is over is reported."""
         assert seen is not None
         if before is not None:
             tended = tuple(dict.fromkeys((*before.looked.tended, *seen.looked.tended)))
@@ -97,7 +97,7 @@ class IssueLooks:
         return seen
 
     def note(self, trouble: AiflowError | None) -> None:
-        """Note how it is with GitHub, and tell of a change."""
+        """Note GitHub's state, and report a change."""
         known, self.trouble = self.trouble, trouble
         if (known.reason_code if known else None) != (trouble.reason_code if trouble else None):
             self.heard(trouble)
@@ -119,7 +119,7 @@ class IssueLooks:
 def look_beside(
     engine: Engine, look: Callable[[Callable[[], bool]], Sighting | None], is_over: Callable[[], bool]
 ) -> Sighting | None:
-    """Have a look without being deaf meanwhile: GitHub may take long, and whoever wants the end gets it.
+    """Have a look without being deaf meanwhile: GitHub may take long, and a request to end is obeyed.
 
     The look is made beside, and what it asks of runs is done here.
     """

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def note_pull_of(engine: Engine, run: Run, url: str) -> None:
-    """Note the pull request of a run that nobody works on."""
+    """Note the pull request of a run that no process works on."""
     with holding(engine, take_lock(engine, RequestId(run.request_id), run.run_id, beside_others=True), run) as work:
         note_pull(work, url)
 
 
 def accept_merged(engine: Engine, run: Run, commit: str, url: str) -> None:
-    """Record that a person merged a waiting run's pull request on GitHub, and clear up behind it as ever (GIT-5)."""
+    """Record that a person merged a waiting run's pull request on GitHub, and clean up after it as usual (GIT-5)."""
     with holding(engine, take_lock(engine, RequestId(run.request_id), run.run_id, beside_others=True), run) as work:
         if work.run.state is RunState.DONE and not work.run.accepted_as:
             note_pull(work, url)

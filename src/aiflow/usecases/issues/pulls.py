@@ -1,6 +1,6 @@
 """What a pull request of a run says (ISS-9): what it closes, what was done, how it is accepted; and why one is closed.
 
-Whatever an agent or a program wrote is quoted and harmless: nobody is mentioned, and no other issue closed by it.
+Whatever an agent or a program wrote is quoted and harmless: it mentions no one, and closes no other issue.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def closing_comment(deed: ClosePull, run: Run | None, texts: Texts) -> str:
 
 
 def _summaries(run: Run) -> Iterator[str]:
-    """Yield what the agent said of each step, in a quote."""
+    """Yield what the agent said about each step, in a quote."""
     for step in run.plan:
         work = run.steps.get(step.id)
         if work is not None and work.summary:

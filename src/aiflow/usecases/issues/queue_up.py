@@ -60,7 +60,7 @@ def queue_issues(engine: Engine, care: IssueCare, open_desk: Callable[[], Desk])
 
 
 def _tell_of_no_runner(engine: Engine, desk: Desk, request_id: RequestId) -> None:
-    """Tell the source of a request whose task nothing that is running would take (ISS-12)."""
+    """Inform the source of a request whose task nothing that is running would take (ISS-12)."""
     task = desk.queue.live_of(request_id)
     if task is None or task.status is not TaskStatus.QUEUED or desk.time.now() - task.created_at < AGAIN_AFTER:
         return

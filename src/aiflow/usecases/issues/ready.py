@@ -22,7 +22,7 @@ def ready_issues(engine: Engine) -> tuple[Request, ...]:
 
 
 def interrupted_issues(engine: Engine) -> tuple[RequestId, ...]:
-    """Return the issues on whose runs somebody worked and nobody does, by the age of the runs (RUN-11)."""
+    """Return the issues whose runs were worked on and no longer are, by the age of the runs (RUN-11)."""
     backlog = with_interrupted(read_backlog(engine.backlog, with_all_runs=False), engine.locks)
     return tuple(each for each in interrupted_in_order(backlog) if issue_number(each))
 

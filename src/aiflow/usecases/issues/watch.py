@@ -39,7 +39,7 @@ class StartMode(StrEnum):
 class IssueWatch:
     """What a watch works with; `looked` hears of each look, `ended` of each run, `refused` of each start that was none.
 
-    `heard` is told of trouble with GitHub once it begins, and with None once it is over. `queue` makes tasks of what is
+    `heard` gets trouble with GitHub once it begins, and None once it is over. `queue` makes tasks of what is
     ready, where that is how issues start.
     """
 
@@ -54,7 +54,7 @@ class IssueWatch:
 
 
 def watch_issues(engine: Engine, watch: IssueWatch) -> None:
-    """Watch until somebody asks for the end; trouble with GitHub is told once, and the next look tries again."""
+    """Watch until somebody asks for the end; trouble with GitHub is reported once, and the next look tries again."""
     watcher = _Watcher(engine, watch)
     while not engine.voice.interrupted():
         watcher.look()
@@ -122,7 +122,7 @@ class _Watcher:
         return True
 
     def _say(self, error: AiflowError) -> None:
-        """Tell of a start that was refused, unless it was for the same reason as the one before."""
+        """Report a start that was refused, unless it was for the same reason as the one before."""
         known, self._refusal = self._refusal, error.reason_code
         if known != error.reason_code:
             self._watch.refused(error)
