@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from aiflow.ports.journal import JournalEntry, JournalReader
 
-# So many entries are looked through for one page; behind that, the caller goes on from the cursor.
+# So many entries are searched for one page; after that, the caller continues from the cursor.
 MOST_LOOKED_THROUGH = 20_000
 _AT_ONCE = 1000
 
@@ -36,7 +36,7 @@ EVERYTHING = ActivityFilter()
 
 
 class ActivityPage(NamedTuple):
-    """What was found, where to go on, whether that was all for now, damaged lines passed, and whether some are gone."""
+    """What was found, where to continue, whether that was all for now, damaged lines passed, whether some are gone."""
 
     entries: tuple[JournalEntry, ...]
     cursor: str
@@ -53,7 +53,7 @@ def read_activity(
     *,
     newest_first: bool = False,
 ) -> ActivityPage:
-    """Read what happened behind a cursor; newest first it is what happened before one, from the end without."""
+    """Read what happened after a cursor; newest first it is what happened before one, from the end without."""
     read = journal.read_back if newest_first else journal.read
     found: list[JournalEntry] = []
     damaged, has_gap, seen = 0, False, 0
@@ -67,7 +67,7 @@ def read_activity(
             if only.takes(entry):
                 found.append(entry)
             if len(found) >= limit and place < len(page.entries):
-                # The next page begins where this one was left: behind this entry, or, on the way back, before it.
+                # The next page begins where this one ended: after this entry, or, on the way back, before it.
                 left = page.entries[place].cursor if newest_first else entry.cursor
                 return ActivityPage(tuple(found), left, is_end=False, damaged=damaged, has_gap=has_gap)
         if not page.entries or len(found) >= limit or seen >= MOST_LOOKED_THROUGH:

@@ -77,7 +77,7 @@ class Charge:
 
     `stop_code` is what a run stops with that ends for an interruption. `session` is what the auto-run has used in
     earlier runs, and its ceilings; `minutes_left` is how long that may still wait for anything. `ground` is what a
-    process that stays began on; whoever works for a person at once has none. `turn` is the checkout's turn, which a
+    long-running process began on; work for a person at once has none. `turn` is the checkout's turn, which a
     runner took before it claimed its task (QUE-5).
     """
 

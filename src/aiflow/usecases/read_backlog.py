@@ -47,7 +47,7 @@ def is_known(source: RequestSource, request_id: RequestId) -> bool:
 
 
 def with_interrupted(backlog: Backlog, locks: Locks) -> Backlog:
-    """Add to a backlog which requests look as if somebody worked on them, while nobody does; nor does an auto-run."""
+    """Add to a backlog which requests look as if a process worked on them, while none does, not even an auto-run."""
     from aiflow.domain.lock import LockType
 
     judged = locks.survey()
@@ -73,7 +73,7 @@ def with_interrupted(backlog: Backlog, locks: Locks) -> Backlog:
 
 
 def without_dead_locks(backlog: Backlog, locks: Locks) -> Backlog:
-    """Return a backlog as the next start finds it, which reclaims the locks of dead holders first (LCK-5)."""
+    """Return a backlog as the next start finds it, which reclaims stale locks first (LCK-5)."""
     judged = with_interrupted(backlog, locks)
     held = {name: lock for name, lock in judged.locks.items() if name not in judged.dead_locks}
     return judged._replace(locks=held, dead_locks=frozenset())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def rewrite_request(
     request_id: RequestId, texts: tuple[str, str], editor: RequestEditor, record: tuple[Journal, Clock]
 ) -> bool:
-    """Replace the text that a person began with by theirs and record it; tell whether anything changed."""
+    """Replace the text that a person began with by theirs and record it; return whether anything changed."""
     before, after = texts
     if after == before:
         return False

@@ -184,7 +184,7 @@ def _names(run: Run) -> tuple[str, ...]:
 
 def _is_wanted(engine: Engine, history: History, run: Run) -> bool:
     """Return whether the next run continues a run's branch, or the newest one has not come to that yet (REQ-6a)."""
-    # Nothing is left of one that was lost: whatever follows it goes on from the one before.
+    # Nothing is left of one that was lost: whatever follows it continues from the one before.
     newest = next((each.run_id for each in history.runs if each.reason_code != LOST), "")
     if run.run_id == newest:
         return run.outcome is RunOutcome.SENT_BACK and run.is_continued_next

@@ -61,7 +61,7 @@ def word_of(engine: Engine, finding: Finding) -> str:
 def check_quick(engine: Engine, *, asks: bool = False) -> tuple[RepositoryFacts | None, list[Finding]]:
     """Check what every run needs: file system, git, the checkout, the agent, the tests, room on the disk.
 
-    `asks` lets the agents themselves tell whether they are logged in, which takes its time.
+    `asks` has the agents themselves report whether they are logged in, which takes time.
     """
     findings = [*_check_machine(engine)]
     facts: RepositoryFacts | None = None

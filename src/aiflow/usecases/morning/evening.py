@@ -72,7 +72,7 @@ def _ceilings(settings: Settings, given: Mapping[str, float | datetime]) -> Iter
 
 
 def _setting_of(field: str) -> str:
-    """Return the setting behind a field of `Limits`."""
+    """Return the setting for a field of `Limits`."""
     if field == "until":
         return field
     return f"limits.{field}" if field.startswith("session_") else f"auto.{field}"

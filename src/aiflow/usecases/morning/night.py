@@ -1,4 +1,4 @@
-"""The night, told (WEB-1): every run since yesterday evening on the clock, and why nothing ran between them."""
+"""The story of the night (WEB-1): every run since yesterday evening on the clock, and why nothing ran between them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def tell_night(
     zone: tzinfo | None = None,
     known: ReadBefore | None = None,
 ) -> Night:
-    """Tell the night by a zone's clock (the machine's without one)."""
+    """Return the night by a zone's clock (the machine's without one)."""
     now = engine.time.now()
     since = evening_before(now, zone)
     standing = _standing(engine, records)

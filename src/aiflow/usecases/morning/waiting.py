@@ -69,7 +69,7 @@ def tell_waiting(
     backlog: Backlog | None = None,
     limit: int = SHOWN,
 ) -> WaitingList:
-    """Tell what waits for a person, the first so many in full; `backlog` is one that was read already."""
+    """Return what waits for a person, the first so many in full; `backlog` is one that was read already."""
     known = backlog or read_open(engine)
     found = sorted(_find(known), key=_order)
     shown = [(each, _load(engine, each)) for each in found[:limit]]
@@ -113,7 +113,7 @@ def _diffs(engine: Engine, shown: Sequence[tuple[_Found, Run | None]]) -> dict[s
 
 
 def _item(engine: Engine, texts: Texts, backlog: Backlog, each: _Found, run: Run | None) -> WaitingItem:
-    """Tell all that is known of one; its diff and what it unblocks come from elsewhere."""
+    """Return all that is known about one; its diff and what it unblocks come from elsewhere."""
     request = each.request
     why = run.error if run is not None and each.code not in (CUT, LOST) else None
     history = [(line.at, line.event) for line in run.history] if run is not None else []
@@ -141,7 +141,7 @@ def _item(engine: Engine, texts: Texts, backlog: Backlog, each: _Found, run: Run
 
 
 def _ways(backlog: Backlog, each: _Found, run: Run | None) -> tuple[Way, ...]:
-    """Return the ways on of its run; of what has none, or whose request does not show its end yet, what mends that."""
+    """Return the next steps of its run; if it has none, or its request does not show its end yet, what fixes that."""
     if run is None or (each.code in (LOST, CUT) and not run.is_active):
         return tuple(Way(action, is_recommended=True) for action in mending_actions(each.request, backlog)[:1])
     return ways_on(run, RunSurroundings(status=each.request.status))
@@ -167,7 +167,7 @@ def _where(engine: Engine, run: Run, why: RunError | None) -> StoppedWhere:
 
 
 def _role(why: RunError) -> Role | None:
-    """Return who asked or failed; tests and set-up are nobody's."""
+    """Return who asked or failed; tests and set-up have no role."""
     code = why.cause or why.reason_code
     is_role = why.question is not None or code == "QA_REJECTED" or reason_for(code).category is Category.AGENT
     return _ROLES.get(why.evidence.failed_at_state) if is_role else None

@@ -87,7 +87,7 @@ _VENV = "python3 -m venv .venv && .venv/bin/python -m pip install -q"
 
 
 def _python(look: Look) -> Toolchain | None:
-    """Tell how a Python project is tested: by what locks its packages, by tox, else in an environment of its own."""
+    """Find out how a Python project is tested: by what locks its packages, by tox, else in a separate environment."""
     project = look.table("pyproject.toml")
     test = _python_test(look)
     if test and look.first("uv.lock") and look.has_program("uv"):
@@ -214,7 +214,7 @@ _RULE = re.compile(r"^([\w.-]+(?:[ \t]+[\w.-]+)*)[ \t]*::?(?!=)", re.MULTILINE)
 
 
 def _make(look: Look) -> Toolchain | None:
-    """Tell what a Makefile offers; never `install`, which may mean the whole system."""
+    """Return what a Makefile offers; never `install`, which may mean the whole system."""
     name = look.first("GNUmakefile", "makefile", "Makefile")
     targets = {target for rule in _RULE.findall(look.text(name)) for target in rule.split()} if name else set()
     unit = next((each for each in ("test", "tests", "check") if each in targets), None)

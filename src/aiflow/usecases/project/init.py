@@ -1,6 +1,6 @@
 """Make a project ready for aiflow (CLI `init`): its settings, as far as they can be found out, and an example backlog.
 
-No file that is there already is changed: what git shall not see, `.aiflow/` and `runs/`, says so itself.
+No file that is there already is changed: what git should not see, `.aiflow/` and `runs/`, ignores itself.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def list_agents(
     programs: AgentPrograms, settings: Settings, *, is_project: bool, kind: str | None = None
 ) -> tuple[AgentProgram, ...]:
-    """Look for every agent, or those of a kind, and let the programs tell about themselves.
+    """Look for every agent, or those of a kind, and ask the programs about themselves.
 
     Outside a project the roles use what the settings name, not what they would be without any.
     """

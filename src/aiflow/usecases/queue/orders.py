@@ -125,7 +125,7 @@ def _named(engine: Engine, given: TypedOrder, request_id: RequestId) -> Maker:
 
 
 def _is_sentence(sources: BacklogSources, text: str, read_id: ReadId) -> bool:
-    """Tell a prompt from an id (REQ-9): no id has a blank in it (REQ-2), and Japanese sentences have other marks."""
+    """Distinguish a prompt from an id (REQ-9): no id has a blank (REQ-2), and Japanese sentences have other marks."""
     if any(map(str.isspace, text)):
         return True
     if not _JAPANESE.search(text):

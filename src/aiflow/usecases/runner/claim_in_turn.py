@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from aiflow.ports import Lease
     from aiflow.usecases.runner.desk import RunnerDesk
 
-# Who waits for a turn looks at the queue this often, however long the poll is: a holder may die, a task be cancelled.
+# While waiting for a turn it looks at the queue this often, whatever the poll: a holder may crash, a task be cancelled.
 MOST_WAIT_SECONDS = 1.0
 
 

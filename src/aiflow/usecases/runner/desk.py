@@ -169,7 +169,7 @@ class RunnerDesk(Desk):
             self.tell(RunnerNews(NewsKind.STORE_AWAY, None, error.reason_code, facts))
 
     def say_back(self, who: str) -> None:
-        """Tell that the store answers again, if it did not."""
+        """Report that the store answers again, if it did not."""
         if self.outage.ends(who):
             self.tell(RunnerNews(NewsKind.STORE_BACK))
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def usage_text(usage: Usage, texts: Texts) -> str:
-    """Say what agents used, as far as they tell: money, and tokens in a number one can take in."""
+    """Say what agents used, as far as they report it: money, and tokens in a number one can take in."""
     return spent_text(usage.cost_usd, usage.tokens, texts)
 
 
