@@ -101,7 +101,7 @@ def send_back(engine: Engine, run: Run, comment: str, *, is_dropped: bool = Fals
     request_id = RequestId(run.request_id)
     reclaim_locks(engine)
     require_request(engine, run)
-    settle_orphan(engine, request_id)  # its process may have died while it was accepted by itself
+    settle_orphan(engine, request_id)  # its process may have crashed while it was accepted automatically
     lease = take_lock(engine, request_id, run.run_id, beside_others=True)
     with holding(engine, lease, run) as work:
         catch_up(work)
@@ -129,7 +129,7 @@ def close_for_retry(engine: Engine, run: Run, comment: str) -> None:
 
 
 class LineComment(NamedTuple):
-    """What a person says about one line of a change; `quote` is what stands in that line."""
+    """What a person says about one line of a change; `quote` is that line."""
 
     path: str
     line: int
@@ -141,7 +141,7 @@ MAX_QUOTE = 200
 
 
 def whole_comment(run: Run, comment: str, lines: Iterable[LineComment]) -> str:
-    """Write a comment and what is said about single lines as one text, each of those with its place.
+    """Write a comment and the remarks on single lines as one text, each remark with its place.
 
     A number alone means nothing once the base is merged in: the line is quoted, or the commit named that it counts in.
     """
@@ -173,7 +173,7 @@ def _require_returnable(engine: Engine, run: Run) -> None:
 
 
 def _require_newest(engine: Engine, run: Run, request: Request) -> None:
-    """Refuse a run that another one came behind: here, or elsewhere as its source shows (ISS-4)."""
+    """Refuse a run that has a later one: here, or elsewhere as its source shows (ISS-4)."""
     newest = newest_run_id(engine, RequestId(run.request_id)) or run.run_id
     if newest > run.run_id:
         raise refused(run, words("refused.newer", newer=newest, run_id=run.run_id))
@@ -186,7 +186,7 @@ def _is_sent_back(run: Run) -> bool:
 
 
 def _is_told(engine: Engine, run: Run, comment: str, *, is_dropped: bool) -> bool:
-    """Tell whether the request has this very comment: it comes with the status `ready`, in one write."""
+    """Return whether the request has this comment: it comes with the status `ready`, in one write."""
     is_ready = engine.source.load(RequestId(run.request_id)).status is RequestStatus.READY
     is_closed = _is_sent_back(run) and run.is_dropped is is_dropped
     return is_ready and is_closed and run.error is not None and run.error.summary == comment

@@ -54,7 +54,7 @@ def _is_waiting(run: Run) -> bool:
 def awaiting_acceptance(engine: Engine) -> tuple[Run, ...]:
     """Return the finished runs that wait for a person, in the order in which they began.
 
-    One that was accepted and undone is not among them: whoever wants it again says so.
+    One that was accepted and undone is not among them: a person has to ask for it again.
     """
     requests, _ = engine.source.load_all()
     blocked = (request.id for request in requests if request.status is RequestStatus.BLOCKED)

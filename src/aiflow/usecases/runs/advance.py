@@ -79,7 +79,7 @@ def _stop(work: Work, reason_code: str, summary: str) -> None:
 
 
 def _stop_from_outside(work: Work) -> None:
-    """End the run because whoever works on it has to; that a store was missed is said with its name."""
+    """End the run because its process has to end; a missing store is reported by name."""
     why = failure(work.run, work.stop_code, "")
     if why.reason_code == "STORE_UNREACHABLE":
         store = work.engine.settings.text("queue.store")
@@ -106,7 +106,7 @@ def _perform(work: Work, action: CallRole | Action) -> None:
 
 
 def _prepare(work: Work) -> None:
-    """Make the worktree, or make it anew, and set it up (GIT-1, GIT-4)."""
+    """Create the worktree, or create it again, and set it up (GIT-1, GIT-4)."""
     run, engine = work.run, work.engine
     was_made = work.workspace.prepare(run.place, run.tip)
     command = engine.settings.text("worktree.setup")
@@ -137,7 +137,7 @@ def _plan(work: Work) -> None:
 
 
 def _is_untouched(work: Work) -> bool:
-    """Tell whether no agent was in the worktree yet, or left nothing beside its commits that set-up did not make."""
+    """Return whether no agent was in the worktree yet, or left only commits and what set-up made."""
     run, tip = work.run, work.workspace.tip(work.run.place)
     is_begun = run.usage.calls > 0 or run.has_edits
     return not is_begun or (tip is not None and work.workspace.is_as_set_up(work.run.place, tip))
@@ -177,7 +177,7 @@ def _passes(work: Work, kind: str, line: str) -> bool:
     log = work.open_log(f"{kind} tests: {line}")
 
     def tidy() -> None:
-        # What the tests left is nobody's work: neither the next attempt nor a person finds it, nor is it committed.
+        # What the tests left is not work: neither the next attempt nor a person finds it, nor is it committed.
         if dropped := work.workspace.drop_leftovers(work.run.place):
             log.say(f"[aiflow] put back what the tests changed: {', '.join(dropped)}")
 
@@ -206,7 +206,7 @@ def _commit(work: Work) -> None:
         commit = work.workspace.find_commit(run.place, run.step_base, trailers)
     if commit is None:
         changes = work.collected if work.collected is not None else work.collect()
-        if changes.large:  # a person's, who let the run go on with their edits
+        if changes.large:  # from a person who let the run continue with their edits
             _refuse_large(work, changes)
             return
         run = measured(run, changes)  # a person may have changed it since
@@ -255,7 +255,7 @@ def _push(work: Work) -> None:
 
 
 def _wait(work: Work) -> None:
-    """Wait until the agent's quota is there again (RUN-13); the lock stays alive, and a person's stop is heard."""
+    """Wait until the agent's quota is there again (RUN-13); the lock is renewed, and a person's stop is heard."""
     quota = work.run.quota
     assert quota is not None, work.run.run_id
     # A clock that is set back, be it this very moment, must not make it longer than it was meant to be.

@@ -23,7 +23,7 @@ LATER = frozenset({"RUN_IN_PROGRESS", "QUEUE_IN_PROGRESS", "REQUEST_LOCKED"})
 
 
 def is_answered_there(run: Run, answer: str | None) -> bool:
-    """Tell whether an answer to a run is posted on its issue; a run that was interrupted goes on itself."""
+    """Return whether an answer to a run is posted on its issue; a run that was interrupted continues itself."""
     return is_issue(run.request_id) and not run.is_active and bool((answer or "").strip())
 
 
@@ -48,14 +48,14 @@ def try_again(engine: Engine, run: Run, answer: str) -> Run:
 
 
 def retried_only(request_id: RequestId, refusal: Refusal) -> ConflictError:
-    """Say why a stopped run may not go on, and how its issue is tried again instead."""
+    """Say why a stopped run may not continue, and how its issue is tried again instead."""
     commands = (retry(request_id),) if is_issue(request_id) else ()
     facts = dict(refusal.facts)
     return ConflictError(reason_code=refusal.reason_code, request_id=request_id, commands=commands, **facts)
 
 
 def _was_answered(engine: Engine, run: Run, comment: str) -> bool:
-    """Tell whether a newer run began with this very answer: somebody pressed twice."""
+    """Return whether a newer run began with this same answer: somebody pressed twice."""
     newest = newest_run_id(engine, RequestId(run.request_id)) or run.run_id
     error = run.error
     return newest > run.run_id and error is not None and (error.reason_code, error.summary) == ("SENT_BACK", comment)

@@ -1,6 +1,6 @@
 """The tests of a run's base (RUN-17): they run before its first agent is called, once per commit and commands.
 
-Only what passed is remembered: where they failed, whoever mended it has them run again.
+Only what passed is remembered: after a failure that a person has fixed, they run again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run_baseline(work: Work) -> None:
 
 
 def _is_known(work: Work) -> bool:
-    """Tell whether the tests passed here before, or where only request files differ: aiflow commits these (REQ-8)."""
+    """Return whether the tests passed here before, or where only request files differ: aiflow commits these (REQ-8)."""
     engine, place = work.engine, work.run.place
     known = engine.baselines.passed(_how(engine))
     if not known or place.base_commit in known:
@@ -89,7 +89,7 @@ def _how(engine: Engine) -> str:
 
 
 def taken_up(work: Work, run: Run) -> Run:
-    """Let a run that a person resumes test its base as it is wanted now; all else stays as it was settled (RUN-18)."""
+    """Let a run that a person resumes test its base as it is wanted now; all else stays as decided (RUN-18)."""
     if not run.needs_baseline:
         return run
     now = course_of(work.engine, work.engine.source.load(RequestId(run.request_id)))
@@ -107,7 +107,7 @@ def on_newest_base(work: Work, run: Run) -> Run:
 
 
 def _moved(work: Work, run: Run, base: str) -> Run:
-    """Begin again on another commit: the worktree is laid out there, and set up anew."""
+    """Begin again on another commit: the worktree is laid out there, and set up again."""
     work.workspace.prepare(run.place, run.tip)
     work.workspace.go_back(run.place, base, retry_ref(run.run_id, "baseline", 1))
     return replace(rebased(run, base), is_prepared=False, left_tree=None)

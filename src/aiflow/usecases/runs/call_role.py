@@ -65,14 +65,14 @@ def call_role(work: Work, role: Role) -> None:
 
 
 def _begins_step(work: Work) -> bool:
-    """Tell whether the planner, tests or a reviewer may have left something that is not this step's."""
+    """Return whether the planner, tests or a reviewer may have left something that is not this step's."""
     run = work.run
     is_first = run.calls_of(Role.IMPLEMENTER) == 0 and run.work.kept is None and not run.visit.crashes
     return is_first and not run.has_edits  # a person's edits that were adopted are this step's
 
 
 def _clean_call(work: Work, role: Role, attempt: int, log: StepLog) -> AgentCall:
-    """Make a call with nothing in it that a person would not see; what is kept back is said, and known to the run."""
+    """Make a call with nothing in it that a person would not see; what is kept back is reported and recorded."""
     call, kept = without_hidden(_call(work, role, attempt))
     for what, counts in (("hidden text", kept.written), ("invisible characters of output", kept.put_out)):
         if counts:
@@ -121,7 +121,7 @@ def _changes(work: Work) -> str:
 
 
 def _tests_of(work: Work) -> dict[str, str]:
-    """Return the test commands that run behind the current step."""
+    """Return the test commands that run after the current step."""
     commands, step = work.engine.test_commands, work.run.current_step
     kinds = commands if step is None or step.tests is None else step.tests
     return {kind: commands[kind] for kind in kinds if kind in commands}
@@ -200,7 +200,7 @@ COST = "_cost_usd"
 
 
 def limit_code(setting: str) -> str:
-    """Return the reason code of a ceiling: money has one of its own."""
+    """Return the reason code of a ceiling: money has a separate one."""
     return "COST_LIMIT_REACHED" if setting.endswith(COST) else "RUN_LIMIT_REACHED"
 
 
@@ -290,7 +290,7 @@ def fail(work: Work, role: Role, why: RunError) -> None:
 
 
 def unprepared(work: Work) -> Run:
-    """Remember that the worktree has to be made anew before anything else."""
+    """Remember that the worktree has to be created again before anything else."""
     work.run = replace(work.run, is_prepared=False)
     work.collected = None
     return work.run

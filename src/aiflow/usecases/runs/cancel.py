@@ -1,4 +1,4 @@
-"""Cancel a run (RUN-12, LCK-8, RUN-14): ask the process that works on it, or stop a run that nobody works on."""
+"""Cancel a run (RUN-12, LCK-8, RUN-14): ask the process that works on it, or stop a run that no process works on."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 def ask_to_cancel(engine: Engine, run: Run) -> bool:
-    """Ask whoever works on a run to end it; False if nobody does, and the run was stopped here instead."""
+    """Ask the process that works on a run to end it; False if there is none, and the run was stopped here instead."""
     if not run.is_active:
         raise ConflictError(reason_code="RUN_NOT_ACTIVE", request_id=run.request_id, run_id=run.run_id)
     reclaim_locks(engine)
     request_id = RequestId(run.request_id)
     engine.journal.append(decided(engine.time.now(), Actor.PERSON, run, "CANCELLED", asked="cancel"))
-    engine.control.ask_cancel(run.run_id)  # first: whoever has it, or takes it up behind a kill of ours, obeys
+    engine.control.ask_cancel(run.run_id)  # first: the process that has it, or takes it up after a kill of ours, obeys
     lease = engine.locks.acquire_request(request_id, run.run_id, beside_others=True)
     if isinstance(lease, Lock):
         current = engine.runs.load(request_id, run.run_id)
@@ -51,12 +51,12 @@ def cancel_run(engine: Engine, run: Run) -> Run:
 
 
 def task_going_on(run: Run) -> TaskRef | None:
-    """Return the task that goes on with a run, if that was only stopped by its runner."""
+    """Return the task that continues a run, if that was only stopped by its runner."""
     return run.task if is_cut(run) else None
 
 
 def judge_cut(engine: Engine, run: Run, verdict: Callable[[Run, datetime], Run]) -> Run | None:
-    """Write a verdict on a run that its runner stopped; None if somebody has it or let it go on meanwhile."""
+    """Write a verdict on a run that its runner stopped; None if it is held or was resumed meanwhile."""
     lease = engine.locks.acquire_request(RequestId(run.request_id), run.run_id, beside_others=True)
     if isinstance(lease, Lock):
         return None

@@ -49,7 +49,7 @@ def _in_our_words() -> Iterator[None]:
 
 
 def tell_not_started(engine: Engine, request_id: str, why: NotStarted, run_id: str = "") -> None:
-    """Tell the source of a request that no run of it could begin; another status is recorded."""
+    """Inform the source of a request that no run of it could begin; another status is recorded."""
     answer = engine.source.not_started(RequestId(request_id), why)
     if answer is not None:
         _record(engine, request_id, run_id, (answer.was, answer.now))

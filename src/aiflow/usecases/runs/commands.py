@@ -42,7 +42,7 @@ class CommandVerdict(NamedTuple):
 
 
 def run_command(work: Work, command: Command, log: StepLog, tidy: Callable[[], None] = lambda: None) -> CommandVerdict:
-    """Run a command to its end, `tidy` behind it unless it was stopped, and close its log."""
+    """Run a command to its end, `tidy` after it unless it was stopped, and close its log."""
     try:
         obeyed = Obeyed(work) if command.refused else None
         ended = _shell(work, command, log)
@@ -71,7 +71,7 @@ def note_test(work: Work, kind: str, verdict: CommandVerdict, seconds: float) ->
 
 
 def _shell(work: Work, command: Command, log: StepLog) -> Ended:
-    """Run the command while the lock is kept alive; its time counts as long as the run is at work."""
+    """Run the command while the lock is renewed; its time counts as long as the run is at work."""
     engine = work.engine
     work.lease.allow(engine.settings.number("tests.timeout_seconds") + SECONDS_OVER)
     began = engine.time.monotonic()

@@ -1,4 +1,4 @@
-"""One more look at a request just before a run's first agent call (ISS-3): nothing is called for what nobody wants.
+"""One more look at a request just before a run's first agent call (ISS-3): no agent is called for unwanted work.
 
 Its source decides. One that cannot be asked is asked again for a while: nothing is called on a guess.
 """
@@ -24,7 +24,7 @@ ASK_SECONDS, EAR_SECONDS = 15.0, 0.2
 
 
 def may_call(work: Work) -> bool:
-    """Tell whether agents may be called for this run; asked once, and a run that may not begin is ended here."""
+    """Return whether agents may be called for this run; asked once, and a run that may not begin is ended here."""
     if work.is_confirmed:
         return True
     refusal = _ask(work)
@@ -39,7 +39,7 @@ def may_call(work: Work) -> bool:
 
 
 def _ask(work: Work) -> Refusal | None:
-    """Ask the source; one that cannot be asked gets a third of the lock's TTL, so that others still see us alive."""
+    """Ask the source; one that cannot be asked gets a third of the lock's TTL, so that others still see us at work."""
     time = work.engine.time
     until = time.monotonic() + work.engine.settings.number("locks.ttl_seconds") / 3
     while True:

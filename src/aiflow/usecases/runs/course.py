@@ -25,7 +25,7 @@ def course_of(engine: Engine, request: Request) -> Course:
 
 
 def _is_on(settings: Settings, name: str, *, wish: bool | None) -> bool:
-    """Tell whether a part is wanted: by the call, else by the request, else by the settings."""
+    """Return whether a part is wanted: by the call, else by the request, else by the settings."""
     if wish is not None and settings.sources[name] is not Source.FLAG:
         return wish
     return settings.values[name] in (True, ALWAYS)

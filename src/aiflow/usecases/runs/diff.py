@@ -65,5 +65,5 @@ def _base(run: Run) -> str:
 
 
 def _first_lines(text: str) -> str:
-    """Cut a text that is too long behind a whole line."""
+    """Cut a text that is too long at the end of a line."""
     return text if len(text) <= MOST_CHARACTERS else text[: text.rfind("\n", 0, MOST_CHARACTERS) + 1]

@@ -44,7 +44,7 @@ def end_run(work: Work, ended: Run) -> None:
 
 
 def record(work: Work, run: Run) -> None:
-    """Write down what came of something: the run goes on, or it ends."""
+    """Record the outcome of something: the run continues, or it ends."""
     if run.is_active:
         work.save(run)
     else:

@@ -20,7 +20,7 @@ RUN_PREFIX = "RUN-"
 
 
 def is_run(sources: BacklogSources, name: RequestId) -> bool:
-    """Tell whether a name is a run's; a request may be named like one."""
+    """Return whether a name is a run's; a request may be named like one."""
     return name.startswith(RUN_PREFIX) and not is_known(sources.requests, name)
 
 
@@ -34,7 +34,7 @@ def find_run(engine: Engine, name: RequestId) -> Run:
         return load_run(engine, owner, name)
     if name.startswith(RUN_PREFIX):
         raise NotFoundError(reason_code="RUN_NOT_FOUND", name=name, commands=(NextAction(ActionKind.RUNS),))
-    request = engine.source.load(name)  # an unknown request is said to be one
+    request = engine.source.load(name)  # an unknown request is reported as one
     first = ActionKind.RUN if request.status is RequestStatus.READY else ActionKind.SHOW
     commands = (NextAction(first, name), NextAction(ActionKind.WHY, name))
     raise NotFoundError(reason_code="RUN_NOT_FOUND", request_id=name, name=name, commands=commands)
@@ -73,7 +73,7 @@ def find_run_of(engine: Engine, request_id: str, run_id: str) -> Run:
 
 
 def require_request(engine: Engine, run: Run) -> None:
-    """Refuse to go on with a run whose request is gone, naming where its work is and the ways to it (ERR-1)."""
+    """Refuse to continue a run whose request is gone, naming where its work is and the ways to it (ERR-1)."""
     name, place = RequestId(run.request_id), run.place
     if is_known(engine.source, name):
         return

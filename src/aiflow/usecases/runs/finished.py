@@ -42,7 +42,7 @@ def _size(engine: Engine, run: Run) -> tuple[int, int, int] | None:
 
 
 def _has_base_moved(engine: Engine, run: Run) -> bool | None:
-    """Tell whether the base branch went on since the run was made, or last brought in line with it."""
+    """Return whether the base branch moved since the run was made, or last brought in line with it."""
     began, base = ends_of(run)[0], f"refs/heads/{run.place.base_branch}"
     workspace = engine.workspaces(run.run_id)
     try:

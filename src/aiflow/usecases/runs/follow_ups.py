@@ -1,7 +1,7 @@
-"""Make draft requests of what a run's agents proposed (REQ-10), each once, however often the process dies between.
+"""Make draft requests of what a run's agents proposed (REQ-10), each once, however often the process crashes between.
 
-A draft is made before the run says that it is there. Its id is the same whoever makes it, so what a kill left is known
-again by its id and by what it says of itself.
+A draft is made before the run says that it is there. Its id is always the same, so what a kill left is recognized
+by its id and by what it says about itself.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def take_proposals(work: Work, role: Role, proposals: tuple[Proposal, ...], log:
 def file_proposals(work: Work, run: Run) -> Run:
     """Make a draft of whatever a run proposed and is no request yet; returns the run as it knows them.
 
-    What goes wrong is said, and keeps no run from ending: the run still has the proposal, and it is tried again.
+    A failure is reported, and keeps no run from ending: the run still has the proposal, and it is tried again.
     """
     open_ones = run.follow_ups.open
     if not open_ones:
@@ -97,7 +97,7 @@ def _file(engine: Engine, run: Run, each: FollowUp, known: _WhatThereIs) -> tupl
 
 
 def _is_ours(engine: Engine, run: Run, each: FollowUp, request_id: RequestId) -> bool | None:
-    """Tell whether the request of an id is the draft of this proposal; None if there is no such request."""
+    """Return whether the request of an id is the draft of this proposal; None if there is no such request."""
     try:
         there = engine.source.load(request_id)
     except NotFoundError:

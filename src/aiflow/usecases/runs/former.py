@@ -48,7 +48,7 @@ class _Work(NamedTuple):
 def what_came_before(engine: Engine, request_id: RequestId, base_branch: str) -> Before:
     """Look at the run before: one that was sent back is continued (REQ-6a), one that failed speaks no more.
 
-    What people said to the source since it came to its end is told as well.
+    What people said to the source since it ended is included.
     """
     latest = engine.runs.latest([request_id]).get(request_id)
     said = engine.source.feedback(request_id, latest.changed_at if latest else None)
@@ -91,7 +91,7 @@ def _of_sent_back(engine: Engine, old: Run, said: tuple[Feedback, ...], base_bra
 
 
 def _sent_back_before(engine: Engine, lost: Run) -> Run | None:
-    """Find the run that was sent back before one of which nothing is left: what was said of it holds still."""
+    """Find the run that was sent back before one of which nothing is left: its comment still counts."""
     request_id = RequestId(lost.request_id)
     earlier = (each for each in engine.runs.all_of(request_id) if each.run_id < lost.run_id)
     newest = next((each for each in earlier if each.reason_code != LOST), None)
@@ -111,7 +111,7 @@ def _work_of(engine: Engine, old: Run, base_branch: str) -> _Work:
     is_in_base = undone_of(old) is None and git.is_ancestor(old.place, tip, f"refs/heads/{base_branch}")
     if not is_in_base:
         return _Work(Continued(old.run_id, tip))
-    # The branch was put elsewhere, by whoever: what it had is neither there nor in the base.
+    # The branch was moved elsewhere: what it had is neither there nor in the base.
     is_moved = old.has_commits and not git.is_ancestor(old.place, old.tip, tip)
     return _Work(gone=old.run_id if is_moved else None)
 

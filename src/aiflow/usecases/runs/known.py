@@ -1,4 +1,4 @@
-"""What the next agent is told of a run (AGT-1, RUN-18): earlier steps, what tests put out, and the whole change."""
+"""What the next agent learns about a run (AGT-1, RUN-18): earlier steps, what tests put out, and the whole change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def steps_done(run: Run) -> dict[str, StepDone]:
 
 
 def feedback_for(run: Run) -> tuple[Feedback, ...]:
-    """Return what went wrong and what was asked for; whoever merges the base in does that, and not the request."""
+    """Return what went wrong and what was asked for; a step that merges the base in does only that, not the request."""
     return run.visit.feedback if run.work.merges else (*run.feedback, *run.visit.feedback)
 
 

@@ -20,7 +20,7 @@ def list_runs(
     limit: int | None = None,
     after: str | None = None,
 ) -> RunList:
-    """List the runs behind a run id; only those of the page are read."""
+    """List the runs after a run id; only those of the page are read."""
     if request_id is not None and not is_known(sources.requests, request_id):
         raise NotFoundError(request_id=request_id)
     wanted = None if limit is None else limit + 1

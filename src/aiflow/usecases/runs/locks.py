@@ -62,13 +62,13 @@ def release_turn(turn: Lease | None) -> None:
 
 
 def has_turn(engine: Engine) -> bool:
-    """Tell whether the turn of this checkout is ours, still."""
+    """Return whether the turn of this checkout is still ours."""
     turn, holder = engine.charge.turn, engine.locks.turn_holder() if engine.charge.turn else None
     return turn is not None and may_write(holder, turn.lock.token or "")
 
 
 def occupant(engine: Engine) -> Lock | None:
-    """Return the lock of whoever runs in this checkout, or is about to; our own turn is nobody else's."""
+    """Return the lock of the process that runs in this checkout, or is about to; our own turn does not count."""
     if holder := engine.locks.holder():
         return holder
     return None if has_turn(engine) else engine.locks.turn_holder()
@@ -84,9 +84,9 @@ def require_free(engine: Engine, request_id: RequestId) -> None:
 
 
 def in_progress(holder: Lock, asked_for: RequestId) -> ConflictError:
-    """Name who runs in this checkout, and for which request if that is another one.
+    """Name the process that runs in this checkout, and for which request if that is another one.
 
-    Whoever has only the turn is about to start something.
+    One that has only the turn is about to start something.
     """
     if holder.lock_type is LockType.TURN:
         return ConflictError(
@@ -140,7 +140,7 @@ def _no_lock(request_id: RequestId | None) -> NotFoundError:
 
 
 def break_lock(engine: Engine, request_id: RequestId | None) -> LockStatus:
-    """Remove a request's lock, the queue's or the turn (by its kind; None is the queue's), whoever holds it."""
+    """Remove a request's lock, the queue's or the turn (by its kind; None is the queue's), any holder's."""
     kind, meant = _meant(engine, request_id)
     broken = engine.locks.break_lock(meant) if meant else engine.locks.break_lock(None, kind)
     if broken is None:
@@ -152,7 +152,7 @@ def break_lock(engine: Engine, request_id: RequestId | None) -> LockStatus:
 
 
 def reclaim_locks(engine: Engine) -> list[LockStatus]:
-    """Remove the locks of dead holders, with a line in the journal and in the run's report for each (LCK-5).
+    """Remove stale locks, with a line in the journal and in the run's report for each (LCK-5).
 
     What such a holder left half written in a person's checkout is put right, too.
     """
@@ -174,7 +174,7 @@ def reclaim_locks(engine: Engine) -> list[LockStatus]:
 def put_checkout_right(engine: Engine) -> CutOffMove | None:
     """End or take back an acceptance that was cut off while git wrote into a person's checkout (GIT-3).
 
-    What cannot be put right keeps nobody from going on: where it matters, git refuses.
+    What cannot be put right does not keep a run from continuing: where it matters, git refuses.
     """
     found = None
     with contextlib.suppress(AiflowError):  # the doctor names what is wrong with the repository

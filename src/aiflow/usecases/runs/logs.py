@@ -100,7 +100,7 @@ def follow_logs(engine: Engine, run: Run, seen: tuple[LogPart, ...], number: int
 
 
 def is_worked_on(engine: Engine, run: Run) -> bool:
-    """Tell whether a run is active and somebody who lives holds its lock."""
+    """Return whether a run is active and a running process holds its lock."""
     current = engine.runs.load(run.request_id, run.run_id)
     if current is None or not current.is_active:
         return False
@@ -110,7 +110,7 @@ def is_worked_on(engine: Engine, run: Run) -> bool:
 
 
 def _added(engine: Engine, run: Run, number: int, offsets: dict[int, int]) -> Iterator[str]:
-    """Yield the complete lines behind an offset, and move it behind them."""
+    """Yield the complete lines after an offset, and move it past them."""
     while read := engine.runs.read_log(run, number, offsets.get(number, 0), MOST_BYTES):
         data, size = read
         if offsets.get(number, 0) > size:  # it was cut: from its start again

@@ -33,7 +33,7 @@ class RunLook(NamedTuple):
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether it says that it is at work, and nobody is."""
+        """Whether it says that it is at work, and no process is."""
         return self.run.is_active and not self.around.is_worked_on
 
 
@@ -52,7 +52,7 @@ def look_at_run(engine: Engine, request_id: str, run_id: str, *, is_continued: b
 
 
 def _lock_on(engine: Engine, request_id: str) -> Lock | None:
-    """Return the lock that somebody who lives holds on a request."""
+    """Return the lock that a running process holds on a request."""
     for status in engine.locks.survey():
         lock = status.lock
         if lock.lock_type is LockType.REQUEST and lock.request_id == request_id and not status.verdict.is_stale:

@@ -1,6 +1,6 @@
 """Bring a finished run's work into the base branch (GIT-3, REQ-6): merge, test the merged tree, then move the base.
 
-Everything up to the move can be thrown away; behind it only the record is missing, and doing it all again finds the
+Everything up to the move can be thrown away; after it only the record is missing, and doing it all again finds the
 work already in the base.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from aiflow.usecases.engine import Engine
     from aiflow.usecases.runs.work import Work
 
-# Somebody else may commit to the base branch while the merged tree is tested; then it is merged and tested anew.
+# Somebody else may commit to the base branch while the merged tree is tested; then it is merged and tested again.
 ROUNDS = 10
 PATHS_SHOWN = 20
 
@@ -93,7 +93,7 @@ def _try(work: Work, *, is_automatic: bool) -> _Merged | RunError | None:
         if refused is not None:
             return refused
         note_passed(work.engine, merge.commit)
-        is_whole = work.workspace.tip(run.place) == merge.tip  # nobody has committed there meanwhile
+        is_whole = work.workspace.tip(run.place) == merge.tip  # nothing was committed there meanwhile
         if is_whole and _move(work, merge):
             return _Merged(merge.commit)
     problem = words("git.kept_moving", branch=run.place.base_branch)
@@ -101,7 +101,7 @@ def _try(work: Work, *, is_automatic: bool) -> _Merged | RunError | None:
 
 
 def _judge(work: Work, merge: Merge, *, is_automatic: bool) -> RunError | None:
-    """Tell what keeps a merge out of the base: what only a person may accept, or its tests."""
+    """Return what keeps a merge out of the base: what only a person may accept, or its tests."""
     _require_mergeable(work.run, merge)
     if FILE_NAME in merge.paths:
         work.run = warned(work.run, SETTINGS_CHANGED)
@@ -110,7 +110,7 @@ def _judge(work: Work, merge: Merge, *, is_automatic: bool) -> RunError | None:
 
 
 def _has_work(work: Work, base: str) -> bool:
-    """Tell whether the base has what the run committed: its branch may have been set back by hand."""
+    """Return whether the base has what the run committed: its branch may have been set back by hand."""
     run = work.run
     return not run.has_commits or work.workspace.is_ancestor(run.place, run.tip, base)
 
@@ -126,7 +126,7 @@ def _require_mergeable(run: Run, merge: Merge) -> None:
 
 
 def _for_a_person(run: Run, merge: Merge) -> RunError | None:
-    """Tell what only a person may accept: changed settings, nothing at all, conflicts that no marker shows."""
+    """Return what only a person may accept: changed settings, nothing at all, conflicts that no marker shows."""
     if not merge.paths:  # its steps undid each other
         return _why(run, NOTHING_CHANGED, "")
     if FILE_NAME in merge.paths:
@@ -136,12 +136,12 @@ def _for_a_person(run: Run, merge: Merge) -> RunError | None:
 
 
 def is_moved(work: Work) -> bool:
-    """Tell whether the base has the run's merge though no record says so: a kill came between the two."""
+    """Return whether the base has the run's merge though no record says so: a kill came between the two."""
     return is_in_base(work.engine, work.run)
 
 
 def is_in_base(engine: Engine, run: Run) -> bool:
-    """Tell the same of a run that nobody works on; changes nothing."""
+    """Return the same for a run that no process works on; changes nothing."""
     if run.state is not RunState.DONE or run.accepted_as or not run.merging_as:
         return False
     base = f"refs/heads/{run.place.base_branch}"
@@ -149,7 +149,7 @@ def is_in_base(engine: Engine, run: Run) -> bool:
 
 
 def record_moved(work: Work) -> None:
-    """Write down that the work is in, where only that is missing: nobody may take it for work that is not merged."""
+    """Record that the work is in, where only that is missing: it must not be taken for unmerged work."""
     if is_moved(work) and work.run.merging_as:
         _record_accepted(work, _Merged(work.run.merging_as))
         settle_run(work, work.run)
@@ -157,7 +157,7 @@ def record_moved(work: Work) -> None:
 
 def _move(work: Work, merge: Merge) -> bool:
     if merge.commit:
-        work.save(replace(work.run, merging_as=merge.commit))  # a kill behind the move leaves it as the only record
+        work.save(replace(work.run, merging_as=merge.commit))  # a kill after the move leaves it as the only record
     with work.lease.writing():
         return work.engine.merging.move_base(work.run.place, merge)
 

@@ -1,4 +1,4 @@
-"""Tell a person who is not there: a run has just started to wait for them, or auto-run has ended.
+"""Notify a person who is not there: a run has just started to wait for them, or auto-run has ended.
 
 Called when everything is written down and no lock is held; a note that cannot be sent changes nothing else.
 """
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from aiflow.messages import Texts
     from aiflow.usecases.engine import Engine
 
-# What a person cancelled, sent back or replaced themselves waits for nobody.
+# What a person cancelled, sent back or replaced themselves waits for no one.
 _WAITING = (RunOutcome.AWAITING_ACCEPTANCE, RunOutcome.NEEDS_INPUT, RunOutcome.FAILED)
 _AT_REST = (RequestStatus.BLOCKED, RequestStatus.RUNNING)
 
 
 def tell_waiting(engine: Engine, run: Run, shown: Settled | Dropped | None = None) -> None:
-    """Tell that a run that has just ended waits for a person; one that does not is passed over.
+    """Report that a run that has just ended waits for a person; one that does not is skipped.
 
     `shown` is what its request showed a moment ago, where somebody looked.
     """
@@ -44,7 +44,7 @@ def tell_waiting(engine: Engine, run: Run, shown: Settled | Dropped | None = Non
 
 
 def _is_put_away(engine: Engine, run: Run, shown: Settled | Dropped | None) -> bool:
-    """Tell whether a person set the request to something else while the run was at work."""
+    """Return whether a person set the request to something else while the run was at work."""
     if shown is None:
         status = engine.source.status(RequestId(run.request_id))
     else:
@@ -53,7 +53,7 @@ def _is_put_away(engine: Engine, run: Run, shown: Settled | Dropped | None) -> b
 
 
 def tell_auto_ended(engine: Engine, summary: Summary) -> None:
-    """Tell that auto-run has ended: why, and what a person finds."""
+    """Report that auto-run has ended: why, and what a person finds."""
     texts, code = engine.voice.texts, summary.session.reason_code or "AUTO_NOTHING_RUNNABLE"
     counts = {name: len(getattr(summary, name)) for name in ("done", "waiting", "unreached")}
     lines = [texts.message(code, {}).title, *(f"{each.request_id}: {each.text}" for each in summary.waiting)]
@@ -64,7 +64,7 @@ def tell_auto_ended(engine: Engine, summary: Summary) -> None:
 
 
 def waiting_note(run: Run, texts: Texts) -> Note:
-    """Write a note about a run that waits: the question or the reason, and what to do to go on."""
+    """Write a note about a run that waits: the question or the reason, and how to continue."""
     code, why = outcome_code(run) or "", run.error
     facts = message_facts(run, why, texts) if why else {"request_id": run.request_id, "branch": run.place.branch}
     message = texts.message(code, facts)
@@ -90,7 +90,7 @@ def _manner(run: Run) -> str:
 
 
 def _told(why: RunError, summary: str, texts: Texts) -> str:
-    """Return the question, or the reason with what it was and what lies behind it."""
+    """Return the question, or the reason with what it was and its cause."""
     if why.question:
         return "\n".join((why.question, *numbered(why.choices)))
     words = words_of(why, texts)

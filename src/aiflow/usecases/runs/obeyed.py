@@ -28,7 +28,7 @@ class Obeyed:
         self._before = self._look()
 
     def why_refused(self, log: StepLog, command: str, code: str = REFUSED) -> RunError | None:
-        """Return why the run may not go on, if something was changed meanwhile."""
+        """Return why the run may not continue, if something was changed meanwhile."""
         before, after = self._before, self._look()
         changed = ", ".join(sorted(name for name in {*before, *after} if before.get(name) != after.get(name)))
         if not changed:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def find_crashed(engine: Engine, request_id: RequestId) -> Run | None:
-    """Return a request's run that was interrupted: active in its file, but nobody holds its lock."""
+    """Return a request's run that was interrupted: active in its file, but its lock is free."""
     _make_drafted(engine, request_id)
     latest = engine.runs.latest([request_id]).get(request_id)
     if latest is None or not latest.is_active or engine.locks.holder_of(request_id):
@@ -51,7 +51,7 @@ def find_crashed(engine: Engine, request_id: RequestId) -> Run | None:
 
 
 def _make_drafted(engine: Engine, request_id: RequestId) -> None:
-    """Make the run that had claimed its request when its process died, before it was made: it is one that crashed."""
+    """Make the run that had claimed its request when its process crashed, before it was made: it counts as crashed."""
     drafted = engine.runs.drafted(request_id)
     if drafted is None or not _is_unmade(engine, drafted[0]):
         return
@@ -74,7 +74,7 @@ def _make_drafted(engine: Engine, request_id: RequestId) -> None:
 
 
 def _is_unmade(engine: Engine, run: Run) -> bool:
-    """Tell whether a drafted run is what its request is `running` for: nobody works on it, and no run is newer."""
+    """Return whether a drafted run is what its request is `running` for: no process has it, and no run is newer."""
     request_id = RequestId(run.request_id)
     holder = engine.locks.holder_of(request_id)
     if holder is not None and holder.run_id != run.run_id:
@@ -84,7 +84,7 @@ def _is_unmade(engine: Engine, run: Run) -> bool:
 
 
 def recover_run(engine: Engine, request_id: RequestId) -> Run | None:
-    """Let a request's interrupted run go on to its end, once by itself; None if there is none (RUN-11)."""
+    """Let a request's interrupted run continue to its end, once automatically; None if there is none (RUN-11)."""
     run = find_crashed(engine, request_id)
     if run is not None:
         require_health(engine, request_id, typed="run")
@@ -115,7 +115,7 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
         link_former(engine, lease, current)  # the crash may have come before the old run was closed
         if isinstance(answer, Lost):
             end_run(work, crashed(mine, engine.time.now()))
-        elif engine.control.is_cancelled(run.run_id):  # its process died before it could obey
+        elif engine.control.is_cancelled(run.run_id):  # its process crashed before it could obey
             end_run(work, cancelled(mine, engine.time.now()))
         else:
             again = recovered(mine, engine.limits, engine.time.now())
@@ -125,7 +125,7 @@ def _take_over(engine: Engine, lease: Lease, run: Run) -> Work:
 
 
 def _finish_acceptance(engine: Engine, request_id: RequestId) -> Run | None:
-    """Go on with a run that was DONE when its process died, before it was accepted; None if there is none (REQ-6)."""
+    """Continue a run that was DONE when its process crashed, before it was accepted; None if there is none (REQ-6)."""
     latest = engine.runs.latest([request_id]).get(request_id)
     if latest is None or latest.state is not RunState.DONE or engine.settings.text("accept") != "auto":
         return None
@@ -150,9 +150,9 @@ def keep_interrupted(work: Work) -> None:
 
 
 def mark_crashed(engine: Engine, request_id: RequestId) -> Run | None:
-    """Stop an interrupted run as NEEDS_INPUT, for a person to go on with; None if there is none (DOC-2).
+    """Stop an interrupted run as NEEDS_INPUT, for a person to continue; None if there is none (DOC-2).
 
-    One that was cancelled when nobody was there to obey stops for that.
+    One that was cancelled when no process was there to obey stops for that.
     """
     run = find_crashed(engine, request_id)
     if run is None:
@@ -168,7 +168,7 @@ def mark_crashed(engine: Engine, request_id: RequestId) -> Run | None:
 
 
 def stop_interrupted(engine: Engine, lease: Lease, run: Run, end: Callable[[Run, datetime], Run]) -> Run:
-    """Stop a run that nobody works on any more, its request with it; one that ended after all is left as it is."""
+    """Stop a run that no process works on any more, its request with it; one that ended after all is left as it is."""
     with holding(engine, lease, run) as work:
         if not work.run.is_active:
             engine.control.clear(run.run_id)
@@ -185,7 +185,7 @@ def stop_interrupted(engine: Engine, lease: Lease, run: Run, end: Callable[[Run,
 
 
 def settle_or_refuse(engine: Engine, request_id: RequestId) -> Orphan | None:
-    """Set a request right that is `running` with nobody at work, and refuse one whose run was lost."""
+    """Correct a request that is `running` with no process at work, and refuse one whose run was lost."""
     orphan = settle_orphan(engine, request_id)
     if orphan is not None and orphan.is_lost:
         raise EnvironmentProblemError(reason_code=LOST, request_id=request_id, run_id=orphan.run_id)
@@ -193,14 +193,14 @@ def settle_or_refuse(engine: Engine, request_id: RequestId) -> Orphan | None:
 
 
 class Orphan(NamedTuple):
-    """A request that was `running` with nobody at work: the run that had ended, or was lost."""
+    """A request that was `running` with no process at work: the run that had ended, or was lost."""
 
     run_id: str | None
     is_lost: bool
 
 
 def settle_orphan(engine: Engine, request_id: RequestId) -> Orphan | None:
-    """Set a request right that is `running` with nobody at work: as its latest run ended, or RUN_LOST (REQ-5)."""
+    """Correct a request that is `running` with no process at work: as its latest run ended, or RUN_LOST (REQ-5)."""
     status = engine.source.status(request_id)
     if status is not RequestStatus.RUNNING or engine.locks.holder_of(request_id):
         return None
@@ -218,7 +218,7 @@ def settle_orphan(engine: Engine, request_id: RequestId) -> Orphan | None:
 
 
 def _settle_lost(engine: Engine, request_id: RequestId, latest: RunSummary | None) -> Orphan | None:
-    """Block a request of whose run nothing is left; a run that says so takes its place, for whoever asks why."""
+    """Block a request of whose run nothing is left; a run that says so takes its place, to explain why."""
     run_id = engine.new_run_id(newest_run_id(engine, request_id))
     lease = engine.locks.acquire_request(request_id, run_id, beside_others=True)
     if isinstance(lease, Lock):
@@ -258,5 +258,5 @@ def _settled(engine: Engine, orphan: Orphan, request_id: RequestId, how: tuple[s
 
 
 def _is_anothers(answer: Settled | Dropped) -> bool:
-    """Tell whether a request is claimed by another run than the one that was named."""
+    """Return whether a request is claimed by another run than the one that was named."""
     return isinstance(answer, Dropped) and answer.holder is not None

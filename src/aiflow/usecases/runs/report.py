@@ -71,7 +71,7 @@ def words_of(why: RunError, texts: Texts) -> str:
 
 
 def message_of(run: Run, why: RunError, texts: Texts) -> Message:
-    """Return what a person is told of a stop, without advice that would be refused at once (RUN-4, RUN-5)."""
+    """Return what a person gets to read about a stop, without advice that would be refused at once (RUN-4, RUN-5)."""
     message = texts.message(why.reason_code, message_facts(run, why, texts))
     if run.state is not RunState.NEEDS_INPUT or why is not run.error or may_repeat(run):
         return message
@@ -86,7 +86,7 @@ def message_facts(run: Run, why: RunError, texts: Texts) -> dict[str, object]:
     """Return what a reason's words may need to know."""
     words = words_of(why, texts)
     facts = dict(why.facts)
-    # What was recorded as problem or detail is in English; where it can be said again, it is.
+    # What was recorded as problem or detail is in English; where it can be reworded, it is.
     again = {name: words for name in ("problem", "detail") if facts.get(name) == why.summary}
     return {
         "request_id": run.request_id,
@@ -107,12 +107,12 @@ def message_facts(run: Run, why: RunError, texts: Texts) -> dict[str, object]:
 
 
 def add_to_report(engine: Engine, run: Run, patch: str | None, left_out: tuple[LargeFile, ...] = ()) -> None:
-    """Add one section for the end a run has just come to; the same end is never told twice.
+    """Add one section for the end a run has just come to; the same end is never reported twice.
 
     `patch` has what the unfinished step changed, but for files that are too large (`left_out`).
     """
     number = sum(line.event in _ENDS for line in run.history)
-    # A kill may come between the report and `stage.json`: the same end is not told twice, another one is.
+    # A kill may come between the report and `stage.json`: the same end is not reported twice, another one is.
     mark = f"<!-- aiflow:end {number} {run.state} {run.error.reason_code if run.error else ''} -->".replace("  ", " ")
     before = engine.runs.report(run) or ""
     if mark not in before.splitlines():

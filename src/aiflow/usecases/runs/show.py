@@ -1,4 +1,4 @@
-"""One run with everything that a page shows of it: the run, why it does not go on, and which logs it has."""
+"""One run with everything that a page shows of it: the run, why it does not continue, and which logs it has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start a run (RUN-15, RUN-7, LCK-7): only a runnable request, in a healthy checkout, behind the lock."""
+"""Start a run (RUN-15, RUN-7, LCK-7): only a runnable request, in a healthy checkout, under the lock."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def start_new(
 ) -> Run:
     """Start a new run and work on it to its end; the one it replaces is closed.
 
-    `look` is asked behind the lock: it gives the request as it is then and what its new run takes over, or refuses.
+    `look` is asked under the lock: it gives the request as it is then and what its new run takes over, or refuses.
     """
     with telling_source(engine, request_id, is_blocking=True):
         run_id = fresh_run_id(engine, request_id)
@@ -119,7 +119,7 @@ def backlog_around(engine: Engine, request_id: RequestId) -> Backlog:
 
 
 def require_unbarred(engine: Engine, request_id: RequestId, backlog: Backlog) -> Request:
-    """Return a request that no rule of selection keeps, or refuse with all that do and what mends them."""
+    """Return a request that no rule of selection keeps, or refuse with all that do and what fixes them."""
     request = backlog.by_id.get(request_id)
     if request is None:
         broken = next((file for file in backlog.invalid if request_id in file.names), None)
@@ -140,7 +140,7 @@ def require_unbarred(engine: Engine, request_id: RequestId, backlog: Backlog) ->
 
 
 def _require_unchanged(engine: Engine, request: Request) -> Request:
-    """Look again, behind the lock: somebody may have run it, or changed its status, while we waited for it."""
+    """Look again, under the lock: somebody may have run it, or changed its status, while we waited for it."""
     now = engine.source.load(request.id)
     if now.status is not RequestStatus.READY:
         raise not_ready(request.id, now.status)
@@ -162,7 +162,7 @@ def new_run(
     facts: RepositoryFacts,
     before: Before = Before(),  # noqa: B008
 ) -> Run:
-    """Make a run of a request as it is now; one that replaces another is told what went wrong there (RUN-6)."""
+    """Make a run of a request as it is now; one that replaces another gets to know what went wrong there (RUN-6)."""
     if facts.base_commit is None:
         raise EnvironmentProblemError(reason_code="BASE_BRANCH_MISSING", branch=facts.base_branch)
     branch = branch_name(request.id, run_id)

@@ -66,7 +66,7 @@ def test_tree(work: Work, commit: str, trial: TreeTrial) -> RunError | None:
 
 
 def _fits(work: Work, commit: str) -> bool:
-    """Tell whether the run's worktree is there and was set up with the lock files that the merge has."""
+    """Return whether the run's worktree is there and was set up with the lock files that the merge has."""
     run, setup = work.run, work.engine.settings.text("worktree.setup")
     if not setup.strip() or not run.is_prepared or not work.workspace.is_intact(run.place):
         return False
@@ -103,7 +103,7 @@ def put_back(work: Work) -> None:
 
 def discard_merge(work: Work) -> None:
     """Remove the worktree in which the merge is tested, also one that an acceptance left that was killed."""
-    if not work.lease.is_lost:  # else whoever took the lock may test there already
+    if not work.lease.is_lost:  # else the process that took the lock may test there already
         work.engine.merging.discard(_merged_place(work.run).path)
 
 

@@ -1,4 +1,4 @@
-"""Wait for one's turn in this checkout (LCK-7): one run at a time, and an auto-run lets whoever waits go first."""
+"""Wait for one's turn in this checkout (LCK-7): one run at a time, and an auto-run lets others that wait go first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Outcome = TypeVar("Outcome")
 
-# A holder that died meanwhile is found out this often.
+# A holder that crashed meanwhile is looked for this often.
 RECLAIM_SECONDS = 0.5
 
 
@@ -29,8 +29,8 @@ class Patience(NamedTuple):
 
 
 def in_turn(engine: Engine, work: Callable[[Engine], Outcome], patience: Patience) -> Outcome:
-    """Work as soon as nobody else does in this checkout; the refusal is raised where it was waited enough."""
-    # Auto-run is told that somebody waits only until the turn is ours: then it waits for our lock, as for any other.
+    """Work as soon as no other process does in this checkout; raise the refusal once it was waited enough."""
+    # Auto-run is asked to wait only until the turn is ours: then it waits for our lock, as for any other.
     with contextlib.ExitStack() as waiting:
 
         def observe(run: Run) -> None:
@@ -48,13 +48,13 @@ def in_turn(engine: Engine, work: Callable[[Engine], Outcome], patience: Patienc
                     waiting.enter_context(engine.control.waiting_for_turn())
                     is_known = True
                 patience.told(error)
-            # Who runs shows in the locks; an auto-run that waits for work does not, and is asked less often.
+            # A process that runs shows in the locks; an auto-run that waits for work does not, and is asked less often.
             engine.time.sleep(LOOK_SECONDS if is_known else RECLAIM_SECONDS)
             wait_until_free(engine, patience.is_enough)
 
 
 def wait_until_free(engine: Engine, is_enough: Callable[[], bool]) -> None:
-    """Wait until nobody runs in this checkout, or it was waited enough; a dead holder's lock is reclaimed."""
+    """Wait until no process runs in this checkout, or it was waited enough; a stale lock is reclaimed."""
     until = engine.time.monotonic() + RECLAIM_SECONDS
     while occupant(engine) and not is_enough():
         engine.time.sleep(LOOK_SECONDS)

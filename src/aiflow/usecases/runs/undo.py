@@ -1,7 +1,7 @@
 """Undo an acceptance (REQ-6, GIT-3): a commit on the base that takes a run's work out again, tested as a merge is.
 
 The order is that of an acceptance: all is made beside the base, what is to become it is on disk, then the base moves.
-Behind the move only the record is missing, and it comes last: whoever undoes again, accepts or sends back finds the
+After the move only the record is missing, and it comes last: the next undo, acceptance or sending back finds the
 work out of the base and writes it.
 """
 
@@ -159,7 +159,7 @@ def _has_passed(work: Work, commit: str) -> bool:
 
 
 def _move(work: Work, merge: Merge, out: Landing) -> bool:
-    work.save(replace(work.run, landing=out))  # a kill behind the move leaves it as the only record
+    work.save(replace(work.run, landing=out))  # a kill after the move leaves it as the only record
     with work.lease.writing():
         return work.engine.merging.move_base(work.run.place, merge)
 

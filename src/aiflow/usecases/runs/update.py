@@ -41,7 +41,7 @@ def accept_updated(engine: Engine, run: Run) -> Run:
 def update_run(engine: Engine, run: Run, wish: ResumeWish) -> Run:
     """Merge the base branch into a finished run's branch and work on that to its end.
 
-    A run that stopped in the middle of this simply goes on.
+    A run that stopped in the middle of this simply continues.
     """
     if run.state is not RunState.DONE and run.work.merges:
         return resume_run(engine, run, wish)
@@ -56,7 +56,7 @@ def update_run(engine: Engine, run: Run, wish: ResumeWish) -> Run:
 
 
 def _merge_base(engine: Engine, lease: Lease, run: Run) -> Work:
-    """Make the merge and enter its step; it is laid out when the worktree is prepared, also after a kill."""
+    """Make the merge and enter its step; it is laid out when the worktree is prepared, even after a kill."""
     work = Work(engine, lease, run)
     catch_up(work)
     run = work.run

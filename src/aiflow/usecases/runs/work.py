@@ -58,7 +58,7 @@ class Work:
         return self.engine.runs.brief(self.run)
 
     def save(self, run: Run) -> None:
-        """Write the run while the lock is ours, tell the journal what happened, and go on with it."""
+        """Write the run while the lock is ours, record in the journal what happened, and continue with it."""
         with self.lease.writing():
             self.engine.runs.save(run)
         fresh = run.history[len(self.run.history) :]
@@ -81,7 +81,7 @@ class Work:
         return self.collected
 
     def should_stop(self) -> bool:
-        """Tell whether the agent has to end: a person cancelled, a signal came, or the lock is lost."""
+        """Return whether the agent has to end: a person cancelled, a signal came, or the lock is lost."""
         return (
             self.lease.is_lost or self.engine.voice.interrupted() or self.engine.control.is_cancelled(self.run.run_id)
         )
@@ -140,8 +140,8 @@ def _more(run: Run, line: Happening) -> dict[str, object]:
 
 
 def failure_for(run: Run, error: AiflowError, mask: Callable[[str], str] = str) -> RunError:
-    """Take an error for the reason why a run does not go on: what is wrong, and all that its words need."""
-    # What is wrong is said with the reason, what it is about stands in the reason's own words.
+    """Take an error for the reason why a run does not continue: what is wrong, and all that its words need."""
+    # The reason says what is wrong; the reason's own words say what it is about.
     known = (error.context.get(name) for name in ("problem", "detail", "path"))
     summary, told = recorded(next((fact for fact in known if fact), ""), mask)
     plain = ((name, as_text(fact)) for name, fact in error.context.items() if fact is not None)
@@ -152,7 +152,7 @@ def failure_for(run: Run, error: AiflowError, mask: Callable[[str], str] = str) 
 
 @contextlib.contextmanager
 def taking_up(lease: Lease) -> Iterator[None]:
-    """Give the lock back if a run cannot be taken up; else whoever works on it does."""
+    """Give the lock back if a run cannot be taken up; else the code that works on it does."""
     try:
         yield
     except BaseException:
@@ -162,7 +162,7 @@ def taking_up(lease: Lease) -> Iterator[None]:
 
 @contextlib.contextmanager
 def holding(engine: Engine, lease: Lease, run: Run) -> Iterator[Work]:
-    """Have a run as it is now behind its lock, which is given back in any case."""
+    """Have a run as it is now under its lock, which is given back in any case."""
     try:
         yield Work(engine, lease, engine.runs.load(run.request_id, run.run_id) or run)
     finally:
@@ -176,7 +176,7 @@ def trailers_of(run: Run, step_id: str | None = None) -> dict[str, str]:
 
 
 def with_trailers(message: str, trailers: dict[str, str]) -> str:
-    """Put trailers behind a commit's message, which closes no issue when GitHub gets it (ISS-9)."""
+    """Put trailers after a commit's message, which closes no issue when GitHub gets it (ISS-9)."""
     from aiflow.domain.issue_ways import issue_number
     from aiflow.domain.issues.prose import without_closing
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def work_to_the_end(work: Work) -> Run:
-    """Advance a run that is claimed to its end, settle it, and tell a person if it waits for them."""
+    """Advance a run that is claimed to its end, settle it, and notify a person if it waits for them."""
     try:
         advance_run(work)
         accept_by_itself(work)
         shown = settle_run(work, work.run)
     finally:
-        # Behind a disk that is full the lock can still go: the run then shows as crashed, not as running.
+        # On a full disk the lock can still be removed: the run then shows as crashed, not as running.
         with contextlib.suppress(AiflowError):
             work.lease.release()
-    tell_waiting(work.engine, work.run, shown)  # without the lock: the command that tells may take its time
+    tell_waiting(work.engine, work.run, shown)  # without the lock: the notification command may take long
     return work.run
