@@ -2,7 +2,7 @@
 
 `messages.v1.<lang>.json` has title, summary and actions per reason code; `ui.v1.<lang>.json` everything else. An action
 is words, or words and what to do (`advice`). It may have alternatives, the most precise first and the general one last:
-what is said is the first whose facts are known. A fact that is an action (`NextAction`) is said as its command, a
+the first whose facts are known is used. A fact that is an action (`NextAction`) is shown as its command, a
 `Detail` in the language of the text around it.
 """
 
@@ -25,7 +25,7 @@ _PLACEHOLDERS = re.compile(r"\{(\w+)\}")
 
 
 class Message(NamedTuple):
-    """What a person is told about a reason code."""
+    """What a person gets to read about a reason code."""
 
     title: str
     summary: str
@@ -72,7 +72,7 @@ class Texts:
         actions = tuple(taken_for_issue(actions, issue, self)) if issue else actions
         # What is in the way may be another request's.
         other = _load("ui", self.language).get(f"title.{code}.other") if "asked_for" in facts else None
-        # … or nobody's yet; what is gone may have left its work on a branch, what was changed may be git's own.
+        # … or no request's yet; what is gone may have left its work on a branch, what was changed may be git's own.
         forms = (f"summary.{code}.{name}" for name in ("turn", "merge", "git_settings", "unposted") if name in facts)
         summary = next(filter(None, map(_load("ui", self.language).get, forms)), None)
         return Message(

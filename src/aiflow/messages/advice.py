@@ -98,10 +98,10 @@ ADVISED: Mapping[str, NextAction] = {
 
 
 class Advice(NamedTuple):
-    """One thing that a message advises: words, with the actions in between and behind them."""
+    """One thing that a message advises: words, with the actions in between and after them."""
 
     pieces: tuple[str | NextAction, ...]
-    # Whom alone it helps: at a terminal, or in a script; everybody if nothing is said.
+    # Whom alone it helps: at a terminal, or in a script; everybody if it is empty.
     audience: str = ""
 
     @property
@@ -172,9 +172,9 @@ def issue_of(facts: Mapping[str, object]) -> str:
 
 
 def taken_for_issue(advices: Iterable[Advice], issue: str, texts: Texts) -> Iterator[Advice]:
-    """Yield what of some advice works for an issue: what cannot be typed for one is said as what is done on it.
+    """Yield what of some advice works for an issue: what cannot be typed for one is worded as what is done on it.
 
-    However a run of a file may go on, that of an issue is tried again, so that is said once. An issue is not undone.
+    However a run of a file may continue, that of an issue is tried again, so that is said once. An issue is not undone.
     """
     url, is_retried = issue if ":" in issue else "", False
     for advice in advices:

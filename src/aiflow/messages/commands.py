@@ -41,7 +41,7 @@ _WORDS: Mapping[ActionKind, tuple[str, ...]] = {kind: (kind.value,) for kind in 
     ActionKind.ISSUES_LABELS: ("issues", "labels"),
     ActionKind.ISSUES_DOCTOR: ("issues", "doctor"),
 }
-# Options that a kind has by itself.
+# Options that a kind always has.
 _ALWAYS: Mapping[ActionKind, tuple[str, ...]] = {ActionKind.UPDATE: ("--update",)}
 _OPTIONS: Mapping[str, str] = {
     "answer": "--answer",
@@ -63,7 +63,7 @@ _OPTIONS: Mapping[str, str] = {
     "requests_dir": "--requests-dir",
     "break": "break",
 }
-# Options that are said by their value alone.
+# Options that are written as their value alone.
 _PLAIN = frozenset({"step_id", "key", "folder"})
 # Options whose value is what a person has to say, be it one word.
 _PROSE = frozenset({"answer", "message", "prompt"})
@@ -73,7 +73,7 @@ _UNSAFE_IN_DOUBLE_QUOTES = re.compile(r"[\"$`\\!]")
 
 
 def command_line(action: NextAction) -> str:
-    """Return an action as a person types it; what is done by hand on an issue is said in English (`said`)."""
+    """Return an action as a person types it; what is done by hand on an issue is worded in English (`said`)."""
     if action.kind is ActionKind.SHELL:
         return dict(action.options)["line"]
     if action.kind is ActionKind.AT_GITHUB:

@@ -15,7 +15,7 @@ ENGLISH = Texts("en")
 
 
 class Words(str):
-    """A text in English that knows what it says: whatever keeps or quotes it has a text, whoever shows it says it anew.
+    """A text in English that knows what it says: what keeps or quotes it has a text, what shows it words it again.
 
     So files and the `--json` of errors have the same words in every language, and nothing English reaches a person who
     reads Japanese.
@@ -45,14 +45,14 @@ def words(key: str, **facts: object) -> Words:
 
 
 def as_text(fact: object) -> str:
-    """Return a fact as a text; words stay what they are, and are said anew wherever they are shown."""
+    """Return a fact as a text; words stay what they are, and are worded again wherever they are shown."""
     if isinstance(fact, (str, Detail)):
         return Words(fact) if isinstance(fact, Detail) else fact
     return str(as_plain(fact))
 
 
 def recorded(told: object, mask: Callable[[str], str] = str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return what a record keeps of something said: the English text, and the facts by which it is said again."""
+    """Return what a record keeps of a text: the English words, and the facts by which it is worded again."""
     known = detail_of(told)
     if known is None:
         return mask(str(told)), ()

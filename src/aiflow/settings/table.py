@@ -56,7 +56,7 @@ class Setting(NamedTuple):
 
     @property
     def kind(self) -> SettingKind:
-        """The kind of value, told by the default."""
+        """The kind of value, by the default."""
         return _KINDS[type(self.default)]
 
     @property

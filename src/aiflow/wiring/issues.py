@@ -125,7 +125,7 @@ class IssueRoom:
         )
 
     def host(self) -> IssueHost:
-        """Give the client; who has no token is told so here."""
+        """Return the client; a missing token is reported here."""
         return self._client
 
     @cached_property

@@ -81,7 +81,7 @@ class LivePorts:
             if self._known is None or self._known.version != version:
                 settings = read_settings(self._root, self._flags)
                 written = _committing(self._root, settings, self._left)
-                # One room for whoever reads, writes and watches: GitHub's limits are those of one account.
+                # One room for reading, writing and watching: GitHub's limits are those of one account.
                 room = IssueRoom(self._root, settings) if settings.text("github.repo") else None
                 more = (*self._more, *((room.source,) if room is not None else ()))
                 project = project_at(self._root, more, settings.requests_dir, written, stays=True)
@@ -103,7 +103,7 @@ def _committing(root: str, settings: Settings, left: Callable[[str, str], None])
 
 
 def _version(path: str) -> object:
-    """Tell one state of a file from another without reading it."""
+    """Distinguish one state of a file from another without reading it."""
     try:
         found = os.stat(path)
     except OSError as error:

@@ -91,7 +91,7 @@ def watch_of(root: str, live: LivePorts) -> CheckoutWatch:
 
 
 class StoreDoor:
-    """The queue store of a process that stays: opened once, and one of this machine started only by who writes.
+    """The queue store of a long-running process: opened once, and this machine's started only for a write.
 
     `live` gives the settings as they are now; the one that they name is the one that is used.
     """
@@ -106,7 +106,7 @@ class StoreDoor:
         from aiflow.domain.queue.namespace import check_namespace
 
         settings, project = self._live.settings(), self._live.project()
-        namespace_of(project, settings)  # a name that is none is said before a store is started
+        namespace_of(project, settings)  # an invalid name is reported before a store is started
         if namespace is not None:
             check_namespace(namespace)
         return queue_view(project, settings, journal, self._store(settings, is_to_write=is_to_write), namespace)
@@ -263,7 +263,7 @@ def close_door_page(root: str) -> None:
 
 
 def tell_manager(state: str) -> bool:
-    """Tell the service manager, where one started us, how it is with us."""
+    """Report our state to the service manager, if one started us."""
     from aiflow.adapters.server.service_manager import tell_manager as tell
 
     return tell(os.environ, state)

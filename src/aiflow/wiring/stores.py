@@ -51,7 +51,7 @@ def open_store(
     """Open the queue store that the settings name, with its tables; the one of this machine is started if need be.
 
     Just to look, in somebody's account perhaps, no table is made: a missing one reads as empty. That an answer takes
-    long is told while the store is opened, and later only if all is to be told: the watch costs a thread for each call.
+    long is reported while the store is opened, later only if all is wanted: the watch costs a thread for each call.
     """
     from aiflow.adapters.dynamo.address import shared_address
     from aiflow.adapters.dynamo.client import connect
@@ -135,7 +135,7 @@ def open_wake(environ: Mapping[str, str], namespace: str | None = None, runner_i
 
 
 def build_desk(project: Project, engine: Engine, store: QueueStore) -> RunnerDesk:
-    """Put a runner's place of work together, to be woken there; who works there says what it hears and tells."""
+    """Put a runner's place of work together, to be woken there; the runner decides what it hears and reports."""
     from aiflow.adapters.processes.runner_process import make_task_id, new_runner
     from aiflow.usecases.runner.desk import pace_of, sit_down
     from aiflow.wiring import is_runner_gone, now
