@@ -21,7 +21,7 @@ class WaitKind(StrEnum):
 
 
 def kind_of(latest: RunSummary | None) -> WaitKind:
-    """Tell for what a request waits from the run that speaks for it."""
+    """Return what a request waits for, by the run that represents it."""
     if latest is None or latest.is_active:
         return WaitKind.STOPPED
     if latest.state is RunState.DONE:

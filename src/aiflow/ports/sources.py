@@ -24,7 +24,7 @@ class RequestSource(Protocol):
     """
 
     def owns(self, request_id: RequestId) -> bool:
-        """Tell by its form alone whether an id is one of this source's."""
+        """Return, by its form alone, whether an id is one of this source's."""
 
     def load_all(self) -> tuple[list[Request], list[InvalidRequest]]:
         """Read every request; a broken one stops nothing."""

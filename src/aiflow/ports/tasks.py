@@ -154,7 +154,7 @@ class Wake(Protocol):
         """Wait for news at most this long; returns the ids of tasks that were named, none if the time is over."""
 
     def poke(self, namespace: str, task_id: str) -> int:
-        """Tell every runner of a namespace on this machine of a task, and return how many heard; never raises."""
+        """Notify every runner of a namespace on this machine of a task, and return how many heard; never raises."""
 
     def close(self) -> None:
         """Stop to be notified."""

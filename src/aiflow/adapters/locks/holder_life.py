@@ -2,7 +2,7 @@
 
 A holder has one byte of a file locked for as long as it holds: the byte of its fence, by a lock that belongs to the
 open file and not to the process, so that neither a fork nor another open of the file gives it back. The kernel frees it
-when the holder is gone, and shows it to every container of the machine, even while the holder is paused. Nobody else
+when the holder is gone, and shows it to every container of the machine, even while the holder is paused. Nothing else
 locks that file: on NFS and SMB a `flock` of the guard would wait for the byte of every holder.
 """
 

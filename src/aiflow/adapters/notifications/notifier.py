@@ -1,4 +1,4 @@
-"""Telling a person by a command of their own (`notify.command`), and by the services that apprise knows.
+"""Notifying a person by their own command (`notify.command`), and by the services that apprise knows.
 
 A note goes to a program's standard input, and is there as variables. It is the user's command, so it gets the user's
 whole environment (a display, a session bus, tokens for a webhook), which agents do not. What a note says comes from

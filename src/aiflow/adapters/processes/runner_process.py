@@ -1,4 +1,4 @@
-"""This process as a runner (QUE-7, QUE-11): named so exactly that its machine can tell whether it is running."""
+"""This process as a runner (QUE-7, QUE-11): named so exactly that its machine can find out whether it is running."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Named pipes by which the runners of this machine hear of news at once (PRF-4); the poll stays as the safety net.
+"""Named pipes by which the runners of this machine hear of news at once (PRF-4); the poll remains the safety net.
 
-`<folder>/<namespace>/<runner id>`: made by the runner that listens, written to by whoever has put something into the
+`<folder>/<namespace>/<runner id>`: made by the runner that listens, written to by processes that put something into the
 queue. A pipe without a reader was left by a killed runner; the process that finds it removes it.
 """
 
@@ -71,7 +71,7 @@ class WakePipes:
         return tuple(dict.fromkeys(told.decode("utf-8", "replace").split()))
 
     def poke(self, namespace: str, task_id: str) -> int:
-        """Tell every runner of a namespace on this machine of a task, and return how many heard; never raises."""
+        """Notify every runner of a namespace on this machine of a task, and return how many heard; never raises."""
         folder = f"{self._folder}/{namespace}"
         try:
             names = os.listdir(folder)

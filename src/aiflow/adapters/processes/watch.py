@@ -110,7 +110,7 @@ class Watch:
         self.until_the_end()
 
     def ended(self) -> Ended:
-        """Tell how it ended."""
+        """Return how it ended."""
         code = self.facts.get("exit_code")
         leftovers = self.facts.get("leftovers", 0) + self.swept
         if "errno" in self.facts:
@@ -124,7 +124,7 @@ class Watch:
         return not {"errno", "leftovers"} & set(self.facts)
 
     def _refusal(self, number: int) -> End:
-        """Tell why the program could not be started."""
+        """Report why the program could not be started."""
         if self.facts["is_folder"]:
             raise as_problem(OSError(number, ""), self.program.cwd)
         if self.facts.get("is_unconfined"):
@@ -160,7 +160,7 @@ class Watch:
         return min(max(0.0, due - time.monotonic()), ASK_SECONDS)
 
     def _check(self, now: float) -> None:
-        """Tell the guard to end everything once there is a reason, and end the guard if it does not."""
+        """Have the guard end everything once there is a reason, and end the guard if it does not."""
         if self.deadline is not None:
             if now >= self.deadline:
                 self.guard.process.kill()

@@ -63,7 +63,7 @@ class _Telling:
         self._session, self._view, self._as_json = session, view, as_json
 
     def looked(self, found: LookedAfter) -> None:
-        """Tell a program of a look that came to something."""
+        """Report to a program a look that found something."""
         if self._as_json and found.tended:
             print_json(looked_shape(found))
 
@@ -76,7 +76,7 @@ class _Telling:
             click.echo(self._session.texts("issues.back"))
 
     def ended(self, run: Run) -> None:
-        """Tell how a run ended."""
+        """Report how a run ended."""
         if self._as_json:
             print_json(run_result(run))
         else:

@@ -153,7 +153,7 @@ class _Between(io.TextIOBase):
             self.write("\n")
 
     def isatty(self) -> bool:
-        """Tell that a person looks at it."""
+        """Return that a person looks at it."""
         return True
 
     def fileno(self) -> int:

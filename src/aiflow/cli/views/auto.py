@@ -110,7 +110,7 @@ class AutoView:
         say_at_once(text)
 
     def finish(self, summary: Summary) -> None:
-        """Tell why auto-run ended, what is done, what waits for a person, what was never reached."""
+        """Report why auto-run ended, what is done, what waits for a person, what was never reached."""
         self._close()
         if self._is_quiet:
             return

@@ -70,7 +70,7 @@ class Teller:
         self._why_still: str | None = None
 
     def hear_status(self, status: AutoStatus, now: datetime) -> Iterator[ToldOnce]:
-        """Tell what is new: what ended, what begins, why it waits or stops."""
+        """Report what is new: what ended, what begins, why it waits or stops."""
         for each in (*status.interrupted, *status.upcoming, *filter(None, [status.running])):
             self._titles[each.request_id] = each.title
         self._base = status.session.base_branch
@@ -91,7 +91,7 @@ class Teller:
         yield from self._be_still(status, now)
 
     def hear_run(self, run: Run, now: datetime) -> Iterator[ToldOnce]:
-        """Tell what is new in a run."""
+        """Report what is new in a run."""
         self._titles[run.request_id] = run.title
         self._bases[run.request_id] = run.place.base_branch
         yield from self._start(run.request_id, run.title, run.place.base_branch, now)
@@ -126,7 +126,7 @@ class Teller:
         yield ToldOnce(now, (name, LinePart(f"  {title}"), LinePart(based, GREY)))
 
     def _ended(self, result: Result, now: datetime) -> Line:
-        """Tell how one request ended, and for what reason."""
+        """Report how one request ended, and for what reason."""
         since = self._since if result.request_id == self._current else None
         self._current, self._last_ended = None, result.request_id
         is_lost = result.reason_code == LOST
@@ -144,7 +144,7 @@ class Teller:
         return (name, LinePart(f"  {self._texts(key, base=base)}{took}", colour), LinePart(why))
 
     def _happened(self, run: Run, happening: Happening) -> Line:
-        """Tell one line of a run's history."""
+        """Print one line of a run's history."""
         step = next((step for step in run.plan if step.id == happening.step_id), None)
         if happening.event == RunEvent.PLANNED:
             return (LinePart("  " + self._texts("auto.planned", count=len(run.plan))),)
@@ -156,7 +156,7 @@ class Teller:
         return (LinePart(f"  {text}", "yellow" if happening.event in _TROUBLE else None),)
 
     def _be_still(self, status: AutoStatus, now: datetime) -> Iterator[ToldOnce]:
-        """Tell once why nothing new begins."""
+        """Report once why nothing new begins."""
         why = why_still(status, self._texts)
         if why is not None and why != self._why_still:
             yield ToldOnce(now, (LinePart(why, "yellow"),))

@@ -125,7 +125,7 @@ class RunView:
         self._tell_call(run)
 
     def _tell_call(self, run: Run) -> None:
-        """Tell that a role is being called."""
+        """Report that a role is being called."""
         role = run.visit.calling
         doing = (run.current_step_id, role, run.calls_of(role)) if role else None
         if doing is not None and doing != self._doing:
@@ -153,7 +153,7 @@ class RunView:
                     click.echo(paint(GUTTER + part, "bright_black"))
 
     def finish(self, run: Run) -> None:
-        """Tell how a run ended and what to do now."""
+        """Report how a run ended and what to do now."""
         show_end(run, self._texts)
 
 

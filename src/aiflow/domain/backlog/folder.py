@@ -13,7 +13,7 @@ SUFFIX = ".md"
 
 
 def is_request_file(name: str) -> bool:
-    """Tell a request by its file name; hidden files are tools' own, and a README is for people."""
+    """Recognize a request by its file name; hidden files are tools' own, and a README is for people."""
     return name.endswith(SUFFIX) and name[0] != "." and name[:7].lower() != "readme."
 
 

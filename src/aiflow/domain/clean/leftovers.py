@@ -126,7 +126,7 @@ def standing_of(
     is_accepted: bool,
     is_current: bool,
 ) -> RunStanding:
-    """Tell what a run still is to its request; `status` is None if there is no such request any more.
+    """Return what a run still is to its request; `status` is None if there is no such request any more.
 
     `is_accepted`: its work was brought in. `is_current`: it is the newest, or the one that speaks (SEL-4).
     """

@@ -36,7 +36,7 @@ def worked(
     standing: RunCondition = RunCondition(),  # noqa: B008
     asleep: Sequence[tuple[datetime, datetime]] = (),
 ) -> Worked:
-    """Tell when a run was worked on: not while it waited for a quota, nor while the machine was asleep."""
+    """Return when a run was worked on: not while it waited for a quota, nor while the machine was asleep."""
     is_cut, is_closed, is_waiting, is_continued = standing
     reason = run.error.reason_code if run.error else None
     is_accepted = is_closed or run.accepted_as is not None

@@ -219,5 +219,5 @@ def compare_url(origin_url: str | None, base_branch: str, branch: str, api_url: 
 
 
 def _is_github(host: str) -> bool:
-    """Tell a GitHub host, the public one or a company's own, by its name."""
+    """Recognize a GitHub host, the public one or a company's own, by its name."""
     return "github" in host.lower().split(".")
