@@ -1,7 +1,7 @@
-"""Accepting several requests (REQ-6, WEB-1): one after the other behind the answer, and what came of each so far.
+"""Accepting several requests (REQ-6, WEB-1): one by one after the answer is sent, and the result of each so far.
 
 A merge is tested, and that may take minutes: the list is there at once, and each line says how far it is. Its address
-names the requests: a server that began anew says what came of each by the runs, and which were not accepted.
+names the requests: a restarted server finds the result of each in the runs, and which were not accepted.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Acceptance:
         return self.decided == len(self.outcomes)
 
     def go_through(self, call: CallContext) -> None:
-        """Accept one after the other; what one is refused with keeps no other from its turn."""
+        """Accept one after the other; a refusal of one keeps no other from its turn."""
         for at, each in enumerate(self.outcomes):
             try:
                 run_id = find_newest_run(call.engine, normalize_id(each.request_id)).run_id
@@ -120,7 +120,7 @@ class Acceptances:
 
 
 def _found(call: CallContext, outcome: Outcome, since: datetime) -> Outcome:
-    """Say by its last run what came of a request whose turn nobody keeps any more."""
+    """Return, by its last run, the result for a request whose turn is no longer remembered."""
     engine, named = call.engine, normalize_id(outcome.request_id)
     try:
         goes_on = is_accepting(engine, call.server.work, named)  # asked first: what ends in between is in the record

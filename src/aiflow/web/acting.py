@@ -1,4 +1,4 @@
-"""What a page answers to what a person did: a receipt where it was pressed, or why not, and the way on.
+"""What a page answers to what a person did: a receipt where it was pressed, or why not, and the next step.
 
 A script of the page gets the part to show; a browser without one is led to the page that shows what came of it.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Receipt(NamedTuple):
-    """What was done, in words, and where it goes on."""
+    """What was done, in words, and where it continues."""
 
     text: str
     path: str
@@ -52,7 +52,7 @@ class Form(NamedTuple):
         return [value for key, value in self.fields if key == name]
 
     def has(self, name: str) -> bool:
-        """Tell whether a field is there and says something."""
+        """Return whether a field is there and not empty."""
         return bool(self(name).strip())
 
 
@@ -88,14 +88,14 @@ def refused(http: HttpRequest, call: CallContext, error: AiflowError) -> Respons
         "error": error,
         "told": told,
         "holder": run_path(*holder) if holder else None,
-        # An auto-run that is in the way can be stopped where that is said (D39 §5).
+        # An auto-run that is in the way can be stopped where that is shown (D39 §5).
         "is_stoppable": bool(call.caller) and error.reason_code == "QUEUE_IN_PROGRESS",
         "detail": facts.get("detail"),
         "advice": advice_pieces(actions_of(error, told.actions), call.texts, _runs_meant(http, holder)),
     }
     if is_part(http):
         return HTMLResponse(render(http, call, "parts/notice.html", more), status)
-    # Who has not signed in is told nothing but that.
+    # A caller who has not signed in learns nothing else.
     template = "refused.html" if call.caller else "refused_outside.html"
     frame = _frame(call) if call.caller else None
     form = getattr(http.state, "form", None)

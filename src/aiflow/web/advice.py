@@ -99,7 +99,7 @@ def piece_of(action: NextAction, texts: Texts, runs: Mapping[str, str]) -> Piece
     if not (place.is_of_run or place.is_of_request):
         return Piece(texts(place.name), place.path, place.is_dialog)
     known = action.request_id
-    if known is None or known.startswith("<"):  # nobody knows which
+    if known is None or known.startswith("<"):  # it is unknown which
         return Piece(texts(_BACKLOG.name), _BACKLOG.path)
     run_id = action.run_id or (runs.get(known) if place.is_of_run else None)
     if run_id is None:
@@ -119,7 +119,7 @@ def _outside(action: NextAction, texts: Texts) -> Piece:
 
 
 def _pieces(advice: Advice, texts: Texts, runs: Mapping[str, str]) -> Iterator[Piece]:
-    """Yield the pieces of one advice; words with one link behind them are the link themselves."""
+    """Yield the pieces of one advice; words with one link after them are the link themselves."""
     match advice.pieces:
         case (str(words), NextAction() as action):
             done = piece_of(action, texts, runs)

@@ -1,4 +1,4 @@
-"""Why a request does not run, as a page draws it (SEL-5): all it waits for down to the roots, each with its way on.
+"""Why a request does not run, as a page draws it (SEL-5): all it waits for down to the roots, each with its next step.
 
 What the terminal says as a command is a button here: one that does it, or a link to the page where that is decided.
 """
@@ -30,7 +30,7 @@ DEEPEST = 6
 
 
 class ChainWay(NamedTuple):
-    """One way on: its words, the command, and either a form that does it or a link to where it is decided."""
+    """One next step: its words, the command, and either a form that does it or a link to where it is decided."""
 
     words: str
     command: str
@@ -60,7 +60,7 @@ class Link(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """What is said of the request itself, and the chain below it; `left_out` counts what is not shown."""
+    """What is said about the request itself, and the chain below it; `left_out` counts what is not shown."""
 
     codes: tuple[str, ...]
     sentences: tuple[str, ...]
@@ -148,7 +148,7 @@ def _kept(barrier: Barrier, texts: Texts) -> str:
 
 
 def _ways(station: Station, board: Board, texts: Texts) -> Iterator[ChainWay]:
-    """Yield what can be done; what is continued by itself asks for nothing."""
+    """Yield what can be done; what is continued automatically asks for nothing."""
     if station.request_id not in board.backlog.continued:
         for action in station.actions:
             yield _way(action, station, texts)

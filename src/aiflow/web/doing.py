@@ -23,14 +23,14 @@ def start_run(call: CallContext, request_id: str, how: LeftOut = LeftOut()) -> R
 
 
 def accept_run(call: CallContext, request_id: str) -> Receipt:
-    """Accept a request's work; what takes long goes on by itself."""
+    """Accept a request's work; what takes long continues in the background."""
     run, result = accept(call.engine, call.server.work, normalize_id(request_id), call.person)
     key = "web.receipt.accepted" if result is not None else "web.receipt.accepting"
     return going(call, key, run.request_id, run.run_id)
 
 
 def undo_run(call: CallContext, request_id: str) -> Receipt:
-    """Undo the acceptance of a request's work; what takes long goes on by itself."""
+    """Undo the acceptance of a request's work; what takes long continues in the background."""
     run, result = undo(call.engine, call.server.work, normalize_id(request_id), call.person)
     return going(call, f"web.receipt.{'undone' if result is not None else 'undoing'}", run.request_id, run.run_id)
 
@@ -42,6 +42,6 @@ def change_keys(call: CallContext, request_id: str, patch: Patch) -> None:
 
 
 def going(call: CallContext, key: str, request_id: str, run_id: str | None, **facts: str) -> Receipt:
-    """Return the receipt of something that goes on in a run."""
+    """Return the receipt of something that continues in a run."""
     path = run_path(request_id, run_id) if run_id else request_path(request_id)
     return Receipt(call.texts(key, id=request_id, **facts), path, call.texts("web.open_run"))

@@ -53,7 +53,7 @@ def templates() -> Environment:
 
 
 def page(http: HttpRequest, call: CallContext, template: str, facts: Facts, status: int = 200) -> Response:
-    """Draw a page in the caller's language; who has it already is told so (304)."""
+    """Draw a page in the caller's language; a caller that has it already gets a 304."""
     text = render(http, call, template, facts)
     etag = f'"{hashlib.sha256(text.encode()).hexdigest()[:20]}"'
     headers = {"Cache-Control": "private, no-cache", "ETag": etag, "Vary": "Cookie, Accept-Language, HX-Request"}
@@ -97,7 +97,7 @@ def render(http: HttpRequest, call: CallContext, template: str, facts: Facts) ->
 
 
 def is_part(http: HttpRequest) -> bool:
-    """Tell whether a script of the page asks, which wants a part, or a browser, which wants all of it."""
+    """Return whether a script of the page asks, which wants a part, or a browser, which wants all of it."""
     is_whole = http.headers.get("hx-request-type") == "full"  # the page itself, again
     return http.headers.get("hx-request") == "true" and not is_whole
 

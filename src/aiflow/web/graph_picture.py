@@ -88,7 +88,7 @@ def _arrows(edges: tuple[GraphEdge, ...], boxes: Mapping[str, Box]) -> Iterator[
 
 
 def cut(text: str, letters: int) -> str:
-    """Cut a text to a width, with a mark that it goes on; the mark fits in, too."""
+    """Cut a text to a width, with a mark that it continues; the mark fits in, too."""
     ends, room = 0, letters
     for at, character in enumerate(text):
         if room >= MARK_LETTERS:

@@ -110,7 +110,7 @@ class LogIndex:
         return LinePlace(self._at_lines[at], self._at_bytes[at])
 
     def heading_of(self, line: int) -> tuple[int, str] | None:
-        """Return the heading that a line stands under, and its text."""
+        """Return the heading that a line belongs to, and its text."""
         at = bisect_right(self.headings, line)
         return (self.headings[at - 1], self.titles[at - 1]) if at else None
 

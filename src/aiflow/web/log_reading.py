@@ -78,7 +78,7 @@ class LogReader(NamedTuple):
 
     def find(self, words: str, at: int, after: int | None) -> dict[str, Any]:
         """Return one of the lines that have these words, or, without words, that failed: by its place among them, or
-        the first behind a line; behind the last comes the first.
+        the first after a line; after the last comes the first.
         """
         with self.known.lock:
             self._catch_up()

@@ -49,7 +49,7 @@ class RunRow(NamedTuple):
 
 
 class StoryRow(NamedTuple):
-    """One line of an issue's story: what was said as HTML, and the run if it is one of this checkout."""
+    """One line of an issue's story: its words as HTML, and the run if it is one of this checkout."""
 
     line: StoryLine
     html: Markup | None

@@ -46,7 +46,7 @@ class Chosen(NamedTuple):
     step: str
     view: str
     here: str
-    # The steps before and behind it, for `[` and `]`.
+    # The steps before and after it, for `[` and `]`.
     before: str | None = None
     behind: str | None = None
 
@@ -69,7 +69,7 @@ class LogPane(NamedTuple):
 
 
 class DiffPane(NamedTuple):
-    """What changed, as git told it and as it is drawn."""
+    """What changed, as git reported it and as it is drawn."""
 
     diff: RunDiff
     view: DiffView
@@ -111,7 +111,7 @@ def _usual_view(run: Run, step: str) -> str:
 
 
 def _where(look: RunLook) -> str:
-    """Return the step that a run stands in."""
+    """Return the step that a run is in."""
     run = look.run
     at = next((stage.name for stage in look.stages if stage.name == BASELINE), None)
     if at and run.needs_baseline:

@@ -53,7 +53,7 @@ class Panel(NamedTuple):
     text: str
     seen: str
     offers: tuple[Offer, ...]
-    # What else is advised, beside the buttons.
+    # Further advice, besides the buttons.
     advice: tuple[tuple[Piece, ...], ...] = ()
 
     @property

@@ -16,7 +16,7 @@ HTMX = "vendor/htmx.min.js"
 
 
 def has_htmx() -> bool:
-    """Tell whether the page can update itself: without npm at set-up it cannot, and then asks for no script."""
+    """Return whether the page can update itself: without npm at set-up it cannot, and then asks for no script."""
     return (_FOLDER / HTMX).is_file()
 
 

@@ -1,4 +1,4 @@
-"""How times, lengths of time, money and numbers are said on a page (DESIGN §5)."""
+"""How times, lengths of time, money and numbers are written on a page (DESIGN §5)."""
 
 from __future__ import annotations
 

@@ -25,12 +25,12 @@ ICONS = {
     ActionKind.RUN: "play",
     ActionKind.SHOW: "right",
 }
-# How a run is asked to go on; a button has one value, and may say two things.
+# How a run is asked to continue; a button has one value, and may say two things.
 _MODES = {ActionKind.UPDATE: "resume update", ActionKind.ANSWER: "resume"}
 
 
 class Offer(NamedTuple):
-    """A way on as a button; `means` is the sentence beside it, where there is room for one."""
+    """A next step as a button; `means` is the sentence beside it, where there is room for one."""
 
     action: NextAction
     label: str
@@ -47,7 +47,7 @@ class Offer(NamedTuple):
 
 
 def offer_of(way: Way, texts: Texts, branch: str) -> Offer:
-    """Put a way on into words; `branch` is what the run's work is to be merged into."""
+    """Put a next step into words; `branch` is what the run's work is to be merged into."""
     kind, more = way.kind, _form(way)
     value = way.action.options[0][1] if kind is ActionKind.SET else ""
     label = texts(f"web.way.{kind}{more}", branch=branch, value=value)
@@ -57,12 +57,12 @@ def offer_of(way: Way, texts: Texts, branch: str) -> Offer:
 
 
 def meaning(way: Way, texts: Texts, branch: str) -> str:
-    """Say what a way on does."""
+    """Say what a next step does."""
     return texts(f"web.way.{way.kind}.means{_form(way)}", branch=branch)
 
 
 def _form(way: Way) -> str:
-    """Tell the words of a way from those of another of its kind, as of an answer that is posted on an issue."""
+    """Distinguish the words of a way from those of another of its kind, as of an answer that is posted on an issue."""
     forms = {".forced": way.is_forced, ".keep": way.keeps_changes, ".no_baseline": way.has_no_baseline}
     if any(forms.values()):
         return next(form for form, is_meant in forms.items() if is_meant)

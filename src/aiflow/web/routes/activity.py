@@ -128,7 +128,7 @@ def _line(call: CallContext, entry: JournalEntry) -> ActivityLine:
         activity_facts(fields, texts),
         _text(code),
         texts(f"activity.actor.{actor}") if texts.has(f"activity.actor.{actor}") else actor,
-        # What the engine does for somebody is the engine's all the same.
+        # What the engine does for somebody still counts as the engine's.
         (_text(fields.get("by")) or "") if actor == Actor.PERSON else "",
     )
 

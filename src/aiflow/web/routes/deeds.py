@@ -138,7 +138,7 @@ def _of_auto(router: APIRouter, server: Server) -> None:
 
 
 def _wish(form: Form) -> Resumption:
-    """Return how a run is to go on; an answer in own words counts before a choice."""
+    """Return how a run is to continue; a written answer goes before a choice."""
     mode, *more = form("mode").split() or [ResumeMode.RESUME]  # a button has one value, and may say two things
     if mode not in set(ResumeMode) or not set(more) <= {"keep_changes", "update", "no_baseline"}:
         raise BadInputError(detail=words("web.mode_unknown"))

@@ -1,4 +1,4 @@
-"""The doctor's page (WEB-1): can a run start, and what mends it."""
+"""The doctor's page (WEB-1): can a run start, and if not, what fixes it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aiflow.api.context import CallContext
     from aiflow.domain.morning.evening import EveningCheck
 
-# The fields of the form, each with the setting that it stands in for.
+# The fields of the form, each with the setting that it replaces.
 FIELDS = (
     ("max_runs", "limits.session_runs"),
     ("max_minutes", "limits.session_minutes"),

@@ -1,4 +1,4 @@
-"""The queue's page (WEB-1): who works, what is queued, what nobody takes; without a store, how to get one."""
+"""The queue's page (WEB-1): who works, what is queued, what no runner takes; without a store, how to get one."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _look(server: Server, call: CallContext, after: str | None) -> dict[str, obj
 
 
 def _rows(tasks: TaskList, call: CallContext) -> list[tuple[Task, str, str]]:
-    """Return tasks, each with its words; those that live come first."""
+    """Return tasks, each with its words; live ones come first."""
 
     def row(task: Task, scene: QueueScene) -> tuple[Task, str, str]:
         def ago(at: datetime) -> str:

@@ -1,4 +1,4 @@
-"""A run's page (WEB-1): where it is, why it stopped, how it goes on; its steps, log, changes, report and plan."""
+"""A run's page (WEB-1): where it is, why it stopped, how it continues; its steps, log, changes, report and plan."""
 
 from __future__ import annotations
 

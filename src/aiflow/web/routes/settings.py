@@ -68,7 +68,7 @@ def routes(server: Server) -> APIRouter:
 
 
 def _section(line: SettingLine) -> str:
-    """Return the table of `aiflow.toml` that a setting stands in."""
+    """Return the table of `aiflow.toml` that a setting is in."""
     return line.row.name.rpartition(".")[0]
 
 

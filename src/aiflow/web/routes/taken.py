@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from aiflow.ports.journal import JournalEntry
 
-# What ends waiting: the run goes on or is closed, or the request is set to something else.
+# What ends waiting: the run continues or is closed, or the request is set to something else.
 KINDS = (ActivityKind.TRANSITION, ActivityKind.STATUS_CHANGED)
 WAITED = frozenset({"NEEDS_INPUT", "FAILED", "DONE", "blocked"})
 LOOKED_THROUGH = 40

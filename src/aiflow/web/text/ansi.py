@@ -32,7 +32,7 @@ class AnsiStyle(NamedTuple):
 
 
 class AnsiSpan(NamedTuple):
-    """A piece of a line with one look; the text is to be escaped by whoever draws it."""
+    """A piece of a line with one look; the code that draws it has to escape the text."""
 
     text: str
     classes: str = ""
@@ -76,7 +76,7 @@ def draw_spans(spans: tuple[AnsiSpan, ...]) -> Markup:
 
 
 def _read(piece: str, style: AnsiStyle, spans: list[AnsiSpan]) -> AnsiStyle:
-    """Add a piece's spans, and return the look behind it."""
+    """Add a piece's spans, and return the look after it."""
     at = 0
     for match in rule("escape").finditer(piece):
         _add(piece[at : match.start()], style, spans)
@@ -89,7 +89,7 @@ def _read(piece: str, style: AnsiStyle, spans: list[AnsiSpan]) -> AnsiStyle:
 
 
 def _add(text: str, style: AnsiStyle, spans: list[AnsiSpan]) -> None:
-    """Add a text in one look; what nobody sees in it is a span of its own."""
+    """Add a text in one look; invisible characters in it get a separate span."""
     classes, at = _classes(style), 0
     for match in find_unseen(text):
         _put(text[at : match.start()], classes, spans)

@@ -207,7 +207,7 @@ def _change(raw: RawFile, *, is_moved: bool) -> str:
 
 
 def _new_start(head: str) -> int:
-    """Return where a hunk that only takes away stands in the new file."""
+    """Return where a hunk that only removes lines is in the new file."""
     return int(head.split("+", 1)[1].split(" ", 1)[0].split(",", 1)[0])
 
 

@@ -29,7 +29,7 @@ class RawLine(NamedTuple):
 
 @dataclass(slots=True)
 class RawHunk:
-    """A hunk; `unended` are the places of lines behind which the file has no line end."""
+    """A hunk; `unended` are the places of lines after which the file has no line end."""
 
     head: str
     lines: list[RawLine] = field(default_factory=list)
@@ -38,7 +38,7 @@ class RawHunk:
 
 @dataclass(slots=True)
 class RawFile:
-    """A file of a diff, as far as the diff tells."""
+    """A file of a diff, as far as the diff describes it."""
 
     old_path: str | None = None
     path: str | None = None
@@ -138,18 +138,18 @@ def _read_head(file: RawFile, line: str) -> None:
 
 
 def _settle(file: RawFile) -> None:
-    """Give a file the names that its head did not tell, as for a binary file or a changed mode."""
+    """Give a file the names that its head did not give, as for a binary file or a changed mode."""
     file.path = file.path or (file.old_path if file.is_deleted else None) or file.named
     file.old_path = None if file.is_new else file.old_path or file.path
 
 
 def _side(told: str, prefix: str) -> str | None:
-    told = told.removesuffix("\t")  # git's own mark behind a name with a space
+    told = told.removesuffix("\t")  # git's own mark after a name with a space
     return None if told == _NOWHERE else unquoted(told).removeprefix(prefix)
 
 
 def _named(told: str, *, is_combined: bool) -> str:
-    """Read the name behind `diff --git`: there twice, the same, as nothing else tells it."""
+    """Read the name after `diff --git`: there twice, the same, as nothing else gives it."""
     if is_combined:
         return unquoted(told)
     half = told[len(told) // 2 + 1 :]

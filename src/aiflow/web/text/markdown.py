@@ -44,7 +44,7 @@ _ASIDE = {"text-align:center": "at-center", "text-align:right": "at-end"}
 
 
 class MarkdownView(NamedTuple):
-    """A text as HTML; `left_out` counts the characters behind the last line that is shown."""
+    """A text as HTML; `left_out` counts the characters after the last line that is shown."""
 
     html: Markup
     left_out: int = 0
@@ -59,7 +59,7 @@ def render_markdown(text: str, *, cap: int = MOST_CHARACTERS, top: int = TOP) ->
 
 
 def _first_lines(text: str, cap: int) -> str:
-    """Cut a text behind a whole line; one long line is cut anywhere."""
+    """Cut a text after a whole line; one long line is cut anywhere."""
     if len(text) <= cap:
         return text
     return text[: text.rfind("\n", 0, cap) + 1] or text[:cap]

@@ -1,4 +1,4 @@
-r"""Characters that nobody sees, made visible (SEC): controls, direction marks, zero-width ones, broken UTF-8.
+r"""Invisible characters, made visible (SEC): controls, direction marks, zero-width ones, broken UTF-8.
 
 They are written as programs write them: `\x07`, `\u202e`. What a script or an emoji needs stays as it is.
 """
@@ -23,17 +23,17 @@ _OTHERS = re.compile(
 
 
 def find_unseen(text: str) -> Iterator[re.Match[str]]:
-    """Find every character that nobody sees; several of a kind that hide behind one letter are one find."""
+    """Find every invisible character; several of a kind that follow one letter are one find."""
     return rule("unseen").finditer(text) if _OTHERS.search(text) else iter(())
 
 
 def with_seen(text: str) -> str:
-    """Write what nobody sees as its number, line ends and tabs apart; the result can always be sent as UTF-8."""
+    """Write invisible characters as their numbers, line ends and tabs apart; the result can always be sent as UTF-8."""
     return rule("unseen").sub(_spelled, text) if _OTHERS.search(text) else text
 
 
 def show_text(text: str) -> Markup:
-    """Return a text as HTML; what nobody sees is written as its number and marked."""
+    """Return a text as HTML; an invisible character is written as its number and marked."""
     found = list(find_unseen(text))
     if not found:
         return escape(text)
