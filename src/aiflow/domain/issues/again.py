@@ -45,7 +45,7 @@ def why_not_begin(view: IssueView, run_id: str) -> Refusal | None:
     """Say why a run that claimed an issue may call no agent after all; None if it may."""
     view = as_own(view, run_id)
     has_it, standing = holder(read_trails(view.story, view.trust)), stand(view)
-    if has_it is None and awaits_acceptance(standing, run_id):  # it goes on only to be merged
+    if has_it is None and awaits_acceptance(standing, run_id):  # it continues only to be merged
         return None
     if has_it is None or has_it.run_id != run_id:
         return Refusal("LOCK_MISMATCH", (("holder", has_it.run_id if has_it else "-"),))
@@ -57,7 +57,7 @@ def why_not_begin(view: IssueView, run_id: str) -> Refusal | None:
 
 
 def _is_other_text(view: IssueView, trail: RunTrail) -> bool:
-    """Tell whether title or body were changed since the Run Header by somebody who may not decide."""
+    """Return whether title or body were changed since the Run Header by somebody who may not decide."""
     story, trust = view.story, view.trust
     renamed = [each for each in story.events if each.kind == "renamed" and each.at >= trail.first.created_at]
     if any(not trust.may_decide(event.actor) for event in renamed):

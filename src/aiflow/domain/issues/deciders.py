@@ -1,7 +1,7 @@
-"""Whose rights matter on an issue (ISS-2, ISS-6): of those people GitHub is asked what they may do, of nobody else.
+"""Whose rights matter on an issue (ISS-2, ISS-6): GitHub is asked only about these people's rights.
 
-Who set an agent label, renamed it, wrote a command, opened it, or said something that a stopped run's next one would
-hear. Everybody else's words change no decision, and asking costs a call for each person.
+Those who set an agent label, renamed it, wrote a command, opened it, or said something that a stopped run's next one
+would hear. Other people's words change no decision, and asking costs a call for each person.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _askers(story: Story, trust: Trust) -> Iterator[Account | None]:
 
 
 def _speakers(story: Story, trust: Trust) -> Iterator[Account | None]:
-    """Yield who spoke while a run was on or after it, and whoever may have changed the text of a stranger's issue."""
+    """Yield those who wrote during or after a run, and those who may have changed the text of a stranger's issue."""
     since = _last_turn(story, trust)
     if since is not None:
         yield from (comment.author for comment in story.comments if is_word(comment, since))

@@ -1,8 +1,8 @@
-"""Who has an issue (ISS-3, ISS-7): the runs that its marks tell of, which of them goes on, and how many there were.
+"""Who has an issue (ISS-3, ISS-7): the runs that its marks record, which of them continues, and how many there were.
 
 A run is known by any of its marks, so that deleting one comment hides none. It has begun only if no other one was
 open: of two headers the lower wins, and the other is withdrawn, whether it says so already or not. So is one whose
-number an earlier run has: it was asked for before that one, which has been and gone meanwhile.
+number an earlier run has: it was asked for before that one, which began and ended meanwhile.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Stop(NamedTuple):
 
 
 class RunTrail(NamedTuple):
-    """One run as the marks tell of it; `sign_at` is when it last gave a sign of life.
+    """One run as the marks record it; `sign_at` is when it last gave a sign of life.
 
     `shown_attempt` is what those of its comments say that are still there: everybody who looks sees the same.
     """
@@ -58,7 +58,7 @@ class RunTrail(NamedTuple):
 
 
 class LifeSigns(NamedTuple):
-    """What else tells that a run is live: the runs active here, those of RUNNING tasks, and what time it is."""
+    """What else shows that a run is live: the runs active here, those of RUNNING tasks, and what time it is."""
 
     now: datetime
     lock_ttl: timedelta
@@ -106,7 +106,7 @@ class StartVerdict(StrEnum):
 
 
 def judge_start(story: Story, trust: Trust, run_id: str) -> tuple[StartVerdict, RunTrail | None]:
-    """Tell whether a run whose header was posted may begin, and which run has the issue."""
+    """Return whether a run whose header was posted may begin, and which run has the issue."""
     trails = read_trails(story, trust)
     has_it = holder(trails)
     if not story.has_all_comments or all(trail.run_id != run_id for trail in trails):
@@ -120,7 +120,7 @@ def holder(trails: Iterable[RunTrail]) -> RunTrail | None:
 
 
 def is_live(trail: RunTrail, signs: LifeSigns) -> bool:
-    """Tell whether somebody works on a run: here, for a task, or wherever it gave a sign within the locks' TTL."""
+    """Return whether somebody works on a run: here, for a task, or wherever it gave a sign within the locks' TTL."""
     if not trail.is_open:
         return False
     is_fresh = trail.sign_at is not None and signs.now - trail.sign_at <= signs.lock_ttl
@@ -128,12 +128,12 @@ def is_live(trail: RunTrail, signs: LifeSigns) -> bool:
 
 
 def attempts(trails: Iterable[RunTrail], known: int = 0) -> int:
-    """Return how many runs an issue has had: the highest attempt that a mark or `runs/` tells of (ISS-7)."""
+    """Return how many runs an issue has had: the highest attempt that a mark or `runs/` records (ISS-7)."""
     return max([known, *(max(trail.attempt, 1) for trail in trails if not trail.is_withdrawn)])
 
 
 def header_writers(stories: Iterable[Story], since: datetime) -> dict[Account, int]:
-    """Return who posted Run Headers since a moment, whoever that is, and the number of an issue that has one."""
+    """Return all who posted Run Headers since a moment, each with the number of an issue that has one."""
     found: dict[Account, int] = {}
     for story in stories:
         for comment in story.comments:
@@ -153,7 +153,7 @@ def last_stop(story: Story, trust: Trust, trails: Sequence[RunTrail]) -> Stop | 
 
 
 def read_trails(story: Story, trust: Trust) -> tuple[RunTrail, ...]:
-    """Read all runs that the issue's marks tell of, in the order in which they came."""
+    """Read all runs that the issue's marks record, in the order in which they came."""
     found: dict[str, RunTrail] = {}
     for comment, mark in trust.marks(story):
         run_id = mark.text("run_id")
@@ -167,7 +167,7 @@ def read_trails(story: Story, trust: Trust) -> tuple[RunTrail, ...]:
 
 
 def _with(trail: RunTrail, comment: IssueComment, mark: CommentMark) -> RunTrail:
-    """Add what one more mark tells of a run; the first end that is shown is its end."""
+    """Add what one more mark records about a run; the first end that is shown is its end."""
     attempt = mark.number("attempt")
     trail = trail._replace(attempt=max(trail.attempt, attempt), runner=trail.runner or mark.text("runner"))
     if not comment.is_gone:
@@ -203,12 +203,12 @@ def _stop(comment: IssueComment, mark: CommentMark, ended: str | None) -> Stop:
 
 
 def _was_open(before: RunTrail, trail: RunTrail) -> bool:
-    """Tell whether an earlier run was not over when a header was posted: then that one has lost (ISS-3)."""
+    """Return whether an earlier run was not over when a header was posted: then that one has lost (ISS-3)."""
     if before.is_withdrawn or trail.header is None:
         return False
     return before.stop is None or before.stop.id > trail.header.id
 
 
 def _was_unseen(before: RunTrail, trail: RunTrail) -> bool:
-    """Tell whether who posted a header did not know of an earlier run: it began and ended between look and header."""
+    """Return whether a header's writer did not know of an earlier run: it began and ended between look and header."""
     return not before.is_withdrawn and trail.header is not None and 0 < trail.shown_attempt <= before.shown_attempt

@@ -36,7 +36,7 @@ class LabelChange(NamedTuple):
 
 
 def agent_labels(names: Iterable[str]) -> frozenset[IssueLabel]:
-    """Return the agent labels among an issue's labels; GitHub tells none apart by case."""
+    """Return the agent labels among an issue's labels; GitHub ignores case in labels."""
     return frozenset(AGENT_LABELS[name.lower()] for name in names if name.lower() in AGENT_LABELS)
 
 

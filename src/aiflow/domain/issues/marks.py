@@ -1,4 +1,4 @@
-"""Marks in comments (ISS-3, ISS-6): what a comment of aiflow's says to machines, in one line that nobody sees.
+"""Marks in comments (ISS-3, ISS-6): what a comment of aiflow's says to machines, in one invisible line.
 
 `<!-- aiflow:run-header v1 {"key": …} -->`. A mark is believed only if a runner account wrote the comment, but a comment
 with any mark is never read as a person's.
@@ -77,7 +77,7 @@ def find_mark(body: str) -> CommentMark | None:
 
 
 def is_marked(body: str) -> bool:
-    """Tell whether a comment has a mark of any kind, version and writer: then it is nobody's word."""
+    """Return whether a comment has a mark of any kind, version and writer: then it is no person's comment."""
     return "<!-- aiflow:" in body and re.search(r"^<!-- aiflow:", body, re.MULTILINE) is not None
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_current(view: IssueView, run_id: str, *, is_active: bool) -> bool:
-    """Tell whether a run may still write its progress: while it works it has the issue, and no run came after it."""
+    """Return whether a run may still write its progress: while it works it has the issue, and no run came after it."""
     trails = read_trails(view.story, view.trust)
     has_it = holder(trails)
     if is_active:

@@ -1,7 +1,7 @@
 """Text of people and agents on an issue (SEC, ISS-6): what is read of it, and how it is shown again.
 
 One way in: `readable` for bodies, comments and the text of `/retry`, `readable_line` for titles. One way out: `quoted`,
-in which no line is a command or a mark, nobody is mentioned and no issue is closed.
+in which no line is a command or a mark, no one is mentioned and no issue is closed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-# Characters of no meaning: a place in a text is marked with one, its number and the other, and found again behind the
+# Characters of no meaning: a place in a text is marked with one, its number and the other, and found again after the
 # parser.
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _OWN = re.compile(f"[{_OPEN}{_CLOSE}]")
@@ -56,7 +56,7 @@ def quoted(text: str, most_characters: int = 4000) -> str:
 
 
 def harmless(text: str) -> str:
-    """Take from a text what GitHub would act on: nobody is mentioned by it, and no issue closed."""
+    """Take from a text what GitHub would act on: it mentions no one, and closes no issue."""
     return without_closing(_MENTION.sub("@\u2060", text))
 
 

@@ -1,4 +1,4 @@
-"""Pull requests of issues (ISS-9): what one is to say, or why a run has none, and what GitHub closes by them."""
+"""Pull requests of issues (ISS-9): what one says, or why a run has none, and what GitHub closes by them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Listed(NamedTuple):
 
 
 class Synced(NamedTuple):
-    """What a sync came to: the issues that it read anew, those that are gone, and whether it read all of them."""
+    """The result of a sync: the issues that it read again, those that are gone, and whether it read all of them."""
 
     changed: tuple[int, ...] = ()
     gone: tuple[int, ...] = ()
@@ -30,7 +30,7 @@ class Synced(NamedTuple):
 
 
 class LookedAfter(NamedTuple):
-    """What one look came to: the issues read anew, those that are gone, and those about which something was done."""
+    """The result of one look: the issues read again, those that are gone, and those about which something was done."""
 
     changed: tuple[int, ...]
     gone: tuple[int, ...]

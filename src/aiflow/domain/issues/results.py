@@ -54,14 +54,14 @@ def current_run(view: IssueView) -> str | None:
 
 
 def awaits_acceptance(standing: IssueStanding, run_id: str) -> bool:
-    """Tell whether an issue shows this run as finished, and nobody has asked for anything since."""
+    """Return whether an issue shows this run as finished, and nothing was asked for since."""
     stop, is_kept = standing.stop, standing.kept is not None or standing.wish is not None
     is_its = stop is not None and stop.run_id == run_id and stop.outcome is RunOutcome.AWAITING_ACCEPTANCE
     return is_its and not is_kept and standing.status in (RequestStatus.BLOCKED, RequestStatus.RUNNING)
 
 
 def after_results(view: IssueView) -> Iterator[Amend | NotePull]:
-    """Bring what the issue says of runs of this checkout in line with them, and them with what it says."""
+    """Bring what the issue says about this checkout's runs in line with them, and them with what it says."""
     for comment, mark in results_of(view):
         own = view.own(mark.text("run_id"))
         if own is None:
@@ -83,7 +83,7 @@ def last_deeds(view: IssueView, standing: IssueStanding) -> Iterator[JudgeMerge 
         number, run_id = mark.number("pull"), mark.text("run_id") or ""
         if newest is None or not number or number in view.memory.settled_pulls:
             continue
-        # Whoever has the newest run closes what it replaces, whoever accepted a run its own: nobody else.
+        # The checkout of the newest run closes what it replaces, that of an accepted run its own: no other does.
         own, is_replaced = view.own(newest.text("run_id")), mark is not newest
         if own is not None and is_replaced:
             yield ClosePull(number, run_id, "replaced", newest.text("pull_url") or view.story.issue.url)
@@ -94,7 +94,7 @@ def last_deeds(view: IssueView, standing: IssueStanding) -> Iterator[JudgeMerge 
 
 
 def _awaits_close(view: IssueView, standing: IssueStanding) -> bool:
-    """Tell whether an issue whose run was accepted here is open only because nobody has closed it yet."""
+    """Return whether an issue whose run was accepted here is open only because it was not closed yet."""
     own = view.own(standing.stop.run_id) if standing.stop is not None else None
     is_waiting = standing.kept is not None and standing.kept.reason_code == "AWAITING_CLOSE"
     return view.story.issue.is_open and is_waiting and own is not None and own.outcome is _ACCEPTED

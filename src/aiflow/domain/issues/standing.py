@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _L, _O, _S = IssueLabel, RunOutcome, RequestStatus
 _DONE = (_O.AWAITING_ACCEPTANCE, _O.ACCEPTED)
-# A label is there a moment before the event that tells who set it, or is gone before.
+# A label is there a moment before the event that shows who set it, or is gone before.
 LAG = timedelta(minutes=2)
 
 
@@ -59,7 +59,7 @@ class Reading(_Fields):
 
     @cached_property
     def trails(self) -> tuple[RunTrail, ...]:
-        """The runs that its marks tell of."""
+        """The runs that its marks record."""
         return read_trails(self.view.story, self.view.trust)
 
     @cached_property
@@ -108,7 +108,7 @@ def _lost_runs(read: Reading, has_it: RunTrail | None) -> Iterator[CancelRun]:
 
 
 def _is_updated(run: OwnRun, stop: Stop | None) -> bool:
-    """Tell whether a finished run goes on in order to be accepted: its base is merged into it (`accept --update`)."""
+    """Return whether a finished run continues only to be accepted: its base is merged into it (`accept --update`)."""
     is_last = stop is not None and stop.run_id == run.run_id and stop.outcome is _O.AWAITING_ACCEPTANCE
     return is_last and run.outcome is _O.ACTIVE
 
@@ -154,7 +154,7 @@ def _ended(
     post = Post(kind, f"end:{own.run_id}", facts, **pulls)
     stop = Stop(read.view.now, own.outcome, label, own.reason_code, run_id=own.run_id)
     posts = (post, *refused, *(_not_permitted(read, label) if read.view.story.issue.is_open else ()))
-    # Until whoever works on it lets go of it, it is theirs: it may still be merged without a person.
+    # Until the process that works on it releases it, it has the run: it may still be merged without a person.
     status = _S.RUNNING if own.is_working and label is _L.RUNNING else _shown(label)
     return IssueStanding(status, label, _kept(read, label, stop), posts, run_id=own.run_id, stop=stop)
 
@@ -246,7 +246,7 @@ def _late(read: Reading) -> Iterator[Post]:
 
 
 def _not_permitted(read: Reading, target: IssueLabel | None) -> Iterator[Post]:
-    """Tell who set a label without the right to, once for each time; not if the issue should have it anyway."""
+    """Report who set a label without the right to, once for each time; not if the issue should have it anyway."""
     view = read.view
     for label in IssueLabel:
         event = last_event(view.story, "labeled", label) if label in read.labels else None
@@ -257,7 +257,7 @@ def _not_permitted(read: Reading, target: IssueLabel | None) -> Iterator[Post]:
 
 
 def _may_lag(read: Reading, label: IssueLabel) -> bool:
-    """Tell whether a label is gone and its event may not be there yet, which would name who took it away."""
+    """Return whether a label is gone and its event may not be there yet, which would name who took it away."""
     view = read.view
     added, removed = (last_event(view.story, kind, label) for kind in ("labeled", "unlabeled"))
     is_unexplained = label and label not in read.labels and added and (removed is None or removed.id < added.id)

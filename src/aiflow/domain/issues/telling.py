@@ -68,7 +68,7 @@ _OF_MARK = {MarkKind.RUN_HEADER: StoryKind.STARTED}
 
 
 def tell(story: Story, trust: Trust) -> tuple[StoryLine, ...]:
-    """Tell an issue's story; of one second the labels come first, for ids of comments and events are not comparable."""
+    """Return an issue's story; in one second labels come first, for ids of comments and events are not comparable."""
     issue = story.issue
     opened = StoryLine(issue.created_at, StoryKind.OPENED, _name(issue.author), url=issue.url)
     opened = opened._replace(may_decide=trust.known_to_decide(issue.author))

@@ -14,7 +14,7 @@ Facts they give, in an `IssueView`:
 - `memory`: the highest attempt ever known, comments reacted to, the text last seen, since when it is watched, and the
   run whose header was posted and that has not begun yet.
 
-Who looks: the watch for every issue that changed, has an agent label, or is blocked; and whoever works on a run, for
+Who looks: the watch for every issue that changed, has an agent label, or is blocked; the worker on a run, for
 that run's issue, at least every third of the locks' TTL. A run that another checkout works on is tended there: here the
 answer is empty.
 
@@ -87,7 +87,7 @@ def tend(view: IssueView) -> tuple[Deed, ...]:
 
 
 def stop_all(runs: Iterable[OwnRun]) -> Iterator[CancelRun]:
-    """Yield what is to be done about the runs of an issue that is no more: nobody would see what they do."""
+    """Yield what is to be done about the runs of an issue that is no more: no one would see what they do."""
     return (
         CancelRun(run.run_id, "CANCELLED") for run in runs if run.outcome is RunOutcome.ACTIVE and not run.is_stopping
     )
@@ -143,7 +143,7 @@ def _nobody_starts(read: Reading, standing: IssueStanding) -> Iterator[Post]:
 
 
 def _answers(read: Reading, standing: IssueStanding) -> Iterator[Post]:
-    """Answer commands: what is asked is said, who may not ask is told so once, and a closed issue is not retried."""
+    """Answer commands: questions get answers, people without the right one note, and a closed issue is not retried."""
     view = read.view
     for comment, commands in asking_comments(view.story, view.trust, view.memory.since):
         names = {command.name for command in commands}

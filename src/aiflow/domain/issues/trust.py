@@ -32,11 +32,11 @@ class Trust(NamedTuple):
     bots: frozenset[Listed] = frozenset()
 
     def is_runner(self, account: Account | None) -> bool:
-        """Tell whether an account is one that runners write with: its marks are believed."""
+        """Return whether an account is one that runners write with: its marks are believed."""
         return account is not None and (account.login.lower(), account.id) in self.runners
 
     def may_decide(self, account: Account | None) -> bool:
-        """Tell whether an account's labels and commands count: write permission, a listed bot, or a runner account."""
+        """Return whether an account's labels and commands count: write permission, a listed bot, a runner account."""
         if account is None:
             return False
         if self.is_runner(account) or (account.login.lower(), account.id) in self.bots:
@@ -44,7 +44,7 @@ class Trust(NamedTuple):
         return not account.is_bot and self.rights.get(account.id, Right.NONE) >= Right.WRITE
 
     def known_to_decide(self, account: Account | None) -> bool | None:
-        """Tell whether an account may decide; None if that was not asked, since nothing depends on it."""
+        """Return whether an account may decide; None if that was not asked, since nothing depends on it."""
         is_person = account is not None and not account.is_bot and account.id not in self.rights
         return None if is_person and not self.may_decide(account) else self.may_decide(account)
 
@@ -61,7 +61,7 @@ class Trust(NamedTuple):
 
 
 def is_word(comment: IssueComment, since: datetime | None) -> bool:
-    """Tell whether a comment is a person's, and not before a moment; aiflow's own are known by their marks (ISS-6)."""
+    """Return whether a comment is a person's, not before a moment; aiflow's own are known by their marks (ISS-6)."""
     is_theirs = not comment.is_gone and not is_marked(comment.body)
     return is_theirs and (since is None or comment.created_at >= since)
 
@@ -106,7 +106,7 @@ def seen_text(story: Story, trust: Trust, approval: Approval, before: SeenText |
 
 
 def is_text_changed(story: Story, trust: Trust, approval: Approval, seen: SeenText) -> bool:
-    """Tell whether title or body were changed since an approval by somebody who may not decide (ISSUE_TEXT_CHANGED)."""
+    """Return whether title or body were changed after an approval by one who may not decide (ISSUE_TEXT_CHANGED)."""
     renamed = [event for event in story.events if event.kind == "renamed" and event.at >= approval.at]
     if any(not trust.may_decide(event.actor) for event in renamed):
         return True

@@ -1,6 +1,6 @@
 """What an issue says while no run of it can begin (ISS-3, ISS-5, ISS-12): blocked for want of a run id, else a note.
 
-Each cause is said once for each wish: whoever asks again hears it again.
+Each cause is reported once for each wish: asking again gets it again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def unstarted_post(view: IssueView, why: NotStarted) -> Post | None:
-    """Return what is to be said of a start that failed; None if it was said, or the issue waits for none any more.
+    """Return the note for a start that failed; None if it was posted, or the issue waits for none any more.
 
     It names no run: none began, and it counts as no attempt.
     """

@@ -23,7 +23,7 @@ class OwnRun(NamedTuple):
     """A run of the issue in this checkout's `runs/`.
 
     `is_working` if a process works on it now, `is_stopping` if that one has been asked to stop. One that is not
-    `is_made` is about to begin, or was when its process died: it counts if the issue shows it.
+    `is_made` is about to begin, or was when its process crashed: it counts if the issue shows it.
     """
 
     run_id: str
@@ -40,7 +40,7 @@ class IssueRules(NamedTuple):
     """The settings that count: retries an issue may have, the locks' TTL, when a block is overdue, who starts.
 
     `is_started` is False where nothing starts a ready issue while the watch is on (ISS-12). `opens_pulls` and
-    `accept_closes` are what the settings say of finished and accepted runs (ISS-9).
+    `accept_closes` are the settings for finished and accepted runs (ISS-9).
     """
 
     retries: int = 5
@@ -88,7 +88,7 @@ class IssueView(NamedTuple):
 
     @property
     def signs(self) -> LifeSigns:
-        """What tells that a run is live."""
+        """What shows that a run is live."""
         active = frozenset(run.run_id for run in self.runs if run.outcome is RunOutcome.ACTIVE and run.is_working)
         return LifeSigns(self.now, self.rules.lock_ttl, active, self.running_tasks)
 
@@ -119,7 +119,7 @@ class Post(NamedTuple):
 
 
 class Amend(NamedTuple):
-    """Write a comment of our own anew, because what it is about went on."""
+    """Write our own comment again, because what it is about has progressed."""
 
     comment_id: int
     post: Post

@@ -13,13 +13,13 @@ _SIGNATURE = re.compile(rf"{_FORM}[0-9a-f]{{64}}")
 
 
 def is_signed(secret: str, body: bytes, signature: str) -> bool:
-    """Tell whether a body was signed with the secret; without a secret nothing is."""
+    """Return whether a body was signed with the secret; without a secret nothing is."""
     expected = _FORM + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
     return bool(secret) and hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace"))
 
 
 def is_signature(text: str) -> bool:
-    """Tell whether a text has the form of a signature, whoever made it."""
+    """Return whether a text has the form of a signature, whoever made it."""
     return _SIGNATURE.fullmatch(text) is not None
 
 

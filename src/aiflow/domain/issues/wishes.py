@@ -55,7 +55,7 @@ class Window(NamedTuple):
     commands_since: datetime | None = None
 
     def has(self, at: datetime) -> bool:
-        """Tell whether a moment is in it; what led to a run may be of the same second as its header."""
+        """Return whether a moment is in it; what led to a run may be of the same second as its header."""
         return self.since is None or (at > self.since if self.is_running else at >= self.since)
 
 
@@ -136,7 +136,7 @@ def _followed(wish: LabelWish | None, event: HistoryEvent, trust: Trust, window:
 
 
 def _holds(wish: LabelWish, present: frozenset[IssueLabel], window: Window) -> bool:
-    """Tell whether the labels that are there agree with a wish by label."""
+    """Return whether the labels that are there agree with a wish by label."""
     if wish.is_firm:
         return True
     if wish.label:
@@ -145,7 +145,7 @@ def _holds(wish: LabelWish, present: frozenset[IssueLabel], window: Window) -> b
 
 
 def _counts(story: Story, trust: Trust, label: IssueLabel) -> bool:
-    """Tell whether a label that is there was set by somebody who may decide, as far as that is known yet."""
+    """Return whether a label that is there was set by somebody who may decide, as far as that is known yet."""
     event = last_event(story, "labeled", label)
     return event is None or trust.may_decide(event.actor)
 
