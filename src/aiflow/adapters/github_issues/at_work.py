@@ -54,7 +54,7 @@ class IssueWork:
         self._busy: set[int] = set()
 
     def look(self, number: int) -> Story | None:
-        """Read an issue anew, and who did something there; None if it is no more."""
+        """Read an issue again, and who did something there; None if it is no more."""
         host = self._connect()
         story = refresh_issue(host, self._book.mirror, number)
         if story is not None:
@@ -88,7 +88,7 @@ class IssueWork:
         return refusal
 
     def not_started(self, number: int, why: NotStarted) -> Settled | None:
-        """Say that no run could begin, if GitHub answers now; else the next try does. What was said costs no call."""
+        """Post that no run could begin if GitHub answers; else the next try does. What is posted already costs no call."""
         story = self._book.mirror.story(number)
         if story is None or unstarted_post(self._book.view(story), why) is None:
             return None
@@ -222,7 +222,7 @@ class IssueWork:
                 self.look(number)
 
     def _show(self, number: int, view: IssueView) -> bool:
-        """Show the progress of a run that is at work here, or has ended without showing it; tells whether it was."""
+        """Show the progress of a run that is at work here, or has ended without showing it; returns whether it was."""
         run = self._progress.at_work(number)
         if run is not None:
             return run.is_active and self._progress.is_due(run) and self._progress.write(number, run, view)
@@ -245,7 +245,7 @@ class IssueWork:
 
     @contextlib.contextmanager
     def _alone(self, number: int) -> Iterator[None]:
-        """Be the only one of this checkout at an issue; what goes on beside a run does not wait for that."""
+        """Be the only one of this checkout at an issue; what runs beside a run does not wait for that."""
         with self._book.mirror.alone(number):
             self._busy.add(number)
             try:

@@ -1,4 +1,4 @@
-"""Who we are to GitHub (ISS-1): the owner of a token, or a GitHub App, whose tokens are made anew before they end.
+"""Who we are to GitHub (ISS-1): the owner of a token, or a GitHub App, whose tokens are renewed before they end.
 
 A token is in memory only, and shown by nothing.
 """
@@ -34,7 +34,7 @@ class Credentials(Protocol):
         """Return the headers that every call carries."""
 
     def forget(self) -> bool:
-        """Forget what GitHub refused; tell whether there may be a new one."""
+        """Forget what GitHub refused; return whether there may be a new one."""
 
     def account(self, line: CallLine) -> Account:
         """Ask GitHub who we are."""
@@ -51,7 +51,7 @@ class TokenCredentials:
         return _bearer(self._token)
 
     def forget(self) -> bool:
-        """Tell that there is no other one."""
+        """Return that there is no other one."""
         return False
 
     def account(self, line: CallLine) -> Account:

@@ -55,7 +55,7 @@ class GitHubClient:
     # -- reading issues
 
     def issues(self, since: datetime | None = None, etag: str = "") -> Listed:
-        """List all issues, or those updated since a moment; one call if nothing is new behind a tag.
+        """List all issues, or those updated since a moment; one call if nothing is new since a tag.
 
         Newest first: what changes while pages are read comes twice rather than never.
         """
@@ -130,7 +130,7 @@ class GitHubClient:
         """Take a label off, return the issue's labels; one that is not there is no mistake."""
         ask = Ask("DELETE", f"{self._issue(number)}/labels/{quote(name, safe='')}")
         answer = self._call(ask, takes=(404,))
-        # Either the label is not there, or the issue: whoever asks for the issue finds out.
+        # Either the label is not there, or the issue: a look at the issue finds out.
         return self.issue(number).labels if answer.status == 404 else self._as_labels(ask, answer)
 
     def create_label(self, name: str, color: str, description: str) -> None:
@@ -218,7 +218,7 @@ class GitHubClient:
             raise
 
     def _signed(self, ask: Ask, takes: tuple[int, ...] = (), tag: str = "") -> Answer:
-        """Make a call as who we are; an App's token that is refused is made anew, once: nothing has happened."""
+        """Make a call as who we are; an App's token that is refused is renewed, once: nothing has happened."""
         conditional = {"If-None-Match": tag} if tag else {}
         try:
             return self._line.exchange(ask, {**self._credentials.headers(), **conditional}, takes)
@@ -233,7 +233,7 @@ class GitHubClient:
         return self._items(ask, self._call(ask))
 
     def _items(self, ask: Ask, answer: Answer) -> Iterator[object]:
-        """Give what a page has, and every page behind it."""
+        """Give what a page has, and every page after it."""
         seen = {ask.query}
         while True:
             yield from self._documents(ask, answer)
@@ -282,6 +282,6 @@ def _since(moment: datetime | None) -> Query:
 
 
 def _next_query(answer: Answer) -> Query | None:
-    """Return the query of the page behind this one; where it points to is not followed."""
+    """Return the query of the page after this one; where it points to is not followed."""
     found = _NEXT.search(answer.headers.get("link", ""))
     return tuple(parse_qsl(urlsplit(found[1]).query)) if found else None

@@ -41,7 +41,7 @@ class IssueDeeds:
         self._book, self._connect, self._words, self._here = book, connect, words, here
 
     def say_once(self, number: int, body: str, look: Callable[[], IssueView]) -> None:
-        """Post a person's words, which have no mark: what was said since the last stop is not said again."""
+        """Post a person's words, which have no mark: what was posted since the last stop is not posted again."""
         if _is_said(look(), body):
             return
         try:

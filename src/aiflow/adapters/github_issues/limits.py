@@ -43,7 +43,7 @@ class CallPace:
         return self._time.now() + timedelta(seconds=left) if left > 0 else None
 
     def heed(self, answer: Answer) -> bool:
-        """Note what an answer says about limits; tell whether it was refused because of one."""
+        """Note what an answer says about limits; return whether it was refused because of one."""
         seconds = wait_after(answer, self._time.now())
         if seconds is not None:
             self._close(min(seconds, LONGEST_SECONDS))
@@ -51,7 +51,7 @@ class CallPace:
 
     @contextmanager
     def write_turn(self) -> Iterator[None]:
-        """Let one write in at a time, a second behind the last one's end; other processes' a second from its begin."""
+        """Let one write in at a time, a second after the last one's end; other processes' a second from its begin."""
         with self._writing:
             if self._last_write is not None:
                 self._wait(self._last_write + BETWEEN_WRITES_SECONDS - self._time.monotonic())
@@ -76,7 +76,7 @@ class CallPace:
 
 
 def wait_after(answer: Answer, now: datetime) -> float | None:
-    """Return how long GitHub wants no call behind this answer; None if it says nothing of the kind.
+    """Return how long GitHub wants no call after this answer; None if it says nothing of the kind.
 
     Every answer names when the count begins again, so only a count at zero is a limit. A 403 that is none of these is a
     missing right.

@@ -1,6 +1,6 @@
 """The line to GitHub (ISS-11): every call in its turn, reads tried again a little, writes never blindly.
 
-What could not be sent is tried again, too. A write whose answer was lost is GITHUB_UNKNOWN: whoever wrote looks first.
+What could not be sent is tried again, too. A write whose answer was lost is GITHUB_UNKNOWN: its caller looks first.
 """
 
 from __future__ import annotations

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from aiflow.adapters.github_issues.mirror import IssueMirror
     from aiflow.ports.issues import IssueHost
 
-# Who deletes a label, or gives the account the right to make one, is heard of this much later.
+# A deleted label, or a new right of the account to make one, is noticed this much later.
 AGAIN_AFTER = timedelta(days=1)
 _NOTE = "labels"
 _NOT_ALLOWED = ("GITHUB_RIGHTS", "GITHUB_REFUSED", "GITHUB_GONE")
 
 
 def ensure_labels(mirror: IssueMirror, host: IssueHost, now: datetime, make: Callable[[IssueHost], object]) -> None:
-    """Make the labels that are missing, if nobody looked for a day; a missing right is noted for the doctor."""
+    """Make the labels that are missing, if that was not checked for a day; a missing right is noted for the doctor."""
     at = mirror.note(_NOTE).get("at")
     if isinstance(at, str) and timedelta() <= now - datetime.fromisoformat(at) < AGAIN_AFTER:
         return
@@ -35,5 +35,5 @@ def ensure_labels(mirror: IssueMirror, host: IssueHost, now: datetime, make: Cal
 
 
 def are_labels_refused(mirror: IssueMirror) -> bool:
-    """Tell whether the account might not make the labels when it was last tried."""
+    """Return whether the account might not make the labels when it was last tried."""
     return mirror.note(_NOTE).get("is_refused") is True

@@ -1,6 +1,6 @@
 """The progress of runs at work, shown on their issues (ISS-9): beside the work, and at least every third of the TTL.
 
-GitHub being away stops no run. What could not be written is written by a later turn, or by whoever looks next.
+GitHub being away stops no run. What could not be written is written by a later turn, or by the next look.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LOOK_SECONDS = 30.0
 
 @dataclass
 class RunShown:
-    """A run at work in this process: as it is now, what its comment says of it, and when that was written."""
+    """A run at work in this process: as it is now, what its comment says about it, and when that was written."""
 
     run: Run
     beside: Beside
@@ -69,7 +69,7 @@ class ProgressComments:
         return True
 
     def end(self, run_id: str) -> Run | None:
-        """End what goes on beside a run; returns the run as it was last heard of."""
+        """End what runs beside a run; returns the run as last reported."""
         known = self._shown.get(run_id)
         if known is None:
             return None
@@ -82,7 +82,7 @@ class ProgressComments:
         return next((each.run for each in self._shown.values() if each.run.request_id == request_id), None)
 
     def is_due(self, run: Run) -> bool:
-        """Tell whether a run's comment would say something else, or its sign of life would come too late."""
+        """Return whether a run's comment would say something else, or its sign of life would come too late."""
         known = self._shown.get(run.run_id)
         if known is None or known.at is None or known.body != self._words(run):
             return True

@@ -23,7 +23,7 @@ _REFUSED = ("GITHUB_REFUSED", "GITHUB_RIGHTS", "GITHUB_GONE")
 
 
 def pull_facts(host: IssueHost, draft: PullDraft | NoPull) -> dict[str, object]:
-    """Open a run's pull request unless it is there; returns what its result says of it, or of why there is none."""
+    """Open a run's pull request unless it is there; return what its result says about it, or why there is none."""
     found = draft if isinstance(draft, NoPull) else _pull_of(host, draft)
     if isinstance(found, NoPull):
         return {"no_pull": found.reason_code, "problem": found.problem}
@@ -31,7 +31,7 @@ def pull_facts(host: IssueHost, draft: PullDraft | NoPull) -> dict[str, object]:
 
 
 def open_pull_facts(host: IssueHost, branch: str) -> dict[str, object]:
-    """Return what a result says of a pull request that is open already; nothing if none is, or none may be seen."""
+    """Return what a result says about a pull request that is open already; nothing if none is, or none may be seen."""
     try:
         found = next((pull for pull in host.pulls(branch) if pull.is_open), None)
     except AiflowError as error:

@@ -48,12 +48,12 @@ class SharedPace:
         self._path, self._time, self._is_to_write = path, time, is_to_write
 
     def closed_seconds(self) -> float:
-        """Return for how long GitHub takes no call, as somebody was told."""
+        """Return for how long GitHub takes no call, as it told one of us."""
         noted, now = self._read(), self._time.now().timestamp()
         return min(noted.closed_until - now, noted.closed_until - noted.closed_at)
 
     def close(self, seconds: float) -> None:
-        """Tell the others that GitHub takes no call for so long."""
+        """Inform the others that GitHub takes no call for so long."""
         now = self._time.now().timestamp()
         self._change(lambda noted: noted._replace(closed_at=now, closed_until=now + seconds))
 
@@ -90,7 +90,7 @@ class SharedPace:
             private_folder(self._path.parent)
             with guarded(self._path) as fd:
                 written = json.dumps(change(_parsed(os.pread(fd, _MOST_BYTES, 0)))._asdict())
-                # Of one length, so that whoever reads meanwhile never finds the end of another text.
+                # Of one length, so that a reader meanwhile never finds the end of another text.
                 os.pwrite(fd, written.ljust(_MOST_BYTES).encode(), 0)
 
 

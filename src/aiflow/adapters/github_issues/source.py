@@ -43,7 +43,7 @@ class GitHubIssues:
 
     @staticmethod
     def owns(request_id: RequestId) -> bool:
-        """Tell an id by its form."""
+        """Recognize an id by its form."""
         return issue_number(request_id) is not None
 
     def load_all(self) -> tuple[list[Request], list[InvalidRequest]]:
@@ -68,7 +68,7 @@ class GitHubIssues:
             return None
 
     def claim(self, request_id: RequestId, run_id: str) -> Claimed | Lost:
-        """Claim an issue at GitHub: it is read anew, and nothing starts without a complete answer (ISS-3)."""
+        """Claim an issue at GitHub: it is read again, and nothing starts without a complete answer (ISS-3)."""
         return self._work.claim(_number(request_id), run_id)
 
     def not_started(self, request_id: RequestId, why: NotStarted) -> Settled | None:
@@ -117,7 +117,7 @@ class GitHubIssues:
         self._work.show_progress(run)
 
     def feedback(self, request_id: RequestId, since: datetime | None) -> tuple[Feedback, ...]:
-        """Return what people said since a moment or the last stop, read anew where GitHub answers.
+        """Return what people said since a moment or the last stop, read again where GitHub answers.
 
         A run that has stopped is closed only after somebody asked for a new one, and may be another checkout's: what
         they said is older than that, or than anything here. Before the first run nothing was said to one.
@@ -141,7 +141,7 @@ class GitHubIssues:
         return story
 
     def _now(self, request_id: RequestId) -> Story:
-        """Return an issue read anew, or as it was last seen where GitHub does not answer."""
+        """Return an issue read again, or as it was last seen where GitHub does not answer."""
         try:
             story = self._work.look(_number(request_id))
         except AiflowError:
@@ -154,7 +154,7 @@ class GitHubIssues:
         return shown_pull(self._book.view(story), run_id) if story is not None else None
 
     def story(self, request_id: RequestId) -> tuple[StoryLine, ...]:
-        """Tell an issue's story as it was last seen."""
+        """Return an issue's story as it was last seen."""
         story = self._story(request_id)
         return tell(story, self._book.view(story).trust)
 

@@ -66,7 +66,7 @@ class IssueStart:
             return self._begun(number, run_id)
         if has_it is None and awaits_acceptance(
             standing, run_id
-        ):  # it goes on only to be merged: the base is brought into it
+        ):  # it continues only to be merged: the base is brought into it
             return Claimed(standing.status)
         if has_it is not None or any(trail.run_id == run_id for trail in trails):
             return Lost(standing.status, has_it.run_id if has_it else None)
@@ -87,7 +87,7 @@ class IssueStart:
         return self._judged(number, header, posted)
 
     def withdraw(self, story: Story, run_id: str, posted: IssueComment | None = None) -> None:
-        """Mark our own header as withdrawn; where that fails it has lost all the same, as everybody's reading says."""
+        """Mark our own header as withdrawn; where that fails it has lost anyway, as everybody's reading says."""
         comment = posted or marked_comment(self._book, story, header_key(run_id))
         header = read_header(comment.body) if comment is not None else None
         if comment is None or header is None:
@@ -96,7 +96,7 @@ class IssueStart:
             self._host.edit_comment(comment.id, self._words.header(header._replace(withdrawn=True)))
 
     def without_unbegun(self, story: Story, but: str = "") -> Story:
-        """Withdraw the header of a start of ours that came to nothing, and read the issue anew."""
+        """Withdraw the header of a start of ours that came to nothing, and read the issue again."""
         cut_off = unbegun(self._book.view(story))
         if cut_off is None or cut_off == but:
             return story
@@ -104,7 +104,7 @@ class IssueStart:
         return self._look()
 
     def _begun(self, number: int, run_id: str) -> Claimed | Lost:
-        """Go on with a run whose header is there: a start that was cut short has not read everything back yet."""
+        """Continue with a run whose header is there: a start that was cut short has not read everything back yet."""
         verdict, rival, story = self._read_back(run_id)
         if verdict is StartVerdict.UNSURE:
             raise _lagging(number, run_id)

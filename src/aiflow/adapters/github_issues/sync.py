@@ -56,7 +56,7 @@ def sync_issues(host: IssueReading, mirror: IssueMirror, time: Time, *, is_full:
 
 
 def refresh_issue(host: IssueReading, mirror: IssueMirror, number: int) -> Story | None:
-    """Read one issue anew, with all that is said about it; None if it is no more."""
+    """Read one issue again, with all that is said about it; None if it is no more."""
     try:
         issue = host.issue(number)
         story = _read_story(host, issue, mirror.story(number))
@@ -70,10 +70,10 @@ def refresh_issue(host: IssueReading, mirror: IssueMirror, number: int) -> Story
 
 
 def is_whole(story: Story) -> bool:
-    """Tell whether all came that an issue names: its comments, and who set its labels; a list may lag behind it."""
+    """Return whether all came that an issue names: its comments, and who set its labels; a list may lag behind it."""
     labels = agent_labels(story.issue.labels)
     if not labels and not story.comments and not story.events:
-        return True  # nobody ever asked for work on it: it was not read
+        return True  # no work on it was ever asked for: it was not read
     return story.has_all_comments and all(last_event(story, "labeled", label) is not None for label in labels)
 
 
@@ -85,12 +85,12 @@ def _read_again(host: IssueReading, mirror: IssueMirror, late: Iterable[Story]) 
 
 
 def _refresh_listed(host: IssueReading, mirror: IssueMirror, issue: Issue) -> bool:
-    """Read what belongs to an issue of the list, if it is not as it was; tells whether that is news."""
+    """Read what belongs to an issue of the list, if it is not as it was; returns whether that is news."""
     known = mirror.story(issue.number)
     if known is not None and known.issue == issue and is_whole(known):
         return False
     if not agent_labels(issue.labels) and not (known and (known.comments or known.events)):
-        # Nobody ever asked for work on it: its words are of no use yet, and cost calls.
+        # No work on it was ever asked for: its words are of no use yet, and cost calls.
         return mirror.keep(Story(issue, blockers=() if not issue.blocker_count else None))
     try:
         if known is not None and _uncounted(known.issue) == _uncounted(issue) and is_whole(known):
@@ -125,7 +125,7 @@ def _read_held(host: IssueReading, mirror: IssueMirror, changed: Sequence[int]) 
 
 
 def _is_held(story: Story) -> bool:
-    """Tell whether somebody asked for a run of an issue, and something blocks it, or may."""
+    """Return whether somebody asked for a run of an issue, and something blocks it, or may."""
     is_asked = story.issue.is_open and not agent_labels(story.issue.labels).isdisjoint(ASKING)
     return is_asked and (story.blockers is None or any(blocker.is_open for blocker in story.blockers))
 

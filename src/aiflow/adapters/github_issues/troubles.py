@@ -34,7 +34,7 @@ class RepoAddress(NamedTuple):
         return self.problem("GITHUB_RATE_LIMITED", ask, until=until.isoformat(timespec="seconds"))
 
     def failed(self, ask: Ask, problem: str, *, may_have_happened: bool) -> AiflowError:
-        """Say that no answer came, and whether the call may have happened all the same."""
+        """Say that no answer came, and whether the call may have happened anyway."""
         code = "GITHUB_UNKNOWN" if ask.is_write and may_have_happened else "GITHUB_UNREACHABLE"
         return self.problem(code, ask, problem=problem)
 
@@ -50,7 +50,7 @@ class RepoAddress(NamedTuple):
 
 
 def said_by(answer: Answer) -> str:
-    """Return GitHub's own words for a refusal, on one line, with what it says of single fields."""
+    """Return GitHub's own words for a refusal, on one line, with what it says about single fields."""
     document = _document(answer)
     errors = document.get("errors")
     details = [each if isinstance(each, str) else _field(each) for each in errors] if isinstance(errors, list) else []
