@@ -88,7 +88,7 @@ class IssueWork:
         return refusal
 
     def not_started(self, number: int, why: NotStarted) -> Settled | None:
-        """Post that no run could begin if GitHub answers; else the next try does. What is posted already costs no call."""
+        """Post that no run could begin if GitHub answers; else the next try does. What is posted already costs none."""
         story = self._book.mirror.story(number)
         if story is None or unstarted_post(self._book.view(story), why) is None:
             return None
