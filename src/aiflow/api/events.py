@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 BUSY_SECONDS = 0.12
 QUIET_SECONDS = 0.3
-# Who hears nothing for longer than a few of these knows that the server hangs or the connection is gone. It is an
+# A client that hears nothing for a few of these knows that the server hangs or the connection is gone. It is an
 # event, not a comment: a page in a browser does not hear comments.
 STILL_SECONDS = 1.5
 # So often it is asked whether the reader may still read; a session that is ended is known at once.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from aiflow.api.context import Server
 
-# Who it is is asked beside the calls at work: those may all wait for something.
+# The caller is checked beside the calls at work: those may all wait for something.
 ASKED_AT_ONCE = 8
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'; "
@@ -88,7 +88,7 @@ class AccessGuard:
                 if error.reason_code == "BODY_TOO_LARGE":
                     await _hear_out(http, receive, seconds)
                 raise
-        # Who has not even the form of a signature is not listened to at length.
+        # A caller without even the form of a signature is not listened to at length.
         most = MAX_WEBHOOK_BYTES if is_signature(http.headers.get(SIGNATURE_HEADER, "")) else MAX_OPEN_BODY_BYTES
         self._hooks = self._hooks or asyncio.Semaphore(WEBHOOKS_AT_ONCE)
         try:

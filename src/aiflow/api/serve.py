@@ -32,7 +32,7 @@ class HttpServer(uvicorn.Server):
         app: ASGIApp,
         ready: Callable[[], None],
         stopping: Callable[[], None],
-        patience: CallerLimits = CallerLimits(),  # noqa: B008 - a value that nobody changes
+        patience: CallerLimits = CallerLimits(),  # noqa: B008 - a value that never changes
     ) -> None:
         super().__init__(
             uvicorn.Config(
@@ -83,7 +83,7 @@ def listen(host: str, port: int, *, is_ours: Callable[[str, int], bool]) -> sock
             return _listen(host, tried)
         except OSError as error:
             is_taken = error.errno == errno.EADDRINUSE
-            if not is_taken or (tried == port and not is_ours(host, tried)):  # whoever has a later one, it is passed
+            if not is_taken or (tried == port and not is_ours(host, tried)):  # a later one that is taken is skipped
                 raise _refusal(f"{host}:{tried}", tried, error, is_taken=is_taken) from error
     raise EnvironmentProblemError(reason_code="PORT_IN_USE", port=port, path=f"{host}:{port}", problem="")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def run_auto(
     session: CliSession, limits: Limits, *, as_json: bool, watch: bool = False, is_continuing: bool = False
 ) -> Summary:
-    """Work through the backlog and tell how it ended; as JSON that is left to the caller."""
+    """Work through the backlog and report how it ended; as JSON that is left to the caller."""
     view = AutoView(session.texts, is_quiet=as_json, limits=limits)
     texts = ENGLISH if as_json else session.texts
     terms = AutoTerms(session.project.auto_records, limits, texts, is_watching=watch, is_continuing=is_continuing)

@@ -63,7 +63,7 @@ class Interrupts:
         return StopRequest.AFTER_RUN if self._received == [signal.SIGINT] else StopRequest.NOW
 
     def wish_or_cut(self) -> StopRequest:
-        """Say the same, and tell an end from outside (a closed terminal, a shutdown) from a person's Ctrl-C."""
+        """Say the same, and distinguish an end from outside (a closed terminal, a shutdown) from a person's Ctrl-C."""
         is_pressed = self._received[:2] == [signal.SIGINT] * 2
         return StopRequest.CUT_OFF if self.wish() is StopRequest.NOW and not is_pressed else self.wish()
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-# Who adopts orphans; in a container it may well be a person's shell.
+# What adopts orphans; in a container it may well be a person's shell.
 INIT = 1
 # What a session of a person has in its environment, on a screen, over ssh, in an editor or as a service of theirs; no
 # agent gets any of it automatically.

@@ -159,7 +159,7 @@ class AgentPrograms(Protocol):
         """Look for the program that the settings choose."""
 
     def ask(self, programs: Iterable[AgentProgram]) -> tuple[AgentProgram, ...]:
-        """Let programs tell their version and whether they are logged in, all at once."""
+        """Ask programs for their version and whether they are logged in, all at once."""
 
 
 class Processes(Protocol):

@@ -48,7 +48,7 @@ class SharedPace:
         self._path, self._time, self._is_to_write = path, time, is_to_write
 
     def closed_seconds(self) -> float:
-        """Return for how long GitHub takes no call, as it told one of us."""
+        """Return for how long GitHub takes no call, by its last answer to one of us."""
         noted, now = self._read(), self._time.now().timestamp()
         return min(noted.closed_until - now, noted.closed_until - noted.closed_at)
 

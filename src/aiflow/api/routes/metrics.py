@@ -66,7 +66,7 @@ class Family(NamedTuple):
     is_counter: bool = True
 
 
-# A counter's name gets `_total` behind it. The guide "Metrics" has all of them.
+# A counter's name gets `_total` after it. The guide "Metrics" has all of them.
 FAMILIES = {
     "aiflow_runs": Family("Runs by outcome and reason", ("outcome", "reason_code"), is_counter=False),
     "aiflow_run_seconds": Family("Seconds that runs were worked on"),

@@ -75,7 +75,7 @@ def _working(router: APIRouter, server: Server) -> None:
     )
     def run_next(http: HttpRequest, body: RunNextBody | None = None) -> Response:
         """Start auto-run: it works through the backlog, beginning with the next request."""
-        server.live.settings()  # that they have a mistake, or the checkout has gone, is said before a worker starts
+        server.live.settings()  # raises before a worker starts if they have a mistake or the checkout is gone
         wishes = AutoWishes(**body.model_dump()) if body else AutoWishes()
         begun = server.work.start(auto_order(wishes, server.call(http).person))
         return done({"pid": begun.pid, "summary": begun.answer}, 202, location="/api/queue")

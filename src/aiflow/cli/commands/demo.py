@@ -50,7 +50,7 @@ def command(session: CliSession, as_json: bool, folder: str | None, no_run: bool
     session.check_settings(place.source(texts.language))  # report a mistake in a flag before anything is made
     demo = make_demo(place, texts)
     if not as_json:
-        with contextlib.suppress(OSError):  # that nobody reads it does not stop the rest
+        with contextlib.suppress(OSError):  # a missing reader does not stop the rest
             _introduce(demo, texts, will_run=not no_run)
     if serve:
         _serve(CliSession(demo.root, session.flags, texts), demo, as_json=as_json, will_run=not no_run)
@@ -129,7 +129,7 @@ def _stay(suggestions: tuple[Suggestion, ...], texts: Texts, url: str) -> None:
 
 
 def _show(suggestions: tuple[Suggestion, ...], texts: Texts) -> None:
-    """Write what to try next: commands on lines of their own, to be copied as they are."""
+    """Write what to try next: commands on separate lines, to be copied as they are."""
     click.echo()
     heading(texts("demo.next"))
     for suggestion in suggestions:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _OPENING = "「『（【〈《"
 _CLOSING = "、。，．・：；？！」』）】〉》ー々ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮ"
 _NARROW = r"[!-~\x1b\u00a0-\u2e7f]"
-# Pieces that stay together, with their marks and blanks: a command (in backticks, or behind an arrow to the end), a
+# Pieces that stay together, with their marks and blanks: a command (in backticks, or after an arrow to the end), a
 # word, a number with its counter, or one wide character.
 _PIECES = re.compile(
     r"→ [!-~…][ -~…]*$|"
@@ -40,7 +40,7 @@ def display_width(text: str) -> int:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Break a text into lines of at most `width` columns; what is longer than a line by itself is cut."""
+    """Break a text into lines of at most `width` columns; a piece longer than a line is cut."""
     lines: list[str] = []
     for paragraph in text.splitlines() or [""]:
         line = ""

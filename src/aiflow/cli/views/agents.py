@@ -54,7 +54,7 @@ def _fits(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _show_stacked(headers: Sequence[str], rows: Sequence[Sequence[str]], *, are_installs_told: bool) -> None:
-    """Write agents with their roles and notes on lines of their own, which only the terminal itself breaks."""
+    """Write agents with their roles and notes on separate lines, which only the terminal itself breaks."""
     in_line = [row[:-2] for row in (headers, *rows)]
     widths = [max(map(display_width, column)) for column in zip(*in_line, strict=True)]
     widths = share_out(widths, terminal_width(), {len(widths) - 1: LEAST_LOGIN})

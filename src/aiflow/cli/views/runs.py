@@ -50,7 +50,7 @@ def _row(session: CliSession, owner: str, run: RunSummary) -> list[str]:
 
 
 def _cost(record: RunRecord | None, texts: Texts) -> str:
-    """Say what a run cost, or the tokens if its agent does not tell that; nothing is known of one that is lost."""
+    """Say what a run cost, or the tokens if its agent does not report that; nothing is known of one that is lost."""
     if record is None:
         return ""
     if record.cost_usd:

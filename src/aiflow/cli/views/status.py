@@ -60,7 +60,7 @@ def _lines(session: CliSession, standing: Standing) -> Iterator[Line]:
 
 
 def _cost(spent: SpentLately, texts: Texts) -> str:
-    """Say what the last runs cost, as far as their agents tell."""
+    """Say what the last runs cost, as far as their agents report it."""
     if not spent.runs:
         return texts("overview.none")
     used = spent_text(spent.cost_usd, spent.tokens, texts) or texts("overview.cost.untold")

@@ -73,7 +73,7 @@ class AutoSession:
 
     @property
     def cost_usd(self) -> float:
-        """What its agents cost, as far as they tell."""
+        """What its agents cost, as far as they report it."""
         return self.usage.cost_usd
 
     @property

@@ -49,7 +49,7 @@ class StoryKind(StrEnum):
 class StoryLine(NamedTuple):
     """One thing that happened: when, who, and what was said; `may_decide` if that person's word counts.
 
-    It is None of people of whom GitHub was not asked, since nothing depends on what they said.
+    It is None for people about whom GitHub was not asked, since nothing depends on what they said.
     """
 
     at: datetime

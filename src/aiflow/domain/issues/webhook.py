@@ -19,7 +19,7 @@ def is_signed(secret: str, body: bytes, signature: str) -> bool:
 
 
 def is_signature(text: str) -> bool:
-    """Return whether a text has the form of a signature, whoever made it."""
+    """Return whether a text has the form of a signature, true or not."""
     return _SIGNATURE.fullmatch(text) is not None
 
 

@@ -51,5 +51,5 @@ def fate_of_summary(run: RunSummary, *, is_closed: bool) -> RunFate:
 
 
 def is_counted(run: RunSummary) -> bool:
-    """Return whether anything is known of a run: of one whose files are gone there is nothing to tell."""
+    """Return whether anything is known of a run: of one whose files are gone there is nothing to show."""
     return not (run.reason_code == LOST and run.record is None)

@@ -88,7 +88,7 @@ def is_made_by(task: Task, run: Run) -> bool:
 
 
 def is_about(task: Task, run: Run, here: Checkout) -> bool:
-    """Return whether a task had an interrupted run of this checkout in its hands, or was queued to go on with it.
+    """Return whether a task had an interrupted run of this checkout in its hands, or was queued to continue it.
 
     A run names the task it was last worked on for; a delivery that continues it writes its own. Besides, a start
     of its request continues it; one that was over before the run was at work has nothing to do with it.

@@ -119,7 +119,7 @@ def takers_of(task: Task, scene: QueueScene) -> tuple[Runner, ...]:
 
 
 def lines_ahead(tasks: Iterable[Task], scene: QueueScene) -> tuple[Checkout | None, ...]:
-    """Return whose lines tell what is ahead of tasks: anybody's, and those of the checkouts where they may be taken."""
+    """Return whose lines show what is ahead of tasks: anybody's, and those of the checkouts where they may be taken."""
     waiting = (task for task in tasks if task.status is TaskStatus.QUEUED)
     checkouts = dict.fromkeys(runner.checkout for task in waiting for runner in takers_of(task, scene))
     return (None, *checkouts) if checkouts else ()

@@ -1,7 +1,7 @@
 """Follow-ups (REQ-10): further work that the agents of a run proposed, and the draft requests it became.
 
-A draft's id comes from the run and the number of the proposal, so that whoever makes it, and makes it again after a
-crash, makes the same one.
+A draft's id comes from the run and the number of the proposal, so that making it again after a
+crash gives the same one.
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ def is_for_set_up(path: str) -> bool:
 class Merge:
     """A run's branch merged into the base branch, made without touching either.
 
-    `base` and `tip` are the commits the two branches stood at; `paths` is what the run changed since they parted.
+    `base` and `tip` are the commits of the two branches; `paths` is what the run changed since they parted.
     `commit` is the merge commit; None if there is nothing to merge (the base has the work already), or if `conflicts`
-    names files that both changed. `ignores_case` says that the checkout does not tell the case of names apart.
+    names files that both changed. `ignores_case` says that the checkout ignores the case of names.
     An `is_undo` takes the work out again: `tip` is then the base's commit that brought it in.
     """
 

@@ -86,7 +86,7 @@ def report_of(run: Run) -> RunReport:
 
 
 def criteria_of(run: Run) -> tuple[Criterion, ...]:
-    """Return the request's acceptance criteria as they were judged last (RUN-18); none where nobody was asked to."""
+    """Return the request's acceptance criteria as they were judged last (RUN-18); none if none was asked for."""
     works = (run.steps.get(step.id, StepWork()) for step in reversed(run.plan))
     judged = (review.criteria for work in works for review in reversed(work.record.reviews))
     return next(filter(None, judged), ())

@@ -37,7 +37,7 @@ def is_refused(path: str, folders: tuple[str, ...], *, ignores_case: bool = Fals
 def refused_top(path: str, folders: tuple[str, ...], *, ignores_case: bool = False) -> str | None:
     """Return the refused folder that a path is in, spelt as the path spells it; None if it is in none.
 
-    Where the file system does not tell case apart (`ignores_case`), another spelling is the same folder. Of what must
+    Where the file system ignores case (`ignores_case`), another spelling is the same folder. Of what must
     not come to any machine at all no spelling is taken.
     """
     for folder in (*folders, *_IN_ANY_CASE):
@@ -196,7 +196,7 @@ def compare_url(origin_url: str | None, base_branch: str, branch: str, api_url: 
     import re
     from urllib.parse import quote, urlsplit
 
-    # Who logs in, and with what, ends at the last @ and is dropped. A name without a dot is an alias of ssh's own.
+    # The user and password end at the last @ and are dropped. A name without a dot is an alias of ssh's own.
     pattern = (
         r"(?:(?P<scheme>https?|ssh|git|git\+ssh|ssh\+git)://)?(?:[^/]*@)?(?P<host>[a-z0-9-]+(?:\.[a-z0-9-]+)+)"
         r"(?(scheme)(?P<port>:\d+)?/+|:/*)(?P<owner>[a-z0-9_-]+)/+(?P<name>[a-z0-9._-]+?)(?:\.git)?/*"

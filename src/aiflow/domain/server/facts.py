@@ -22,7 +22,7 @@ _TOLD = ("at", "kind", "actor", "request_id", "run_id", "reason_code")
 
 
 class Fact(NamedTuple):
-    """Something to tell: what kind of thing, its ids, and the journal's cursor if it is an entry of it."""
+    """Something to report: what kind of thing, its ids, and the journal's cursor if it is an entry of it."""
 
     kind: str
     ids: Mapping[str, object]

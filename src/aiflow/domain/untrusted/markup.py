@@ -20,7 +20,7 @@ _INDENT = re.compile(PREFIX + r"?(?: {4}|\t)")
 _HTML = re.compile(PREFIX + r"<(?:!--|!\[CDATA\[|![A-Za-z]|\?|/?([A-Za-z][A-Za-z0-9-]*)(?=[\s/>]|\Z))")
 # A line that could begin something of its own.
 _BEGINS = re.compile(PREFIX + r"(?:<|\[|`{3}|~{3})")
-# The end of a piece that is none: it belongs to the quote the piece stands in.
+# The end of a piece that is none: it belongs to the quote the piece is in.
 _QUOTE_MARK = re.compile(r"[ \t>]*>")
 _OPENER = re.compile(r"<!--|<!\[CDATA\[|<![A-Za-z]|<[!?]|</(?![A-Za-z])|<[A-Za-z]")
 _INNER = re.compile("<")

@@ -35,8 +35,8 @@ AGAIN_AFTER = timedelta(minutes=1)
 def queue_issues(engine: Engine, care: IssueCare, open_desk: Callable[[], Desk]) -> tuple[Task, ...]:
     """Make a task of every issue that is ready and has none yet; the store is only opened if there is such an issue.
 
-    A task's id derives from what asked for the run, a label or a comment: however often it is looked at, also by
-    another checkout of the same queue, it is one task, and what ran is not queued again.
+    A task's id derives from what asked for the run, a label or a comment: however often it is looked at, even by
+    another checkout of the same queue, it is one task, and a task that ran is not queued again.
     """
     made: list[Task] = []
     desk: Desk | None = None

@@ -141,7 +141,7 @@ def _address(acceptance: Acceptance) -> str:
 
 
 def _several(http: HttpRequest, call: CallContext, form: Form) -> Response:
-    """Do one thing with several requests, and say of each what came of it."""
+    """Do one thing with several requests, and report the result for each."""
     ids = _chosen(form)
     results: list[tuple[str, bool, str]] = []
     try:

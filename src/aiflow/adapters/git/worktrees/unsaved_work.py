@@ -135,7 +135,7 @@ def hidden_changes(git: Git) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def _own_index(git: Git, commit: str) -> Iterator[dict[str, str]]:
-    """Give an index of our own, filled from a commit, in which nobody staged or hid anything."""
+    """Return a separate index, filled from a commit, in which nothing was staged or hidden."""
     with tempfile.TemporaryDirectory(prefix="aiflow-") as folder:
         own = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
         git.run("-c", "core.splitIndex=false", "read-tree", commit, environ=own)
@@ -143,7 +143,7 @@ def _own_index(git: Git, commit: str) -> Iterator[dict[str, str]]:
 
 
 def _is_laid_out(git: Git, commit: str, copied: list[bytes]) -> bool:
-    """Return whether the files are those of a commit, by an index of our own that nobody staged anything in."""
+    """Return whether the files are those of a commit, by a separate index in which nothing was staged."""
     with _own_index(git, commit) as own:
         items = git.run(*_STATUS, environ=own).items
     changed = [item for item in items if _is_work(item, copied)]

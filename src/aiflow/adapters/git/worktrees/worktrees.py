@@ -50,7 +50,7 @@ class GitWorkspaces:
     ) -> None:
         self._git = Git(root, run_id, hooks=hooks, sign=sign)
         self._bounds, self._refused = bounds, refused_folders(bounds.requests_dir)
-        # By worktree: the commit its branch stands at; when the index was seen to match it; the index as collected.
+        # By worktree: the commit of its branch; when the index was seen to match it; the index as collected.
         self._tips: dict[str, str] = {}
         self._matching: dict[str, tuple[str, Signature | None]] = {}
         self._collected: dict[str, Signature | None] = {}
@@ -90,7 +90,7 @@ class GitWorkspaces:
         return untracked_in(git, links_in(git, checkout.index))
 
     def note_set_up(self, place: Place, *, is_known: bool) -> None:
-        """Write down what set-up made; or forget it, where nobody knows what an agent made of it (not `is_known`)."""
+        """Record what set-up made; or forget it, where it is unknown what an agent made of it (not `is_known`)."""
         note_set_up(self._inside(self._enter(place)), copied_paths(place.copied), is_known=is_known)
 
     def is_as_set_up(self, place: Place, tip: str) -> bool:
@@ -105,7 +105,7 @@ class GitWorkspaces:
         return find_checkout(place.path, self._common) is not None
 
     def tip(self, place: Place) -> str | None:
-        """Return the commit the branch stands at."""
+        """Return the branch's commit."""
         return commit_of(self._git, place.branch, self._common)
 
     def is_ancestor(self, place: Place, old: str, new: str) -> bool:  # noqa: ARG002 - the port's
