@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from time import perf_counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,6 +48,20 @@ def test_there_are_never_too_many_nor_too_long_ones() -> None:
     body = "## Acceptance\n" + "".join(f"- {number} {'x' * 900}\n" for number in range(200))
     assert len(criteria_in(body)) == MOST_CRITERIA
     assert {len(each) for each in criteria_in(body)} == {MOST_CHARACTERS}
+
+
+def test_an_item_over_many_lines_is_cut_where_any_other_is() -> None:
+    lines = [f"  line  {number} " for number in range(100)]
+    whole = " ".join(["-", *(" ".join(line.split()) for line in lines)])
+    assert criteria_in("## Acceptance\n- " + "\n".join(lines)) == criteria_in(f"## Acceptance\n{whole}")
+
+
+@pytest.mark.timing
+def test_an_item_over_very_many_lines_takes_a_moment(allowed: Callable[[float], float]) -> None:
+    body = "## Acceptance\n- a\n" + "  x\n" * 300_000
+    begun = perf_counter()
+    criteria_in(body)
+    assert perf_counter() - begun < allowed(2)
 
 
 @given(

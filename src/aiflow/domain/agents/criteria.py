@@ -29,8 +29,12 @@ _LABEL_LEVEL = 7
 
 def criteria_in(body: str) -> tuple[str, ...]:
     """Return a request's acceptance criteria in its order; none where the whole body is the criterion."""
-    told = (" ".join(text.split())[:MOST_CHARACTERS] for text in _items(body))
+    told = (_squeezed(text)[:MOST_CHARACTERS] for text in _items(body))
     return tuple(dict.fromkeys(filter(None, told)))[:MOST_CRITERIA]
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _items(body: str) -> Iterator[str]:
@@ -52,8 +56,8 @@ def _items(body: str) -> Iterator[str]:
         elif line[:1] not in (" ", "\t") or not line.strip():
             yield item or ""
             item = None
-        elif item is not None:
-            item = f"{item} {line}"
+        elif item is not None and len(item) <= MOST_CHARACTERS:  # the rest of a very long one is cut off anyway
+            item = f"{_squeezed(item)} {_squeezed(line)}"
     yield item or ""
 
 
