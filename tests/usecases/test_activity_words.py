@@ -71,7 +71,7 @@ SENTENCES: list[tuple[dict[str, Any], str, str]] = [
     (
         {"kind": "transition", "actor": "auto_run", "data": {"event": SLEPT, "seconds": 5400}},
         "The machine slept for 90 min",
-        "コンピューターが90分スリープしていました",
+        "マシンが90分スリープしていました",
     ),
     (
         {"kind": "request_edited", "data": {"key": "depends_on", "from": [], "to": ["A-1", "A-2"]}},
