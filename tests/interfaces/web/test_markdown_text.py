@@ -148,9 +148,23 @@ def test_tables_have_sides_without_styles() -> None:
 def test_code_has_classes_for_its_colours() -> None:
     page = seen("```python title=x\ndef f(): return '<b>'\n```")
     assert {"hl-k", "hl-nf"} <= {str(span.get("class")) for span in page.all("span")}
-    assert page.text.strip() == "def f(): return '<b>'"
+    assert page.text.split("\n") == ["python title=x", "def f(): return '<b>'", "", ""]
     assert seen("```nonsense\ndef f(): pass\n```").all("span") == []
     assert seen("    def f(): pass").all("span") == []
+
+
+def test_code_says_which_file_it_is_for() -> None:
+    drawn = render_markdown("```replace <b>.py attempt=1\nx\n```\n\n```python\ny\n```").html
+    assert drawn.startswith('<p class="code-of">replace &lt;b&gt;.py attempt=1</p>\n<pre')
+    assert drawn.count("code-of") == 1
+
+
+def test_a_note_of_our_own_is_drawn_without_its_marks() -> None:
+    assert render_markdown("a\n\n<!-- aiflow: Read `b`, and c. -->").html == (
+        '<p>a</p>\n<p class="note">Read <code>b</code>, and c.</p>\n'
+    )
+    for other in ("<!-- b -->", "a <!-- aiflow: b -->", "<!-- aiflow: b --> c -->"):
+        assert escape(other) in render_markdown(other).html
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))

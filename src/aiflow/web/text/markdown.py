@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup, escape
@@ -29,6 +30,8 @@ MOST_COLOURED = 24_000
 TOP = 3
 
 _TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+# A note of aiflow's own for the person who reads: no agent gets it.
+_NOTE_BEGIN, _NOTE_END = "<!-- aiflow: ", " -->"
 _BARE_LINK = re.compile(r"\bhttps?://[^\s<>\"'`|\\\u3000-\u303f\uff00-\uffef]{1,2000}", re.IGNORECASE)
 _BEHIND_LINK = ".,;:!?*_~'\""
 _TAGS = "a blockquote br code div em h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr ul"
@@ -36,6 +39,7 @@ _ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "div": {"tabindex"}, "pr
 _CLASSES = {
     "div": {"wide"},
     "li": {"task"},
+    "p": {"code-of", "note"},
     "pre": {"code"},
     "td": {"at-center", "at-end"},
     "th": {"at-center", "at-end"},
@@ -73,6 +77,7 @@ def _parser() -> MarkdownIt:
     parser.enable(["table", "strikethrough"])
     parser.core.ruler.push("levels", _set_levels)
     parser.core.ruler.push("tasks", _mark_tasks)
+    parser.core.ruler.push("notes", _unwrap_notes)
     parser.core.ruler.push("bare_links", _link_addresses)
     renderer: Any = parser.renderer
     rules = renderer.rules
@@ -134,6 +139,19 @@ def _mark_tasks(state: StateCore) -> None:
         inline.children = [*box, *(inline.children or ())]
 
 
+def _unwrap_notes(state: StateCore) -> None:
+    """Draw a paragraph that is one of aiflow's own comments as a note, without the comment's marks."""
+    for paragraph, inline in pairwise(state.tokens):
+        children = inline.children if paragraph.type == "paragraph_open" else None
+        if not children or not (inline.content.startswith(_NOTE_BEGIN) and inline.content.endswith(_NOTE_END)):
+            continue
+        first, last = children[0], children[-1]
+        if "-->" not in inline.content.removesuffix(_NOTE_END) and (first.type, last.type) == ("text", "text"):
+            first.content = first.content.removeprefix(_NOTE_BEGIN)
+            last.content = last.content.removesuffix(_NOTE_END)
+            paragraph.attrSet("class", "note")
+
+
 def _link_addresses(state: StateCore) -> None:
     """Make links of addresses in plain text."""
     for inline in state.tokens:
@@ -193,10 +211,13 @@ def _image(tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str
 
 def _code(tokens: Sequence[Token], index: int, _options: Any, env: Any) -> str:
     token = tokens[index]
-    language = token.info.split(maxsplit=1)[0] if token.info.strip() else ""
+    words = token.info.split()
+    language = words[0] if words else ""
     env["coloured"] += len(token.content)
     drawn = colour_code(token.content, language) if env["coloured"] <= MOST_COLOURED else escape(token.content)
-    return f'<pre class="code" tabindex="0"><code>{drawn}</code></pre>\n'
+    # More than a language says which file it is, or what to do with it.
+    title = Markup('<p class="code-of">{}</p>\n').format(" ".join(words)) if len(words) > 1 else ""
+    return f'{title}<pre class="code" tabindex="0"><code>{drawn}</code></pre>\n'
 
 
 def _cell(tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
