@@ -9,7 +9,7 @@ import pytest
 from aiflow.cli.terminal import qr_code
 from aiflow.cli.terminal.browser import has_browser
 from aiflow.cli.views.up import UpView
-from aiflow.domain.server.guard import far_address
+from aiflow.domain.server.guard import far_address, far_link
 from aiflow.errors import SettingsError
 from aiflow.messages import Texts
 from aiflow.usecases.server.up_news import UpNews, UpNewsKind
@@ -77,6 +77,21 @@ def test_a_browser_is_opened_only_where_it_is_seen(
 )
 def test_the_qr_code_leads_to_the_name_that_other_devices_know(hosts: tuple[str, ...], expected: str) -> None:
     assert far_address("http://127.0.0.1:4310", hosts, 4310) == expected
+
+
+@pytest.mark.parametrize(
+    ("far_url", "hosts", "expected"),
+    [
+        ("", (), None),
+        ("", ("localhost:80",), None),
+        ("", ("laptop",), "http://laptop:4310/sign-in#code=ABCDE-FGHJK"),
+        ("https://l.example/", ("laptop",), "https://l.example/sign-in#code=ABCDE-FGHJK"),
+    ],
+)
+def test_a_link_that_leads_no_phone_here_is_no_qr_code(
+    far_url: str, hosts: tuple[str, ...], expected: str | None
+) -> None:
+    assert far_link(LINK, "http://127.0.0.1:4310", far_url, hosts) == expected
 
 
 FACTS = {

@@ -16,7 +16,7 @@ from aiflow.cli.terminal.browser import open_browser
 from aiflow.cli.terminal.print_json import print_json
 from aiflow.cli.views.up import UpView
 from aiflow.cli.waiting import wait_until
-from aiflow.domain.server.guard import addresses, far_address, is_loopback, near_host
+from aiflow.domain.server.guard import addresses, is_loopback, near_host
 from aiflow.domain.server.supervision import Wish
 from aiflow.errors import BadInputError, ConflictError
 from aiflow.ports.server import ServerRecord
@@ -238,10 +238,8 @@ def _say_ready(session: CliSession, wishes: UpWishes, up: _Up, view: UpView) -> 
         page = record.url
     else:
         way = f"/sign-in#code={server.sign_in.make_code()[0]}"
-        settings = session.settings
-        far = settings.text("server.url") or far_address(record.url, settings.texts("server.hosts"), server.port)
-        view.show_door(record.url + way, far.rstrip("/") + way)
         page = record.url + way
+        view.show_door(page, record.url, session.settings)
     view.show_how_to_stop()
     if wishes.wants_browser:
         open_browser(page if server.is_unguarded else door_page(record.root, page))

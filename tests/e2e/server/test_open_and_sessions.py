@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import pty
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -69,6 +73,24 @@ def test_open_asks_for_a_link_with_the_token_and_prints_it(bench: Bench) -> None
     assert f"{shape['url']}/sign-in#code={CODE['code']}" == shape["sign_in_url"]
     assert "/sign-in#code=ABCDE-FGHJK" in told
     assert token not in told
+
+
+@pytest.mark.parametrize("hosts", ["", "laptop"])
+def test_open_shows_a_qr_code_where_a_phone_can_follow_it(bench: Bench, hosts: str) -> None:
+    ours, theirs = pty.openpty()
+    environ = {**bench.aiflow.environ, "TERM": "xterm", "COLUMNS": "100"}
+    environ.pop("NO_COLOR", None)
+    with standing_in(bench, CODE), open(ours, encoding="utf-8") as shown:
+        argv = [sys.executable, "-m", "aiflow", "-c", f"server.hosts={hosts}", "open", "--no-browser"]
+        with subprocess.Popen(argv, cwd=bench.root, env=environ, stdout=theirs) as process:
+            os.close(theirs)
+            text = ""
+            with contextlib.suppress(OSError):  # how a terminal says that nobody writes any more
+                for line in shown:
+                    text += line
+        assert process.returncode == 0
+    assert "/sign-in#code=ABCDE-FGHJK" in text
+    assert ("\u2580" in text) is bool(hosts)
 
 
 def test_open_says_when_no_server_is_there(bench: Bench) -> None:

@@ -10,6 +10,7 @@ from aiflow.cli.options import command as make_command
 from aiflow.cli.options import option
 from aiflow.cli.terminal.browser import open_browser
 from aiflow.cli.terminal.print_json import print_json
+from aiflow.cli.terminal.qr_code import show_phone_code
 from aiflow.cli.terminal.render import clean
 from aiflow.usecases.server.find_server import invite
 from aiflow.wiring.server import answering, door_page, server_door, server_records
@@ -30,6 +31,7 @@ def command(session: CliSession, as_json: bool, wants_browser: bool) -> None:  #
         return
     click.echo(session.texts("open.link"))
     click.echo(f"  {clean(invitation.link)}")
+    show_phone_code(invitation.link, invitation.server.url, session.settings)
     if wants_browser:
         browser = open_browser(door_page(root, invitation.link))
         if browser is not None:

@@ -6,12 +6,25 @@ import os
 import shutil
 import sys
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 import click
+
+from aiflow.domain.server.guard import far_link
+
+if TYPE_CHECKING:
+    from aiflow.settings import Settings
 
 QUIET_ZONE = 2
 _DARK, _LIGHT = 16, 231  # of the 256 colours, where no theme changes them
 _UPPER_HALF = "\u2580"
+
+
+def show_phone_code(link: str, url: str, settings: Settings) -> None:
+    """Show a link to the server at `url` as a QR code, if the settings name it as another device can reach it."""
+    far = far_link(link, url, settings.text("server.url"), settings.texts("server.hosts"))
+    if far:
+        show_qr_code(far)
 
 
 def show_qr_code(text: str) -> None:

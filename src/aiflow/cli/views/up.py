@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aiflow.cli.failure import show
-from aiflow.cli.terminal.qr_code import show_qr_code
+from aiflow.cli.terminal.qr_code import show_phone_code
 from aiflow.cli.terminal.render import clean, say
 from aiflow.domain.next_action import ActionKind, NextAction
 from aiflow.messages.commands import command_line
@@ -16,6 +16,7 @@ from aiflow.usecases.server.up_news import UpNews, UpNewsKind
 
 if TYPE_CHECKING:
     from aiflow.messages import Texts
+    from aiflow.settings import Settings
 
 _CONTINUED = {UpNewsKind.NIGHT_WAS_CUT, UpNewsKind.WAS_INTERRUPTED}
 
@@ -41,11 +42,11 @@ class UpView:
         if base_branch:
             self._say("up.base", branch=base_branch)
 
-    def show_door(self, link: str, far_link: str) -> None:
-        """Say how to sign in: here by a link, elsewhere by a QR code."""
+    def show_door(self, link: str, url: str, settings: Settings) -> None:
+        """Say how to sign in: here by a link, and by a QR code where another device can follow it."""
         self._say("up.sign_in")
         click.echo(f"  {clean(link)}", err=self._is_err)
-        show_qr_code(far_link)
+        show_phone_code(link, url, settings)
 
     def show_how_to_stop(self) -> None:
         """Say how it is ended."""

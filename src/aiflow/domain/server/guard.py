@@ -110,6 +110,13 @@ def far_address(url: str, hosts: tuple[str, ...], port: int) -> str:
     return f"{scheme or 'http'}://{netloc}{'' if scheme or has_port else f':{port}'}"
 
 
+def far_link(link: str, url: str, far_url: str, hosts: tuple[str, ...]) -> str | None:
+    """Return a link to a server as other devices know it, by `far_url` or its first further name; None if none does."""
+    parts = urlsplit(url)
+    far = far_url or far_address(url, hosts, parts.port or 80)
+    return None if is_loopback(urlsplit(far).hostname or "") else far.rstrip("/") + link.removeprefix(url)
+
+
 def beside(host: str, url: str) -> str:
     """Return where a caller who reaches this server as `host` finds another server of this machine, which is at `url`.
 
