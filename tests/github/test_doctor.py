@@ -66,7 +66,7 @@ def test_what_is_not_installed_or_not_signed_in_fails_with_what_to_do(
     found = examined(place, code=3)
     assert (found["github"]["reason_code"], found["result"]) == ("GITHUB_NOT_SIGNED_IN", "FAIL")
     assert "GITHUB_TOKEN" in found["github"]["message"]
-    assert found["github"]["evidence"]
+    assert "start aiflow again" in found["github"]["evidence"][0]
     assert place.api.calls == []
     quick = place.here.json("doctor", code=3)["checks"][-1]
     assert quick["reason_code"] == "GITHUB_NOT_SIGNED_IN"

@@ -56,6 +56,7 @@ ADVISED: Mapping[str, NextAction] = {
     "report": _of_request(ActionKind.REPORT),
     "set.ready": _of_request(ActionKind.SET, status="ready"),
     "set.done": _of_request(ActionKind.SET, status="done"),
+    "set.archived": _of_request(ActionKind.SET, status="archived"),
     "set.any": _of_request(ActionKind.SET, KEY="VALUE"),
     "new": _plain(ActionKind.NEW),
     "list": _plain(ActionKind.LIST),

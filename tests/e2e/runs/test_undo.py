@@ -57,6 +57,7 @@ def test_undo_takes_the_work_out_of_the_base_and_blocks_the_request(bench: Bench
     assert statuses[-1] == ("done", "blocked")
     again = bench.aiflow.json("undo", "RQ-1")
     assert (again["undone_as"], bench.git("rev-parse", "main")) == (revert, revert)
+    assert "`aiflow set RQ-1 status=archived`" in bench.aiflow("undo", "RQ-1").stdout
 
 
 @pytest.mark.spec("REQ-6", "GIT-3")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from aiflow.adapters.github_issues.auth import AppCredentials, TokenCredentials
 from aiflow.adapters.github_issues.client import GitHubClient
@@ -53,20 +54,27 @@ def token_kind(settings: Settings, environ: Mapping[str, str]) -> str:
 
 def _credentials(line: CallLine, root: Path, settings: Settings, environ: Mapping[str, str]) -> Credentials:
     app_id, key_path = settings.text("github.app_id"), settings.text("github.app_key_path")
+    variable = settings.text("github.token_env")
     if app_id and key_path:
         return AppCredentials(line, app_id, root / Path(key_path).expanduser())
     if app_id or key_path:
-        raise _not_signed_in(line.place, words("github_problem.half_an_app"))
-    variable = settings.text("github.token_env")
+        raise _not_signed_in(line.place, variable, words("github_problem.half_an_app"))
     token = environ.get(variable, "").strip()
     if not token:
-        raise _not_signed_in(line.place, words("github_problem.no_token", variable=variable))
+        raise _not_signed_in(line.place, variable, words("github_problem.no_token", variable=variable))
     if not (token.isascii() and token.isprintable() and " " not in token):
-        raise _not_signed_in(line.place, words("github_problem.bad_token", variable=variable))
+        raise _not_signed_in(line.place, variable, words("github_problem.bad_token", variable=variable))
     return TokenCredentials(token)
 
 
-def _not_signed_in(place: RepoAddress, problem: Words) -> EnvironmentProblemError:
+def _not_signed_in(place: RepoAddress, variable: str, problem: Words) -> EnvironmentProblemError:
+    parts = urlsplit(place.endpoint)
+    site = "https://github.com" if place.endpoint == API_URL else f"{parts.scheme}://{parts.netloc}"
     return EnvironmentProblemError(
-        reason_code="GITHUB_NOT_SIGNED_IN", endpoint=place.endpoint, repo=place.repo, problem=problem
+        reason_code="GITHUB_NOT_SIGNED_IN",
+        endpoint=place.endpoint,
+        repo=place.repo,
+        problem=problem,
+        variable=variable,
+        page=f"{site}/settings/personal-access-tokens",
     )
