@@ -53,11 +53,13 @@ function buttonOf(row) {
 function offer(region) {
   const rows = [...region.querySelectorAll(LINES)];
   if (!rows.length) return;
+  const isOffered = () => region.closest("[data-commented]");
   buttonOf(rows[0]).tabIndex = 0;
   const seen = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
       if (!isIntersecting) continue;
       seen.unobserve(target);
+      if (!isOffered()) continue;
       const at = rows.indexOf(target);
       rows.slice(Math.max(0, at - BLOCK), at + BLOCK).forEach(buttonOf);
     }
@@ -151,16 +153,36 @@ function collect(dialog) {
   field.closest("label").after(make("p", "label", fill(words().kept, { n: comments.length })), list, kept);
 }
 
+let count = 0;
+
 function tell() {
-  const count = read().length;
+  count = read().length;
   for (const link of document.querySelectorAll("[data-comments]")) link.dataset.count = count ? String(count) : "";
+}
+
+// Gone from the tab, but not by the reader's hand: they were sent.
+function settle() {
+  if (count && !read().length) for (const each of document.querySelectorAll("tr.say")) each.remove();
+  tell();
+}
+
+// A run that was sent back or accepted takes no comments, one whose acceptance was undone takes them again.
+function change() {
+  const isOpen = document.getElementById("say-how") !== null;
+  for (const diff of document.querySelectorAll(".diffs:has([data-path])")) {
+    if (diff.hasAttribute("data-commented") === isOpen) continue;
+    diff.toggleAttribute("data-commented", isOpen);
+    if (isOpen) diff.querySelectorAll("[data-path]").forEach(offer);
+    else for (const each of diff.querySelectorAll(".say-it")) each.remove();
+  }
+  tell();
 }
 
 if (run) {
   const dialog = document.getElementById("dialog");
   new MutationObserver(() => collect(dialog)).observe(dialog, { childList: true });
-  document.body.addEventListener("htmx:after:swap", tell);
-  document.body.addEventListener("aiflow:done", tell);
+  document.body.addEventListener("htmx:after:swap", change);
+  document.body.addEventListener("aiflow:done", settle);
   document.querySelectorAll("[data-commented] [data-path]").forEach(offer);
   restore();
   tell();
