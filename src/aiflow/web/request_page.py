@@ -13,7 +13,7 @@ from aiflow.usecases.backlog.hidden_text import hidden_in, hidden_words
 from aiflow.usecases.backlog.why import freed
 from aiflow.usecases.shapes.backlog import describe, describe_problem
 from aiflow.web.chain import chain_of
-from aiflow.web.text.markdown import render_markdown
+from aiflow.web.text.markdown import render_markdown, without_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ def request_facts(call: CallContext, board: Board, stations: Sequence[Station]) 
         "lead": _lead(call, board, row),
         "chain": chain_of(stations, board, call.texts),
         "warnings": [describe(each, call.texts) for each in _warnings(call, request)] if is_open else [],
-        "body": render_markdown(_without_title(body, request)),
+        "body": render_markdown(without_title(body, request.title)),
         "hidden": hidden_words(hidden_in(request, body), call.texts),
         "runs": tuple(_runs(call, [run for _, run in runs], row)),
         "runs_total": total,
@@ -120,13 +120,6 @@ def _lead(call: CallContext, board: Board, row: Row) -> str:
     elif request.status in (RequestStatus.DONE, RequestStatus.ARCHIVED):
         key = request.status.value
     return call.texts(f"why.{key}", request_id=request.id, title="", **facts).strip().rstrip(".。")
-
-
-def _without_title(body: str, request: Request) -> str:
-    """Leave out the heading that is the page's own."""
-    text = body.lstrip()
-    first, _, rest = text.partition("\n")
-    return rest if first.startswith("# ") and first[2:].strip() == request.title else text
 
 
 def _story(lines: Sequence[StoryLine], runs: set[str]) -> Iterator[StoryRow]:

@@ -17,7 +17,7 @@ from aiflow.usecases.runs.report import read_report
 from aiflow.web.drawing import is_part, run_path
 from aiflow.web.text.diff import view_diff
 from aiflow.web.text.log_lines import view_log
-from aiflow.web.text.markdown import render_markdown
+from aiflow.web.text.markdown import render_markdown, without_title
 
 if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
@@ -130,7 +130,9 @@ def draw_pane(http: HttpRequest, engine: Engine, look: RunLook, chosen: Chosen) 
     if chosen.view == "report":
         text = read_report(engine, look.run)[1]
         return render_markdown(_OWN_MARK.sub("", text)) if text else None
-    return tuple(PlannedStep(step, render_markdown(step.instructions)) for step in look.run.plan)
+    return tuple(
+        PlannedStep(step, render_markdown(without_title(step.instructions, step.title))) for step in look.run.plan
+    )
 
 
 def _log(engine: Engine, look: RunLook, chosen: Chosen, *, is_whole: bool) -> LogPane:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markupsafe import escape
 
 from aiflow.web.text.code_colour import LANGUAGES, colour_code
-from aiflow.web.text.markdown import render_markdown
+from aiflow.web.text.markdown import render_markdown, without_title
 
 
 class Seen(HTMLParser):
@@ -129,6 +129,19 @@ def test_headings_stand_below_those_of_the_page_and_skip_no_level() -> None:
     assert levels == ["h3", "h4", "h3", "h4", "h4", "h5"]
     assert [name for name, _ in Seen(render_markdown("# a\n## b\n### c", top=5).html).tags] == ["h5", "h6", "h6"]
     assert "id" not in {name for _, attributes in seen(text).tags for name in attributes}
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("# Sort it\n\nBy date.", "\nBy date."),
+        ("\n## Sort it", ""),
+        ("# Sort it well\nBy date.", "# Sort it well\nBy date."),
+        ("Sort it\nBy date.", "Sort it\nBy date."),
+    ],
+)
+def test_a_heading_that_the_page_has_already_is_left_out(text: str, left: str) -> None:
+    assert without_title(text, "Sort it") == left
 
 
 def test_tasks_are_boxes() -> None:

@@ -62,6 +62,13 @@ def render_markdown(text: str, *, cap: int = MOST_CHARACTERS, top: int = TOP) ->
     return MarkdownView(Markup(_cleaner().clean(html)), len(text) - len(shown))  # noqa: S704 - it was cleaned
 
 
+def without_title(text: str, title: str) -> str:
+    """Leave out the heading that a page has already, above the text."""
+    text = text.lstrip()
+    first, _, rest = text.partition("\n")
+    return rest if first.startswith("#") and first.lstrip("#").strip() == title else text
+
+
 def _first_lines(text: str, cap: int) -> str:
     """Cut a text after a whole line; one long line is cut anywhere."""
     if len(text) <= cap:
