@@ -14,9 +14,11 @@ from urllib.parse import urlencode
 
 import pytest
 
+import fresh_git
 from aiflow.domain.agents.judging import Criterion
 from aiflow.domain.request import RequestId
 from aiflow.domain.runs.log_names import BASELINE_LOG
+from aiflow.domain.runs.run import Run
 from aiflow.domain.runs.step_record import Review
 from aiflow.usecases.server.start_work import Begun, WorkOrder
 from real_engine import engine_at
@@ -50,8 +52,7 @@ class Ordered:
 @pytest.fixture
 def up(repository: Path) -> Iterator[Served]:
     (repository / "todo.py").write_text("one\ntwo\n")
-    git(repository, "add", ".")
-    git(repository, "commit", "-qm", "Begin")
+    assert fresh_git.commit_first(repository, ["todo.py"], "Begin")
     with served(repository, auth="none") as given:
         given.server.work = Ordered()  # type: ignore[assignment]
         yield given
@@ -101,13 +102,17 @@ def panel_of(page: str) -> str:
     return page[page.index('<section class="reason') : page.index('<div class="panes">')]
 
 
-@pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("name", MADE)
-def test_every_state_has_its_page(up: Served, name: str, language: str) -> None:
+def test_every_state_has_its_page(up: Served, name: str) -> None:
     run = write_run(root_of(up), name)
     held = [name] if name in WORKED_ON else []
     with worked_on(root_of(up), *held):
-        page = get(up, path_of(name), language)
+        pages = {language: get(up, path_of(name), language) for language in ("en", "ja")}
+    for language, page in pages.items():
+        _is_whole(page, run, language, is_held=bool(held))
+
+
+def _is_whole(page: str, run: Run, language: str, *, is_held: bool) -> None:
     reader = Reader(page)
     assert run.run_id in reader.text
     assert not re.search(r"web\.(run|way)\.", page)
@@ -115,21 +120,21 @@ def test_every_state_has_its_page(up: Served, name: str, language: str) -> None:
     code = run.error.reason_code if run.error else None
     assert code is None or f'class="rc">{code}<' in page
     assert page.count("btn--go") <= 3  # one way is recommended: in its panel, on a phone in the dock
-    assert (">LOCKED<" in page) is bool(held)
+    assert (">LOCKED<" in page) is is_held
     assert (language == "ja") == ('lang="ja"' in page.partition("<head>")[0])
 
 
 @pytest.mark.spec("RUN-8")
-@pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("name", ["tests_failed", "retried_out", "settings", "done", "conflicting", "failed"])
-def test_the_morning_offers_the_same_in_the_same_words(up: Served, name: str, language: str) -> None:
+def test_the_morning_offers_the_same_in_the_same_words(up: Served, name: str) -> None:
     write_run(root_of(up), name)
     buttons = re.compile(r'<(?:a|button) class="(btn(?: btn--go)?)"[^>]*>.*?</svg>([^<]+)</')
-    there = buttons.findall(panel_of(get(up, path_of(name), language)))
-    morning = get(up, "/", language)
-    item = morning[morning.index(f'id="wait-{REQUESTS[name]}"') :].partition("</li>")[0]
-    assert len(there) > 1
-    assert buttons.findall(item) == there
+    for language in ("en", "ja"):
+        there = buttons.findall(panel_of(get(up, path_of(name), language)))
+        morning = get(up, "/", language)
+        item = morning[morning.index(f'id="wait-{REQUESTS[name]}"') :].partition("</li>")[0]
+        assert len(there) > 1
+        assert buttons.findall(item) == there
 
 
 @pytest.mark.parametrize("view", ["log", "diff", "report", "plan"])
