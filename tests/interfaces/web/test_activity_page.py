@@ -48,6 +48,9 @@ def test_the_journal_can_be_taken_along_as_json_lines(web: WebBench, bench: Benc
     entries = [json.loads(line) for line in told.text.splitlines()]
     assert entries == web.get("/api/activity?limit=500")["activity"][::-1]
     assert {each["kind"] for each in entries} >= {"transition", "status_changed"}
+    with max((bench.root / ".aiflow/activity").glob("*.jsonl")).open("a") as journal:  # by hand: half a character
+        journal.write('{"at": "2026-01-01T00:00:00+00:00", "kind": "transition", "request_id": "\\ud800"}\n')
+    assert json.loads(web.client.get("/activity.jsonl").text.splitlines()[-1])["request_id"] == "\ud800"
     only = web.client.get("/activity.jsonl?kind=transitions&q=RQ-404").text
     assert only == ""
     outside = web.new_client(Authorization="Bearer wrong", Accept="application/x-ndjson")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -10,6 +9,7 @@ from fastapi import APIRouter, Query
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response, StreamingResponse
 
+from aiflow.api.answers import encoded
 from aiflow.api.context import Server
 from aiflow.domain.activity import ActivityKind, Actor
 from aiflow.domain.request import parse_instant
@@ -92,13 +92,13 @@ def routes(server: Server) -> APIRouter:
     return router
 
 
-def _json_lines(journal: JournalReader, only: ActivityFilter) -> Iterator[str]:
+def _json_lines(journal: JournalReader, only: ActivityFilter) -> Iterator[bytes]:
     """Yield the entries up to now, a part at a time: a journal may be longer than what a process should hold."""
     cursor: str | None = None
     while True:
         found = read_activity(journal, cursor, AT_ONCE, only)
         if found.entries:
-            yield "".join(json.dumps(entry_shape(each), ensure_ascii=False) + "\n" for each in found.entries)
+            yield b"".join(encoded(entry_shape(each)) + b"\n" for each in found.entries)
         if found.is_end or found.cursor == cursor:
             return
         cursor = found.cursor
