@@ -341,6 +341,21 @@ def test_what_is_no_answer_of_githubs_is_taken_for_none(body: bytes) -> None:
         assert code(client.issues) == "GITHUB_UNREACHABLE"
 
 
+@pytest.mark.parametrize("half", [b"\\ud83d", b"\\uDC00", b"\xed\xa0\xbd"])
+def test_half_a_character_in_an_issue_keeps_no_other_from_being_read(scene: Scene, number: int, half: bytes) -> None:
+    written = scene.hub.open_issue("HALF \U0001f600", "x")
+    send = scene.api.send
+
+    def halved(ask: Ask, headers: Mapping[str, str]) -> Answer:
+        answer = send(ask, headers)
+        return answer._replace(body=answer.body.replace(b"HALF", half))
+
+    scene.api.send = halved  # type: ignore[method-assign]
+    titles = {each.number: each.title for each in scene.client().issues().issues}
+    assert set(titles) == {number, written}
+    assert re.fullmatch(r"\?+ \U0001f600", titles[written])
+
+
 def test_every_call_names_who_we_are_and_what_we_understand() -> None:
     odd = Odd(Answer(200, {}, b"[]"))
     _client(transport=odd).labels()

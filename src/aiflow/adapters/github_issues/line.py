@@ -84,6 +84,18 @@ class CallLine:
     def document(self, ask: Ask, answer: Answer) -> object:
         """Read an answer as JSON; what is none comes from something between GitHub and us."""
         try:
-            return json.loads(answer.body)
+            read = json.loads(answer.body)
+            # JSON can hold half a character, our files cannot: one such issue must keep no other from being read.
+            return _made_whole(read) if _may_halve(answer.body) else read
         except (ValueError, RecursionError) as error:
             raise self.place.failed(ask, words("github_problem.not_json"), may_have_happened=True) from error
+
+
+def _may_halve(body: bytes) -> bool:
+    """Tell whether a document may have half a character: only what is written like this can be one."""
+    return b"\xed" in body or b"\\ud" in body or b"\\uD" in body
+
+
+def _made_whole(read: object) -> object:
+    """Put a question mark in the place of each half of a character."""
+    return json.loads(json.dumps(read, ensure_ascii=False).encode("utf-8", "replace"))
