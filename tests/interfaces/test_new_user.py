@@ -162,6 +162,8 @@ def test_a_mistake_in_a_call_is_named_as_it_was_made(shop: Path, aiflow: Program
     assert "-c: requests_dir" in aiflow("init", "-c", "requests_dir=/tmp", code=2).stderr
     edited = aiflow("edit", "RQ-1", code=2, env={"EDITOR": "false", "VISUAL": "false"}).stderr
     assert "or give the text with -F." in edited
+    assert aiflow("new", code=2).stderr.startswith("INPUT_INVALID: Give a title")
+    assert "use -F -." in aiflow("new", "It", "-b", "-", code=2).stderr
     shells = aiflow("completion", code=2).stderr.splitlines()
     assert shells[0].endswith("Choose from: bash, zsh, fish, man")
 

@@ -49,6 +49,8 @@ def command(session: CliSession, as_json: bool, **given: object) -> None:  # noq
             new = draft.edit(has_body=has_body)
             request_id, path = create_request(new, project.editor, session.journal, session.now)
     else:
+        if not new.title:
+            raise click.UsageError(session.texts("new.no_title"))
         require_usable(new, project.editor, session.now())
         request_id, path = create_request(new, project.editor, session.journal, session.now)
     _require_valid(session, new, request_id, path)
@@ -64,6 +66,8 @@ def command(session: CliSession, as_json: bool, **given: object) -> None:  # noq
 def _from_flags(session: CliSession, given: dict[str, object]) -> NewRequest:
     """Take what the flags say."""
     body = given["body"]
+    if body == "-":
+        raise click.UsageError(session.texts("new.dash_body"))
     if given["body_file"] is not None:
         if body is not None:
             raise click.UsageError(session.texts("new.two_bodies"))
