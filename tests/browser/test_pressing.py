@@ -29,7 +29,7 @@ def test_auto_run_is_started_in_its_dialog_and_stopped_where_another_start_is_re
         each.locator("main a[href='/auto/start']").click()
         expect(each.get_by_role("dialog")).to_contain_text("RQ-1")
     page.get_by_role("dialog").locator(".btn--go").click()
-    expect(page.locator("#qbar")).to_contain_text("Auto-run is running")
+    expect(page.locator("#qbar")).to_contain_text("Queue running")
     expect(page.get_by_role("dialog")).to_have_count(0)
     up.held()
     late.get_by_role("dialog").locator(".btn--go").click()

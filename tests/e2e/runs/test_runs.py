@@ -284,6 +284,7 @@ def test_an_agent_gets_its_document_and_variables_exactly(bench: Bench) -> None:
         "labels": ["api", "ui"],
     }
     common = {"version": "1.0", "request": request, "run_id": run_id, "answers": [], "former": None}
+    common |= {"tests": {"unit": "test -e second"}, "done": {}, "review": None}
     assert planner == {**common, "role": "planner", "step": None, "planning": None, "attempt": 1, "feedback": []}
     in_step = {**common, "step": plan["steps"][0], "planning": plan}
     assert first == {**in_step, "role": "implementer", "attempt": 1, "feedback": []}
@@ -292,7 +293,10 @@ def test_an_agent_gets_its_document_and_variables_exactly(bench: Bench) -> None:
     assert [set(each) for each in feedback] == [{"reason_code", "summary", "detail"}]
     assert feedback[0]["reason_code"] == "UNIT_TEST_FAILED"
     assert feedback[0]["summary"] == "test -e second: exit code 1"
-    assert {k: v for k, v in qa.items() if k != "feedback"} == {**in_step, "role": "qa", "attempt": 1}
+    review = qa.pop("review")
+    assert (review["summary"], review["is_last"], review["criteria"]) == ("second try", True, [])
+    assert review["base"] == bench.git("rev-parse", "main").strip()
+    assert {**qa, "feedback": [], "review": None} == {**in_step, "role": "qa", "attempt": 1, "feedback": []}
 
     for call, role, step, attempt in zip(
         bench.agent.calls,

@@ -106,7 +106,7 @@ def test_while_auto_run_is_on_every_page_says_so_and_stops_it(web: WebBench, ben
     wait_until((bench.agent.folder / "hangs").exists)
     for path in PAGES:
         text = web.page(path)
-        assert "Auto-run is running" in text
+        assert "Queue running" in text
         assert 'href="/auto/stop"' in text
     [run_id] = bench.run_ids()
     for has_script in (True, False):
@@ -122,7 +122,7 @@ def test_while_auto_run_is_on_every_page_says_so_and_stops_it(web: WebBench, ben
     status, told = web.submit("/auto/stop", {"when": "now"})
     assert (status, "Auto-run is being stopped" in told) == (200, True)
     web.until_idle()
-    assert "Auto-run is running" not in web.page("/")
+    assert "Queue running" not in web.page("/")
     assert web.submit("/auto/stop", has_script=False)[0] == 409
 
 
