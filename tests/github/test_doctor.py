@@ -57,6 +57,7 @@ def test_all_is_well_once_the_labels_are_made_and_nothing_is_written(place: Issu
     assert place.api.writes == []
     told = place.here("issues", "doctor", language="ja")
     assert "ラベルはそろっています" in told
+    assert told.rstrip().endswith("PASS: Issue を実行できます。"), "runs of files are no matter of GitHub's"
 
 
 def test_what_is_not_installed_or_not_signed_in_fails_with_what_to_do(

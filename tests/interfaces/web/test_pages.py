@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from aiflow.messages import Texts
 from aiflow.web import drawing
 from aiflow.web.drawing import segment
 from e2e.bench import Bench
@@ -226,6 +227,18 @@ def test_a_page_that_did_not_change_is_not_sent_again(web: WebBench) -> None:
     again = web.client.get("/queue", headers={"If-None-Match": first.headers["etag"]})
     assert again.status_code == 304
     assert again.content == b""
+
+
+@pytest.mark.spec("WEB-1", "QUE-2")
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", "No queue store is running on this machine"), ("ja", "このマシンではキューストアが動いていません")],
+)
+def test_who_has_no_queue_reads_that_nothing_here_needs_one(web: WebBench, language: str, words: str) -> None:
+    text = web.page("/queue", language=language)
+    assert words in text
+    assert Texts(language)("web.queue.what") in text
+    assert "aiflow queue store start" in text
 
 
 @pytest.mark.spec("WEB-1", "DOC-1")

@@ -39,7 +39,7 @@ def command(session: CliSession, as_json: bool, full: bool) -> None:  # noqa: FB
     if as_json:
         print_json(doctor_shape(examined.findings, examined.verdict, is_full=full))
     else:
-        show_examination(session, examined)
+        show_examination(session, examined, session.texts(f"doctor.{examined.verdict.lower()}"))
     leave_with(examined)
 
 
@@ -50,12 +50,12 @@ def leave_with(examined: Examination) -> None:
         raise click.exceptions.Exit(int(exit_code(code) if code else ExitCode.ENVIRONMENT))
 
 
-def show_examination(session: CliSession, examined: Examination) -> None:
+def show_examination(session: CliSession, examined: Examination, verdict: str) -> None:
     """Write what every check found, and what comes of it all."""
     for finding in examined.findings:
         show_finding(finding, session.texts)
     click.echo()
-    click.echo(session.texts(f"doctor.{examined.verdict.lower()}"))
+    click.echo(verdict)
 
 
 def show_finding(finding: Finding, texts: Texts) -> None:

@@ -26,5 +26,5 @@ def command(session: CliSession, as_json: bool) -> None:  # noqa: FBT001
     if as_json:
         print_json(doctor_shape(findings, examined.verdict, is_full=True))
     else:
-        show_examination(session, examined)
+        show_examination(session, examined, session.texts(f"issues_doctor.{examined.verdict.lower()}"))
     leave_with(examined)

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from aiflow.api.context import Server
 from aiflow.domain.lifecycle import TaskStatus
 from aiflow.errors import AiflowError
+from aiflow.settings.table import LOCAL_STORE
 from aiflow.usecases.queue.list import list_queue
 from aiflow.usecases.queue.look import TaskFilter
 from aiflow.usecases.queue.namespaces import list_namespaces
@@ -54,7 +55,8 @@ def routes(server: Server) -> APIRouter:
         except AiflowError as error:
             message = call.texts.message(error.reason_code, error_facts(error, call.texts))
             advice = advice_pieces(actions_of(error, message.actions), call.texts, {})
-            facts |= {"trouble": error, "told": message, "advice": advice}
+            is_unused = error.reason_code == "STORE_UNREACHABLE" and error.context.get("endpoint") == LOCAL_STORE
+            facts |= {"trouble": error, "told": message, "advice": advice, "is_unused": is_unused}
         return page(http, call, "queue.html", facts)
 
     @router.post("/queue/{namespace}/{task_id}/cancel")
