@@ -33,7 +33,7 @@ test-faults: .venv/.tests ## Run the long fault tests, then, alone, those that a
 	@$(PYTEST) -n 3 -m "faults and not timing"
 	@$(PYTEST) -n 0 -m "timing and not browser" $(TIMING)
 
-test-contract: .venv/.tests .venv/.github ## Call the server with everything that its OpenAPI document allows and does not allow; test the server as users install it, our calls to GitHub by its own description, and whole runs of issues
+test-contract: .venv/.tests .venv/.github ## Call the server with everything that its OpenAPI document allows and does not allow; test the server as users install it, our calls to GitHub by its own description, whole runs of issues, what real agents are told, and the docs' long examples
 	@$(PYTEST) -n 2 --dist load -m contract $(CONTRACT)
 
 test-browser: .venv/.tests .venv/.browser ## Test the page in a real browser, in both languages, light and dark, wide and narrow

@@ -232,7 +232,7 @@ def model(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
 
 @pytest.mark.spec("SEL-3", "SEL-5", "SEL-6", "REQ-3", "REQ-5", "RUN-6", "RUN-10", "RUN-11", "LCK-4", "LCK-7", "AGT-2")
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.faults) if name in LONG_PAGES else name for name in RUN_PAGES]
+    "name", [pytest.param(name, marks=pytest.mark.contract) if name in LONG_PAGES else name for name in RUN_PAGES]
 )
 def test_examples_print_what_the_page_shows(
     name: str, checkout: Path, tmp_path: Path, request: pytest.FixtureRequest, model: ModelServer

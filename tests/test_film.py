@@ -44,7 +44,7 @@ def test_the_picture_shows_what_the_readme_shows(language: str, readme: str) -> 
     assert f"(docs/pictures/demo.{language}.svg)" in (ROOT / readme).read_text("utf-8")
 
 
-@pytest.mark.faults
+@pytest.mark.contract
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_picture_is_what_the_demo_shows_at_a_terminal(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIFLOW_DEMO_SECONDS", "0")

@@ -40,7 +40,7 @@ from waiting import wait_until
 
 # What an agent that speaks ACP may do is tested with a scripted one (test_acp.py); that the real one speaks it so, here.
 # Each call of it takes seconds of work: in the normal form a run, a question, a missing login, a kill.
-pytestmark = pytest.mark.faults
+pytestmark = pytest.mark.contract
 
 OTHERS = '[agent.roles.planner]\nkind = "demo"\n[agent.roles.qa]\nkind = "demo"\n'
 ONCE = f"{OTHERS}[limits]\nrole_attempts = 1\n"

@@ -40,7 +40,7 @@ from e2e.model_turns import (
 from e2e.real_agents import RealHome
 from waiting import wait_until
 
-pytestmark = pytest.mark.faults
+pytestmark = pytest.mark.contract
 
 ONCE = "[limits]\nrole_attempts = 1\n"
 # A question ends a run with the first call, and is no failure of it.

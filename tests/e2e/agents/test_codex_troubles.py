@@ -37,7 +37,7 @@ from e2e.model_turns import (
 from e2e.real_agents import RealHome
 from waiting import wait_until
 
-pytestmark = pytest.mark.faults
+pytestmark = pytest.mark.contract
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import evaluate
 import stub
 from e2e.model_turns import Asked, Reply, Say, done, plan, verdict
 
-pytestmark = pytest.mark.faults
+pytestmark = pytest.mark.contract
 
 
 def test_the_stub_solves_a_task_in_every_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from e2e.model_turns import Answer, Asked, Reply, Script, Shell, done, plan, sto
 from e2e.real_agents import STUB_KEY, RealHome
 from real_engine import engine_at
 
-pytestmark = pytest.mark.faults
+pytestmark = pytest.mark.contract
 
 TITLE, WISH = "Greet people", "Write a greeting for everybody who comes in."
 CRITERIA = ("A greeting in S01.txt", "A line about it in CHANGES.md")

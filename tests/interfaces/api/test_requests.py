@@ -10,6 +10,8 @@ from aiflow.usecases.server.accept import accept
 from api_bench import ApiBench
 from waiting import wait_until
 
+pytestmark = pytest.mark.contract
+
 RUN = "/api/requests/RQ-1/run"
 
 

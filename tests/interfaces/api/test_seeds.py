@@ -11,6 +11,8 @@ from aiflow.api.models.requests import ResumeBody
 from api_bench import ApiBench
 from builders import write_request
 
+pytestmark = pytest.mark.contract
+
 HANG = "while not (HERE / 'go').exists(): time.sleep(0.02)\ndone()"
 
 

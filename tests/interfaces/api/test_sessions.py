@@ -7,6 +7,8 @@ from starlette.testclient import TestClient
 
 from api_bench import ORIGIN, ApiBench
 
+pytestmark = pytest.mark.contract
+
 
 def browser(api: ApiBench, name: str = "") -> TestClient:
     """Sign a browser in, as the page does."""

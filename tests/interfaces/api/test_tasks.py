@@ -10,6 +10,8 @@ from api_bench import ApiBench
 from dynamo import Dynamo
 from e2e.bench import Bench
 
+pytestmark = pytest.mark.contract
+
 
 @pytest.mark.spec("API-2", "QUE-2", "ERR-2")
 def test_a_question_starts_no_store_and_says_what_to_do(api: ApiBench) -> None:

@@ -10,6 +10,8 @@ import pytest
 from api_bench import ApiBench
 from waiting import wait_until
 
+pytestmark = pytest.mark.contract
+
 HANG = "(HERE / 'hangs').touch()\nwhile not (HERE / 'go').exists(): time.sleep(0.02)\ndone()"
 
 
