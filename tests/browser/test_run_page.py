@@ -311,8 +311,8 @@ class TestComments:
         page.locator("dialog .btn--danger").click()
         expect(page.locator("#reason")).to_contain_text("SENT_BACK")
         text = (up.bench.root / "requests" / f"{REQUESTS['done']}.md").read_text()
-        assert "added.py:2 (`two`): Why two?" in text
-        assert "added.py:3 (`three`): And <b>三</b>?" in text
+        assert "added.py:2: Why two? (at `two`)" in text
+        assert "added.py:3: And <b>三</b>? (at `three`)" in text
         for _ in range(2):  # what was sent is gone at once, and the run takes no more
             for gone in ("tr.say", ".say-it", "[data-commented]"):
                 expect(page.locator(gone)).to_have_count(0)

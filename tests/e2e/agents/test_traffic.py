@@ -391,7 +391,7 @@ def test_a_run_that_was_sent_back(user: User) -> None:
     assert "Plan only what is left to do" not in implementer
     for prompt in (planner, implementer, review):
         assert prompt.count(RHYME) == 1, "the person's words, once"
-        assert prompt.count("S01.txt:1 (`hi S01`): In verse.") == 1, "and what the number meant"
+        assert prompt.count("S01.txt:1: In verse. (at `hi S01`)") == 1, "and what the number meant"
         assert "SENT_BACK: a person sent the work back" in data(prompt, "feedback")
     assert "hi S01\nhi S02" in next(asked.results[0] for asked in user.models.turns if asked.results)
     # The last review has the whole change, that of the run before included.

@@ -142,7 +142,7 @@ def test_a_finished_run_is_accepted_or_sent_back_with_what_was_said_of_its_lines
     lines = [{"path": "S01.txt", "line": 1, "text": "say more", "quote": "S01"}]
     sent = api.post("/api/requests/RQ-1/send-back", {"comment": "Not yet.", "lines": lines})
     assert (sent["state"], sent["reason_code"]) == ("FAILED", "SENT_BACK")
-    assert "Not yet.\n\nS01.txt:1 (`S01`): say more" in (api.bench.root / "requests/RQ-1.md").read_text()
+    assert "Not yet.\n\nS01.txt:1: say more (at `S01`)" in (api.bench.root / "requests/RQ-1.md").read_text()
     again = api.post(RUN, None, 202)
     assert again["run_id"] != begun["run_id"]
     api.until_idle()

@@ -499,8 +499,8 @@ class TestDeeds:
         assert answer.status == 200, answer.body
         text = (root_of(up) / "requests" / f"{REQUESTS['done']}.md").read_text()
         # What stands there is known behind a merge of the base too; else the commit that the number counts in.
-        assert "a.py:3 (`x = 'y'`): Why?" in text
-        assert f"b.py:7 (in {run.tip[:12]}): No." in text
+        assert "a.py:3: Why? (at `x = 'y'`)" in text
+        assert f"b.py:7: No. (in {run.tip[:12]})" in text
 
 
 @pytest.mark.spec("RUN-18")

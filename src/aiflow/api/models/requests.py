@@ -191,7 +191,7 @@ class LineBody(BodyModel):
 
 
 class SendBackBody(BodyModel):
-    """Why a run is sent back; comments on lines are added as ``path:line (`quote`): text``."""
+    """Why a run is sent back; comments on lines are added as ``path:line: text (at `quote`)``."""
 
     model_config = body_config(
         comment="Please keep the old name.",

@@ -158,8 +158,8 @@ def whole_comment(run: Run, comment: str, lines: Iterable[LineComment]) -> str:
 def _placed(said: LineComment, commit: str) -> str:
     quote = one_line(said.quote).replace("`", "'")
     shown = quote if len(quote) <= MAX_QUOTE else f"{quote[:MAX_QUOTE]}…"
-    meant = f"`{shown}`" if shown else f"in {commit[:12]}"
-    return f"{said.path}:{said.line} ({meant}): {said.text.strip()}"
+    meant = f"at `{shown}`" if shown else f"in {commit[:12]}"
+    return f"{said.path}:{said.line}: {said.text.strip()} ({meant})"
 
 
 def _require_returnable(engine: Engine, run: Run) -> None:
