@@ -152,7 +152,7 @@ def test_a_finished_run_is_sent_back_with_words_only(web: WebBench, bench: Bench
     assert bench.stage()["is_dropped"] is False
     text = (bench.root / "requests/RQ-1.md").read_text()
     assert "More." in text
-    assert re.search(r"^a\.py:3 \(in [0-9a-f]{12}\): Why\?$", text, re.MULTILINE)
+    assert re.search(r"^a\.py:3: Why\? \(in [0-9a-f]{12}\)$", text, re.MULTILINE)
     assert web.submit("/requests/RQ-1/send-back", {**fields, "fresh": "yes"})[0] == 200
     assert bench.stage()["is_dropped"] is True
 
