@@ -7,7 +7,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate
           --no-header --no-emit-index-url --no-emit-find-links
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --dist worksteal
 TIMING = $$(grep -rl --include='test_*.py' 'pytest\.mark\.timing' tests)
-CONTRACT = $$(grep -rl --include='test_*.py' 'pytest\.mark\.contract' tests)
+CONTRACT = $$(grep -rl --include='test_*.py' 'pytest\.mark\.contract' tests; sed -n 's/^CONTRACT_FOLDERS = //p' tests/conftest.py | tr -d '(),"')
 CODE := $(shell find src tests -name '*.py')
 NPM = npm --loglevel=error --no-fund --no-audit --no-update-notifier
 

@@ -27,6 +27,9 @@ from waiting import slowness
 # What these assert is explained, too, whichever test imports them first.
 pytest.register_assert_rewrite("faults.accepting", "faults.kill_points", "faults.killing", "faults.racing")
 
+# All of them is about the server or GitHub, and runs in `make test-contract`, which reads this line.
+CONTRACT_FOLDERS = ("tests/github", "tests/interfaces/server", "tests/e2e/server")
+
 settings.register_profile("aiflow", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("aiflow")
 
@@ -64,12 +67,16 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pyte
         terminalreporter.write_line(f"To repeat what happened by chance: {forms.SEED}={forms.seed_of(config)}{form}")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only the long form has, and give every test its limit."""
+    """Leave out what only the long form has, mark the folders of the contract, and give every test its limit."""
     if not forms.is_soak():
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("soak")])
         items[:] = [item for item in items if not item.get_closest_marker("soak")]
     for item in items:
+        is_elsewhere = any(item.get_closest_marker(name) for name in ("faults", "timing", "browser"))
+        if not is_elsewhere and item.nodeid.startswith(CONTRACT_FOLDERS):
+            item.add_marker(pytest.mark.contract)
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(forms.limit_of(item)))
 
