@@ -27,8 +27,8 @@ from waiting import slowness
 # What these assert is explained, too, whichever test imports them first.
 pytest.register_assert_rewrite("faults.accepting", "faults.kill_points", "faults.killing", "faults.racing")
 
-# All of them is about the server or GitHub, and runs in `make test-contract`, which reads this line.
-CONTRACT_FOLDERS = ("tests/github", "tests/interfaces/server", "tests/e2e/server")
+# All of them is about the server, GitHub or real agents, and runs in `make test-contract`, which reads this line.
+CONTRACT_FOLDERS = ("tests/github", "tests/interfaces/server", "tests/e2e/server", "tests/e2e/agents")
 
 settings.register_profile("aiflow", deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("aiflow")
